@@ -1,0 +1,124 @@
+//! Reads the clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A moment of a run: nanoseconds since the run began, monotonic.
+///
+/// Zero is the moment that the schedule calls zero. A `u64` of nanoseconds lasts 584 years.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The moment the run began.
+    pub const ZERO: Self = Self(0);
+
+    /// The moment `nanos` nanoseconds after the run began.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The moment `seconds` after the run began, rounded down to the nanosecond.
+    ///
+    /// Negative and not-a-number become zero.
+    #[must_use]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Self((seconds * 1e9) as u64)
+    }
+
+    /// Nanoseconds since the run began.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the run began.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Time from `earlier` to `self`; zero when `earlier` is in truth the later one.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The moment `duration` after this one, at most the end of representable time.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// The clock of one run. Copies are the same clock.
+///
+/// It follows tokio's clock, so that whole runs can be tested in paused, exact time; outside such tests that
+/// is the operating system's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock {
+    origin: Instant,
+    started_at: jiff::Timestamp,
+}
+
+impl RunClock {
+    /// A clock whose zero lies `lead` in the future, so that everything can be made ready before it.
+    #[must_use]
+    pub fn starting_in(lead: Duration) -> Self {
+        Self { origin: Instant::now() + lead, started_at: jiff::Timestamp::now() + lead }
+    }
+
+    /// The present moment; zero for as long as the run has not begun.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let since_start = Instant::now().saturating_duration_since(self.origin);
+        Timestamp(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// How long from now until `moment`; zero when it has passed.
+    #[must_use]
+    pub fn until(&self, moment: Timestamp) -> Duration {
+        self.instant(moment).saturating_duration_since(Instant::now())
+    }
+
+    /// The moment as tokio's timers want it.
+    #[must_use]
+    pub fn instant(&self, moment: Timestamp) -> Instant {
+        self.origin + Duration::from_nanos(moment.0)
+    }
+
+    /// The wall-clock time of the run's zero, for names and headers only: no latency is taken from it.
+    #[must_use]
+    pub fn started_at(&self) -> jiff::Timestamp {
+        self.started_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn now_is_zero_until_the_run_begins_and_exact_after() {
+        let clock = RunClock::starting_in(Duration::from_millis(50));
+        assert_eq!(clock.now(), Timestamp::ZERO);
+        tokio::time::sleep(Duration::from_millis(120)).await;
+        assert_eq!(clock.now(), Timestamp::from_nanos(70_000_000));
+        assert_eq!(clock.until(Timestamp::from_nanos(90_000_000)), Duration::from_millis(20));
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let early = Timestamp::from_nanos(5);
+        let late = Timestamp::from_nanos(9);
+        assert_eq!(late.since(early), Duration::from_nanos(4));
+        assert_eq!(early.since(late), Duration::ZERO);
+        assert_eq!(Timestamp::from_secs_f64(-1.0), Timestamp::ZERO);
+        assert_eq!(Timestamp::from_nanos(u64::MAX).after(Duration::from_secs(1)).as_nanos(), u64::MAX);
+    }
+}

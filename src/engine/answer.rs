@@ -1,0 +1,96 @@
+//! What every engine can do, whatever server is behind it.
+
+use bytes::Bytes;
+
+use crate::clock::{RunClock, Timestamp};
+use crate::generator::RequestSpec;
+use crate::record::{Failure, FinishReason, Usage};
+
+/// Something that answers requests with token streams.
+pub trait Engine: Send + Sync + 'static {
+    /// The answer to one request.
+    type Answer: Answer;
+
+    /// Builds all that can be built before the request's moment has come.
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest;
+
+    /// Begins an answer. Nothing is sent before the first [`Answer::next`]; dropping the answer cancels the
+    /// request and closes its connection.
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Self::Answer;
+
+    /// Makes connections ready for about `count` requests that will start soon.
+    fn warm_up(&self, count: usize) -> impl Future<Output = ()> + Send;
+}
+
+/// A request ready to be written to a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedRequest {
+    /// Its place in the schedule.
+    pub index: u64,
+    /// The serialised body.
+    pub body: Bytes,
+}
+
+/// One answer in the making.
+pub trait Answer: Send {
+    /// Waits for what happens next. After [`AnswerEvent::Ended`] it must not be called again.
+    ///
+    /// Cancel safe: a call that is dropped before it is ready loses nothing.
+    fn next(&mut self) -> impl Future<Output = AnswerEvent> + Send;
+}
+
+/// Something that happened to a request, with the moment at which it did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerEvent {
+    /// The request was handed to a socket.
+    Sent {
+        /// When.
+        at: Timestamp,
+        /// Whether a connection had to be opened for it.
+        opened_connection: bool,
+    },
+    /// The response's status and headers came.
+    Headers {
+        /// When their last byte arrived.
+        at: Timestamp,
+    },
+    /// A chunk with non-empty text came.
+    Chunk {
+        /// When the read that completed it returned.
+        at: Timestamp,
+        /// Tokens it carries, where the server tells; else `None`, which counts as one.
+        tokens: Option<u32>,
+        /// What the text is.
+        text: ChunkText,
+        /// Whether it came in the same read as the chunk before it, and so shares its stamp.
+        merged: bool,
+    },
+    /// It is over.
+    Ended(AnswerEnd),
+}
+
+/// What the text of a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkText {
+    /// The answer itself.
+    Content,
+    /// A reasoning model thinking aloud.
+    Reasoning,
+    /// The arguments or the name of a tool call.
+    ToolCall,
+}
+
+/// How an answer ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerEnd {
+    /// When its last byte, or its failure, was seen.
+    pub at: Timestamp,
+    /// Whether it came whole.
+    pub result: Result<(), Failure>,
+    /// Arrival of the whole answer, where it was not streamed and came whole.
+    pub whole_answer: Option<Timestamp>,
+    /// Why the model stopped.
+    pub finish_reason: Option<FinishReason>,
+    /// The server's token counts.
+    pub usage: Option<Usage>,
+}

@@ -1,0 +1,3 @@
+//! The `skyline` binary.
+
+fn main() {}

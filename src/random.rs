@@ -1,0 +1,1 @@
+//! Seeded, named streams of randomness that give the same numbers on every machine, for ever.

@@ -1,0 +1,206 @@
+//! Keeps the arrival of every chunk of an answer in few bytes.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::clock::Timestamp;
+
+/// A chunk of an answer that carried text: when its bytes arrived, and how many tokens it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenChunk {
+    /// When the read that completed the chunk returned.
+    pub at: Timestamp,
+    /// Tokens carried; 0 when the text that the server sent stands for no whole token.
+    pub tokens: u32,
+}
+
+/// The chunks of one answer in order of arrival, delta-coded: about five bytes a chunk.
+///
+/// Each chunk is two LEB128 varints (DWARF 5, section 7.6): nanoseconds since the chunk before it (for the
+/// first: since the run began), then its tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkTrain {
+    bytes: Vec<u8>,
+    len: u32,
+    last: Timestamp,
+}
+
+impl ChunkTrain {
+    /// Adds a chunk. Chunks come in order of arrival; an earlier stamp counts as the last one's.
+    pub fn push(&mut self, chunk: TokenChunk) {
+        let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
+        write_varint(&mut self.bytes, gap);
+        write_varint(&mut self.bytes, u64::from(chunk.tokens));
+        self.last = Timestamp::from_nanos(self.last.as_nanos() + gap);
+        self.len += 1;
+    }
+
+    /// Number of chunks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether no chunk came.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Arrival of the first chunk.
+    #[must_use]
+    pub fn first_at(&self) -> Option<Timestamp> {
+        self.iter().next().map(|chunk| chunk.at)
+    }
+
+    /// Arrival of the last chunk.
+    #[must_use]
+    pub fn last_at(&self) -> Option<Timestamp> {
+        (self.len > 0).then_some(self.last)
+    }
+
+    /// Sum of the chunks' tokens.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.iter().map(|chunk| u64::from(chunk.tokens)).sum()
+    }
+
+    /// The chunks in order of arrival.
+    pub fn iter(&self) -> impl Iterator<Item = TokenChunk> + '_ {
+        let mut rest = self.bytes.as_slice();
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            at += read_varint(&mut rest)?;
+            let tokens = read_varint(&mut rest)? as u32;
+            Some(TokenChunk { at: Timestamp::from_nanos(at), tokens })
+        })
+    }
+
+    /// Gives back the memory that growing had set aside.
+    pub fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+}
+
+impl FromIterator<TokenChunk> for ChunkTrain {
+    fn from_iter<I: IntoIterator<Item = TokenChunk>>(chunks: I) -> Self {
+        let mut train = Self::default();
+        for chunk in chunks {
+            train.push(chunk);
+        }
+        train
+    }
+}
+
+/// The form in files: the gaps in nanoseconds, the first counted from the run's zero; `tokens` is left out
+/// when every chunk carried one.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    gaps_ns: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<u32>>,
+}
+
+impl Serialize for ChunkTrain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut gaps_ns = Vec::with_capacity(self.len());
+        let mut tokens = Vec::with_capacity(self.len());
+        let mut last = 0;
+        for chunk in self.iter() {
+            gaps_ns.push(chunk.at.as_nanos() - last);
+            tokens.push(chunk.tokens);
+            last = chunk.at.as_nanos();
+        }
+        let all_one = tokens.iter().all(|&count| count == 1);
+        Stored { gaps_ns, tokens: (!all_one).then_some(tokens) }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChunkTrain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { gaps_ns, tokens } = Stored::deserialize(deserializer)?;
+        if let Some(tokens) = &tokens
+            && tokens.len() != gaps_ns.len()
+        {
+            return Err(serde::de::Error::custom(format!(
+                "{} gaps but {} token counts",
+                gaps_ns.len(),
+                tokens.len()
+            )));
+        }
+        let mut at = 0u64;
+        let chunks = gaps_ns.iter().enumerate().map(|(i, gap)| {
+            at = at.saturating_add(*gap);
+            TokenChunk { at: Timestamp::from_nanos(at), tokens: tokens.as_ref().map_or(1, |t| t[i]) }
+        });
+        Ok(chunks.collect())
+    }
+}
+
+fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn train(chunks: &[(u64, u32)]) -> ChunkTrain {
+        chunks.iter().map(|&(at, tokens)| TokenChunk { at: Timestamp::from_nanos(at), tokens }).collect()
+    }
+
+    #[test]
+    fn a_paced_stream_costs_five_bytes_a_token() {
+        let chunks: Vec<_> = (1..=1000).map(|i| (i * 20_000_000, 1)).collect();
+        assert!(train(&chunks).bytes.len() <= 5 * 1000, "{}", train(&chunks).bytes.len());
+    }
+
+    #[test]
+    fn single_token_chunks_are_stored_as_gaps_alone() {
+        let json = serde_json::to_string(&train(&[(100, 1), (130, 1)])).unwrap();
+        assert_eq!(json, r#"{"gaps_ns":[100,30]}"#);
+        let json = serde_json::to_string(&train(&[(100, 2), (130, 1)])).unwrap();
+        assert_eq!(json, r#"{"gaps_ns":[100,30],"tokens":[2,1]}"#);
+    }
+
+    #[test]
+    fn mismatched_counts_are_refused() {
+        let error = serde_json::from_str::<ChunkTrain>(r#"{"gaps_ns":[1,2],"tokens":[1]}"#).unwrap_err();
+        assert!(error.to_string().contains("2 gaps but 1 token counts"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn trains_survive_memory_and_json(mut ats in prop::collection::vec(any::<u64>(), 0..50), seed in any::<u32>()) {
+            ats.sort_unstable();
+            let chunks: Vec<(u64, u32)> =
+                ats.iter().enumerate().map(|(i, &at)| (at, seed.rotate_left(i as u32))).collect();
+            let train = train(&chunks);
+            prop_assert_eq!(train.len(), chunks.len());
+            prop_assert_eq!(train.last_at().map(Timestamp::as_nanos), ats.last().copied());
+            let back: Vec<(u64, u32)> = train.iter().map(|c| (c.at.as_nanos(), c.tokens)).collect();
+            prop_assert_eq!(&back, &chunks);
+            let json = serde_json::to_string(&train).unwrap();
+            prop_assert_eq!(serde_json::from_str::<ChunkTrain>(&json).unwrap(), train);
+        }
+    }
+}

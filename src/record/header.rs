@@ -1,0 +1,153 @@
+//! The first and the last line of a run log: what was about to be done, and how it was left.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::workload::WorkloadSpec;
+
+/// Everything that describes a run before its first request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunHeader {
+    /// Version of the file's format: [`RunHeader::SCHEMA`] when written by this program.
+    pub schema: u32,
+    /// Version of Skyline that flew the run.
+    pub skyline_version: String,
+    /// Wall-clock time of the run's zero.
+    pub started_at: jiff::Timestamp,
+    /// The command line as typed, secrets masked.
+    pub command: Vec<String>,
+    /// The workload as flown, overrides applied.
+    pub workload: WorkloadSpec,
+    /// The plan that was drawn from it.
+    pub plan: PlanFacts,
+    /// How prompts were made.
+    pub prompts: PromptFacts,
+    /// Who answered.
+    pub engine: EngineFacts,
+    /// What the client was told to enforce.
+    pub limits: Limits,
+    /// The machine that sent.
+    pub host: HostFacts,
+}
+
+impl RunHeader {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFacts {
+    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority), hexadecimal.
+    pub hash: String,
+    /// Planned requests before the window.
+    pub warmup_requests: u64,
+    /// Planned requests in the window.
+    pub measured_requests: u64,
+    /// First moment of the window.
+    pub window_start: Timestamp,
+    /// First moment after the window.
+    pub window_end: Timestamp,
+}
+
+/// How prompts were made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptFacts {
+    /// What counted their tokens.
+    pub method: PromptMethod,
+    /// Varies every prompt from run to run, so that no prefix cache is warm by accident.
+    pub salt: u64,
+}
+
+/// What counts the tokens of a prompt while it is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PromptMethod {
+    /// A tokenizer on this machine: exact.
+    Tokenizer {
+        /// The path or hub id it came from.
+        source: String,
+    },
+    /// Token counts of words and templates, learned from the server's `/tokenize`.
+    Server,
+    /// Words that are one token in common vocabularies: an estimate.
+    WordList,
+}
+
+/// Who answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineFacts {
+    /// The dialect spoken: `vllm`, `sglang`, …
+    pub engine: String,
+    /// Base address, without credentials.
+    pub url: String,
+    /// `chat` or `completions`.
+    pub endpoint: String,
+    /// Whether answers were streamed.
+    pub streamed: bool,
+    /// Model asked for.
+    pub model: String,
+    /// What the server calls itself, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
+    /// Longest prompt plus answer that the model takes, where the server tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_model_len: Option<u64>,
+}
+
+/// What the client was told to enforce. Absent: no limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Most requests in flight; more wait, and their waiting counts in latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u64>,
+    /// Seconds allowed from sending to the first token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_timeout_s: Option<f64>,
+    /// Seconds of silence allowed between two tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_tokens_timeout_s: Option<f64>,
+    /// Seconds allowed from sending to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_timeout_s: Option<f64>,
+}
+
+/// The machine that sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostFacts {
+    /// Operating system and architecture, such as `linux x86_64`.
+    pub os: String,
+    /// Processor, where it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
+    /// Logical processors.
+    pub cores: u64,
+}
+
+/// How a run was left: the last line of its log. A log without one was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFooter {
+    /// When the run stopped waiting.
+    pub ended: Timestamp,
+    /// What made it stop.
+    pub ending: RunEnding,
+}
+
+/// What made a run stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnding {
+    /// Every request of the window ended.
+    Finished,
+    /// The drain limit came first; requests still running were censored.
+    DrainLimit,
+    /// A person stopped it.
+    Interrupted,
+}

@@ -1,0 +1,15 @@
+//! What happened: one record a request, and the log that keeps them for ever.
+
+mod chunks;
+mod header;
+mod outcome;
+mod request;
+mod runlog;
+
+pub use chunks::{ChunkTrain, TokenChunk};
+pub use header::{
+    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, RunEnding, RunFooter, RunHeader,
+};
+pub use outcome::{Failure, FailureKind, Outcome};
+pub use request::{FinishReason, Phase, RequestRecord, TokenSource, Usage};
+pub use runlog::{RunLog, RunLogError, RunLogWriter};

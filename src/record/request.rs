@@ -1,0 +1,126 @@
+//! The record of one request.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ChunkTrain, Outcome};
+use crate::clock::Timestamp;
+use crate::workload::Priority;
+
+/// What one request did, from its place in the plan to its end. Latencies are computed from these moments by
+/// `analysis`, never stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestRecord {
+    /// Place in the schedule, from 0; shown as `req_000042`.
+    pub index: u64,
+    /// Which part of the run it belongs to.
+    pub phase: Phase,
+    /// Index of its class in the workload's list.
+    pub class: u16,
+    /// Its priority.
+    pub priority: Priority,
+    /// Prompt tokens asked for.
+    pub input_tokens_asked: u32,
+    /// Answer tokens asked for.
+    pub output_tokens_asked: u32,
+    /// The moment the schedule says.
+    pub scheduled: Timestamp,
+    /// The pacer let it go; absent when the run ended first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatched: Option<Timestamp>,
+    /// The request was handed to the socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Timestamp>,
+    /// The response status was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Timestamp>,
+    /// Every chunk with non-empty content, reasoning or tool-call text. Empty for an answer that was not streamed.
+    pub chunks: ChunkTrain,
+    /// First chunk that was not reasoning, where reasoning came before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answer: Option<Timestamp>,
+    /// Arrival of the whole answer, where it was not streamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_answer: Option<Timestamp>,
+    /// The stream closed, was cancelled or failed.
+    pub ended: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why the model stopped, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
+    /// The server's own token counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Answer tokens, by the best source there was.
+    pub output_tokens: u64,
+    /// Where `output_tokens` comes from.
+    pub output_tokens_source: TokenSource,
+    /// Chunks that shared a read, and so a stamp, with the chunk before them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub merged_reads: u32,
+    /// Whether the request opened its own connection, for want of a ready one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opened_connection: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// The part of a run that a request belongs to, by its scheduled moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the window: flown, not counted.
+    Warmup,
+    /// In the window.
+    Measured,
+    /// After the horizon: keeps the load up while the window's last requests finish; not counted.
+    Cooldown,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// An end token or a stop string.
+    Stop,
+    /// The asked number of tokens was reached.
+    Length,
+    /// The model called a tool.
+    ToolCalls,
+    /// A content filter stepped in.
+    ContentFilter,
+    /// Anything else, in the server's word.
+    Other(String),
+}
+
+/// Token counts as the server reports them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Tokens of the prompt, chat template included.
+    pub prompt_tokens: u64,
+    /// Tokens of the answer, reasoning included.
+    pub completion_tokens: u64,
+    /// Prompt tokens that came from a prefix cache, where the server tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Answer tokens spent on reasoning, where the server tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+/// Where a count of answer tokens comes from, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// The server's `usage`.
+    Usage,
+    /// Counts that came with each chunk (`continuous_usage_stats` or `token_ids`).
+    ChunkCounts,
+    /// The number of chunks: a guess that one chunk is one token.
+    Chunks,
+}

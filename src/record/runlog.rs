@@ -1,0 +1,189 @@
+//! A run on disk: JSON Lines, a header, one record a request, a footer; appended as requests end.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{RequestRecord, RunFooter, RunHeader};
+
+/// A whole run: every number that Skyline prints can be computed from it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLog {
+    /// What was about to be done.
+    pub header: RunHeader,
+    /// What happened, in the order in which requests ended.
+    pub records: Vec<RequestRecord>,
+    /// How the run was left; absent when it was cut off.
+    pub footer: Option<RunFooter>,
+}
+
+/// A run log that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunLogError {
+    /// The file cannot be read or written.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line does not say what it should.
+    #[error("{path}, line {line}: {message}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The file was written by a newer program.
+    #[error("{path} has schema {found}, this skyline reads up to {known}; use a newer skyline to read it")]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Schema of the file.
+        found: u32,
+        /// Newest schema that this program reads.
+        known: u32,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineOut<'a> {
+    Header(&'a RunHeader),
+    Request(&'a RequestRecord),
+    Footer(&'a RunFooter),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LineIn {
+    Header(Box<RunHeader>),
+    Request(Box<RequestRecord>),
+    Footer(RunFooter),
+}
+
+impl RunLog {
+    /// Name of the log inside a run's folder.
+    pub const FILE_NAME: &'static str = "run.jsonl";
+
+    /// Reads a run from its log, or from the folder that holds one.
+    ///
+    /// A last line that was cut in the middle (a crash, a full disk) is left out: all before it is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`RunLogError`] names the file, the line and the cause.
+    pub fn read(path: &Path) -> Result<Self, RunLogError> {
+        let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
+        let io_error = |source| RunLogError::Io { path: path.clone(), source };
+        let mut lines = BufReader::new(File::open(&path).map_err(io_error)?);
+
+        let mut header = None;
+        let mut records = Vec::new();
+        let mut footer = None;
+        let mut text = String::new();
+        for line in 1.. {
+            text.clear();
+            if lines.read_line(&mut text).map_err(io_error)? == 0 {
+                break;
+            }
+            let cut_off = !text.ends_with('\n');
+            let bad = |message: String| RunLogError::Line { path: path.clone(), line, message };
+            match serde_json::from_str(&text) {
+                Ok(LineIn::Header(found)) if line == 1 => header = Some(*found),
+                Ok(LineIn::Request(record)) if line > 1 => records.push(*record),
+                Ok(LineIn::Footer(found)) if line > 1 => footer = Some(found),
+                Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
+                Err(_) if cut_off && line > 1 => break,
+                Err(error) => {
+                    if line == 1
+                        && let Some(found) = newer_schema(&text)
+                    {
+                        return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
+                    }
+                    return Err(bad(error.to_string()));
+                }
+            }
+        }
+        let header = header.ok_or_else(|| RunLogError::Line {
+            path: path.clone(),
+            line: 1,
+            message: "the file is empty; a run log begins with a header".to_owned(),
+        })?;
+        Ok(Self { header, records, footer })
+    }
+}
+
+/// The schema of a header line that this program cannot read, if it is a newer one.
+fn newer_schema(text: &str) -> Option<u32> {
+    let line: serde_json::Value = serde_json::from_str(text).ok()?;
+    let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;
+    (schema > RunHeader::SCHEMA).then_some(schema)
+}
+
+/// Appends to a run log, one line at a time.
+#[derive(Debug)]
+pub struct RunLogWriter<W: Write = BufWriter<File>> {
+    out: W,
+    path: PathBuf,
+}
+
+impl RunLogWriter {
+    /// Creates the log in `folder`, which must exist, and writes its header.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn create(folder: &Path, header: &RunHeader) -> Result<Self, RunLogError> {
+        let path = folder.join(RunLog::FILE_NAME);
+        let file =
+            File::create_new(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        let mut writer = Self { out: BufWriter::new(file), path };
+        writer.line(&LineOut::Header(header))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+}
+
+impl<W: Write> RunLogWriter<W> {
+    /// Appends a record.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append(&mut self, record: &RequestRecord) -> Result<(), RunLogError> {
+        self.line(&LineOut::Request(record))
+    }
+
+    /// Hands what was appended so far to the operating system.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), RunLogError> {
+        self.out.flush().map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+
+    /// Appends the footer and closes the log.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn finish(mut self, footer: &RunFooter) -> Result<(), RunLogError> {
+        self.line(&LineOut::Footer(footer))?;
+        self.flush()
+    }
+
+    fn line(&mut self, line: &LineOut<'_>) -> Result<(), RunLogError> {
+        serde_json::to_writer(&mut self.out, line)
+            .map_err(io::Error::from)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+}

@@ -1,0 +1,1 @@
+//! (room in the making)

@@ -1,0 +1,140 @@
+//! Durations, rates and counts as people write and read them.
+
+use std::time::Duration;
+
+/// Reads a duration such as `250ms`, `90s`, `1.5m` or `2h`; a bare number is seconds.
+///
+/// # Errors
+///
+/// A sentence that names the value and shows the forms allowed.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let trimmed = text.trim();
+    let unit_at = trimmed.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(unit_at);
+    let scale = match unit {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("`{text}` is not a duration; write it like 250ms, 90s, 1.5m or 2h")),
+    };
+    number
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .and_then(|value| Duration::try_from_secs_f64(value * scale).ok())
+        .ok_or_else(|| format!("`{text}` is not a duration; write it like 250ms, 90s, 1.5m or 2h"))
+}
+
+/// Milliseconds as a float, the unit of every latency in reports.
+#[must_use]
+pub fn millis(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}
+
+/// A number with about three significant digits and thousands separated: `0.0312`, `8.45`, `127`, `12,345`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = if magnitude >= 100.0 || magnitude == 0.0 {
+        0
+    } else {
+        // 10–99.9 → 1, 1–9.99 → 2, 0.1–0.999 → 3, …, at most 6.
+        (2 - magnitude.log10().floor() as i32).clamp(0, 6) as usize
+    };
+    let plain = format!("{value:.decimals$}");
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    let whole = thousands(whole);
+    if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
+}
+
+/// A whole number with its thousands separated: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    thousands(&value.to_string())
+}
+
+/// A length of time as a person says it: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
+#[must_use]
+pub fn spoken(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let whole = seconds.round() as u64;
+    if seconds < 1.0 {
+        format!("{} ms", three_digits(seconds * 1e3))
+    } else if seconds < 59.95 {
+        format!("{} s", format!("{seconds:.1}").trim_end_matches(".0"))
+    } else if whole < 3600 {
+        let (minutes, rest) = (whole / 60, whole % 60);
+        if rest == 0 { format!("{minutes} min") } else { format!("{minutes} min {rest} s") }
+    } else {
+        let (hours, rest) = (whole / 3600, whole % 3600 / 60);
+        if rest == 0 { format!("{hours} h") } else { format!("{hours} h {rest} min") }
+    }
+}
+
+fn thousands(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+    let mut out = String::from(sign);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_written() {
+        for (text, millis) in [
+            ("250ms", 250.0),
+            ("90s", 90e3),
+            ("1.5m", 90e3),
+            ("2h", 7.2e6),
+            ("3", 3e3),
+            (" 10 s ", 1e4),
+            ("500us", 0.5),
+        ] {
+            assert_eq!(super::millis(parse_duration(text).unwrap()), millis, "{text}");
+        }
+        for text in ["", "ms", "-3s", "5 parsecs", "1e400s", "nan"] {
+            assert!(parse_duration(text).unwrap_err().contains("write it like"), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        for (value, shown) in [
+            (0.0, "0"),
+            (0.031_23, "0.0312"),
+            (8.449, "8.45"),
+            (12.345, "12.3"),
+            (127.4, "127"),
+            (1234.5, "1,234"),
+            (-9_876_543.0, "-9,876,543"),
+        ] {
+            assert_eq!(three_digits(value), shown);
+        }
+        assert_eq!(count(1_000_000), "1,000,000");
+        assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn lengths_of_time_are_spoken() {
+        for (seconds, said) in [
+            (0.85, "850 ms"),
+            (12.5, "12.5 s"),
+            (60.0, "1 min"),
+            (125.0, "2 min 5 s"),
+            (4200.0, "1 h 10 min"),
+            (59.97, "1 min"),
+        ] {
+            assert_eq!(spoken(Duration::from_secs_f64(seconds)), said);
+        }
+    }
+}

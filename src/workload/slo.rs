@@ -1,0 +1,52 @@
+//! What a request promises its user: priorities and service-level objectives.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How urgent a request is. Ordered: `High` is the most urgent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Somebody is waiting.
+    High,
+    /// Somebody will look soon.
+    #[default]
+    Medium,
+    /// Nobody is waiting.
+    Low,
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        })
+    }
+}
+
+/// Upper bounds on one request's latency, milliseconds. A bound that is absent asks nothing.
+///
+/// A request meets its SLO when it completed and every bound given holds; a failed or censored request never does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Slo {
+    /// Bound on time to first token, from the scheduled moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<f64>,
+    /// Bound on time per output token after the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpot_ms: Option<f64>,
+    /// Bound on end-to-end latency, from the scheduled moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e_ms: Option<f64>,
+}
+
+impl Slo {
+    /// Whether no bound is given, so that any completed request meets it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
+    }
+}
