@@ -134,6 +134,9 @@ pub struct HostFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
+    /// Requests scheduled before this moment were released, those scheduled later never were: the end of the
+    /// plan, or the moment at which a person stopped the run.
+    pub released_until: Timestamp,
     /// When the run stopped waiting.
     pub ended: Timestamp,
     /// What made it stop.

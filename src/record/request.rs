@@ -28,6 +28,9 @@ pub struct RequestRecord {
     /// The pacer let it go; absent when the run ended first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatched: Option<Timestamp>,
+    /// A place under the concurrency cap came free for it; absent when there was no cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admitted: Option<Timestamp>,
     /// The request was handed to the socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Timestamp>,

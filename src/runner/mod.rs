@@ -1,1 +1,14 @@
-//! (room in the making)
+//! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
+
+mod flight;
+mod options;
+mod pacer;
+mod progress;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
+pub use pacer::Feed;
+pub use progress::{Progress, Snapshot};
+pub use run::Run;

@@ -1,0 +1,205 @@
+//! Follows one request from its release to its end.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use super::pacer::Released;
+use super::{Progress, Timeouts};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
+use crate::generator::RequestSpec;
+use crate::record::{ChunkTrain, Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    record: RequestRecord,
+    reasoned: bool,
+    chunks_counted: bool,
+}
+
+impl Flight {
+    /// The flight of a request that has just been let go.
+    pub(super) fn new(request: &RequestSpec, dispatched: Timestamp) -> Self {
+        Self {
+            record: RequestRecord {
+                index: request.index,
+                phase: request.phase,
+                class: request.class,
+                priority: request.priority,
+                input_tokens_asked: request.input_tokens,
+                output_tokens_asked: request.output_tokens,
+                scheduled: request.scheduled,
+                dispatched: Some(dispatched),
+                admitted: None,
+                sent: None,
+                headers: None,
+                chunks: ChunkTrain::default(),
+                first_answer: None,
+                whole_answer: None,
+                ended: dispatched,
+                outcome: Outcome::Censored,
+                finish_reason: None,
+                usage: None,
+                output_tokens: 0,
+                output_tokens_source: TokenSource::Chunks,
+                merged_reads: 0,
+                opened_connection: false,
+            },
+            reasoned: false,
+            chunks_counted: true,
+        }
+    }
+
+    /// The record of a request that was let go but never sent, because the run ended first.
+    pub(super) fn never_sent(released: &Released, ended: Timestamp) -> RequestRecord {
+        let mut flight = Self::new(&released.order.request, released.dispatched);
+        flight.close(ended, Outcome::Censored)
+    }
+
+    /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
+    pub(super) async fn fly<E: Engine>(
+        released: Released,
+        admitted: Option<Timestamp>,
+        engine: &E,
+        clock: RunClock,
+        timeouts: Timeouts,
+        progress: &Progress,
+        cancel: CancellationToken,
+    ) -> RequestRecord {
+        let Released { order, dispatched } = released;
+        let mut flight = Self::new(&order.request, dispatched);
+        flight.record.admitted = admitted;
+        let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
+
+        let mut answer = engine.generate(order.prepared, clock);
+        let mut cancelled = pin!(cancel.cancelled());
+        let mut armed = limits.next();
+        let mut alarm = pin!(ring_at(clock, armed));
+        loop {
+            // Tokens push a deadline back, and the alarm is let ring once for nothing; only a deadline that came
+            // nearer must be set at once.
+            let next = limits.next();
+            if next.is_some_and(|next| armed.is_none_or(|armed| next < armed)) {
+                armed = next;
+                alarm.set(ring_at(clock, armed));
+            }
+            tokio::select! {
+                biased;
+                event = answer.next() => match event {
+                    AnswerEvent::Ended(end) => return flight.end(end),
+                    event => flight.note(&event, &mut limits, progress),
+                },
+                () = &mut cancelled => return flight.close(clock.now(), Outcome::Censored),
+                () = alarm.as_mut() => {
+                    let now = clock.now();
+                    if let Some(failure) = limits.broken(now) {
+                        return flight.close(now, Outcome::Failed(failure));
+                    }
+                    armed = limits.next();
+                    alarm.set(ring_at(clock, armed));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, event: &AnswerEvent, limits: &mut Deadlines, progress: &Progress) {
+        let record = &mut self.record;
+        match *event {
+            AnswerEvent::Sent { at, opened_connection } => {
+                record.sent = Some(at);
+                record.opened_connection = opened_connection;
+            }
+            AnswerEvent::Headers { at } => record.headers = Some(at),
+            AnswerEvent::Chunk { at, tokens, text, merged } => {
+                if record.chunks.is_empty() {
+                    progress.first_token(at.since(record.scheduled));
+                }
+                match text {
+                    ChunkText::Reasoning => self.reasoned = true,
+                    ChunkText::Content | ChunkText::ToolCall
+                        if self.reasoned && record.first_answer.is_none() =>
+                    {
+                        record.first_answer = Some(at);
+                    }
+                    ChunkText::Content | ChunkText::ToolCall => {}
+                }
+                self.chunks_counted &= tokens.is_some();
+                let tokens = tokens.unwrap_or(1);
+                record.chunks.push(TokenChunk { at, tokens });
+                record.merged_reads += u32::from(merged);
+                limits.last_token = Some(at);
+                progress.tokens(tokens);
+            }
+            AnswerEvent::Ended(_) => {}
+        }
+    }
+
+    fn end(&mut self, end: AnswerEnd) -> RequestRecord {
+        self.record.finish_reason = end.finish_reason;
+        self.record.usage = end.usage;
+        self.record.whole_answer = end.whole_answer;
+        self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed))
+    }
+
+    fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {
+        let record = &mut self.record;
+        record.ended = ended;
+        record.outcome = outcome;
+        record.chunks.shrink_to_fit();
+        (record.output_tokens, record.output_tokens_source) = match &record.usage {
+            Some(usage) => (usage.completion_tokens, TokenSource::Usage),
+            None if self.chunks_counted && !record.chunks.is_empty() => {
+                (record.chunks.tokens(), TokenSource::ChunkCounts)
+            }
+            None => (record.chunks.len() as u64, TokenSource::Chunks),
+        };
+        record.clone()
+    }
+}
+
+/// The moments at which a request's limits are broken.
+#[derive(Debug)]
+struct Deadlines {
+    timeouts: Timeouts,
+    begin: Timestamp,
+    last_token: Option<Timestamp>,
+}
+
+impl Deadlines {
+    fn new(timeouts: Timeouts, begin: Timestamp) -> Self {
+        Self { timeouts, begin, last_token: None }
+    }
+
+    /// The limits in force, each with its moment.
+    fn in_force(&self) -> impl Iterator<Item = (Timestamp, FailureKind, Duration)> + use<> {
+        let (since, silence, kind) = match self.last_token {
+            None => (self.begin, self.timeouts.first_token, FailureKind::TimeoutFirstToken),
+            Some(at) => (at, self.timeouts.between_tokens, FailureKind::TimeoutBetweenTokens),
+        };
+        let silence = silence.map(|limit| (since.after(limit), kind, limit));
+        let begin = self.begin;
+        let total = self.timeouts.total.map(|limit| (begin.after(limit), FailureKind::TimeoutTotal, limit));
+        silence.into_iter().chain(total)
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        self.in_force().map(|(at, ..)| at).min()
+    }
+
+    fn broken(&self, now: Timestamp) -> Option<Failure> {
+        let (_, kind, limit) = self.in_force().filter(|(at, ..)| *at <= now).min_by_key(|(at, ..)| *at)?;
+        Some(Failure::new(kind, format!("no more than {} allowed", crate::units::spoken(limit))))
+    }
+}
+
+/// Rings at the given moment, or never.
+async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
+    match moment {
+        Some(moment) => sleep_until(clock.instant(moment)).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,138 @@
+//! Lets each request go at its scheduled moment.
+//!
+//! ```text
+//! feeder thread          pacer                     run loop
+//! schedule ─ prepare ─▶ (bounded queue) ─ wait ─▶ (unbounded queue) ─▶ flights
+//! ```
+//!
+//! Deadlines are absolute: the k-th release waits for `origin + scheduled_k`, whatever happened to the ones
+//! before it. A pacer that was held up releases what is due at once and is on time again with the next; it
+//! never shifts, skips or thins the plan, and how late it was is on every record (`dispatched − scheduled`).
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc as blocking};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::Pacing;
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::{Engine, PreparedRequest};
+use crate::generator::RequestSpec;
+
+/// Before this much of a wait is left the precise pacer sleeps; for the rest it spins. It covers the
+/// kernel's timer slack (50 µs) and the usual wake-up.
+const SPIN: Duration = Duration::from_micros(120);
+
+/// Longest sleep of the precise pacer before it looks whether it should stop.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Requests prepared ahead of their moment.
+const LOOK_AHEAD: usize = 512;
+
+/// A request with its body, ready to leave.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// The work order; its prompt has moved into the body.
+    pub(super) request: RequestSpec,
+    /// What will be written to the socket.
+    pub(super) prepared: PreparedRequest,
+}
+
+/// A request that has been let go, and when.
+#[derive(Debug)]
+pub(super) struct Released {
+    pub(super) order: Order,
+    pub(super) dispatched: Timestamp,
+}
+
+/// Requests with their prompts and bodies built, ready ahead of their moments.
+#[derive(Debug)]
+pub struct Feed {
+    orders: blocking::Receiver<Order>,
+}
+
+impl Feed {
+    /// Builds prompts and bodies on a thread of its own, at most 512 requests ahead, and returns
+    /// when the first of them are ready.
+    pub fn start<E: Engine>(
+        engine: Arc<E>,
+        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+    ) -> Self {
+        let (orders_in, orders) = blocking::sync_channel(LOOK_AHEAD);
+        let (ready_in, ready) = blocking::sync_channel(1);
+        std::thread::spawn(move || {
+            for (built, mut request) in schedule.enumerate() {
+                let prepared = engine.prepare(&request);
+                request.prompt = crate::generator::Prompt::default();
+                if built == LOOK_AHEAD / 2 {
+                    let _ = ready_in.send(());
+                }
+                if orders_in.send(Order { request, prepared }).is_err() {
+                    return; // The run has ended.
+                }
+            }
+        });
+        // Either half the look-ahead is built, or the whole schedule is and the thread has gone.
+        let _ = ready.recv();
+        Self { orders }
+    }
+
+    fn next(&self) -> Option<Order> {
+        self.orders.recv().ok()
+    }
+}
+
+/// Starts to release. The receiver ends when the schedule does, or soon after `stop` is set.
+pub(super) fn start(
+    pacing: Pacing,
+    feed: Feed,
+    clock: RunClock,
+    stop: Arc<AtomicBool>,
+) -> mpsc::UnboundedReceiver<Released> {
+    let (out, released) = mpsc::unbounded_channel();
+    match pacing {
+        Pacing::Precise => {
+            std::thread::spawn(move || release_precisely(&feed, clock, &stop, &out));
+        }
+        Pacing::Timer => {
+            tokio::spawn(release_by_timer(feed, clock, stop, out));
+        }
+    }
+    released
+}
+
+fn release_precisely(feed: &Feed, clock: RunClock, stop: &AtomicBool, out: &mpsc::UnboundedSender<Released>) {
+    while let Some(order) = feed.next() {
+        loop {
+            if stop.load(Relaxed) {
+                return;
+            }
+            let left = clock.until(order.request.scheduled);
+            if left > SPIN {
+                std::thread::sleep(left.saturating_sub(SPIN).min(NAP));
+            } else if left.is_zero() {
+                break;
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        if out.send(Released { order, dispatched: clock.now() }).is_err() {
+            return;
+        }
+    }
+}
+
+async fn release_by_timer(
+    feed: Feed,
+    clock: RunClock,
+    stop: Arc<AtomicBool>,
+    out: mpsc::UnboundedSender<Released>,
+) {
+    while let Some(order) = feed.next() {
+        tokio::time::sleep_until(clock.instant(order.request.scheduled)).await;
+        if stop.load(Relaxed) || out.send(Released { order, dispatched: clock.now() }).is_err() {
+            return;
+        }
+    }
+}

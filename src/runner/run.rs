@@ -1,0 +1,185 @@
+//! Flies a schedule against an engine, open loop.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use super::flight::Flight;
+use super::pacer::{self, Feed, Released};
+use super::{Interrupt, Progress, RunOptions};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::Engine;
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+
+/// One run: who is asked, on which clock, under which rules.
+#[derive(Debug)]
+pub struct Run<E> {
+    /// Who answers.
+    pub engine: Arc<E>,
+    /// The clock that every stamp is read from; its zero is the schedule's.
+    pub clock: RunClock,
+    /// What is awaited: the run ends when all of it has.
+    pub plan: PlanFacts,
+    /// The rules.
+    pub options: RunOptions,
+    /// Where a screen may look on.
+    pub progress: Arc<Progress>,
+    /// How a person stops it.
+    pub interrupt: watch::Receiver<Interrupt>,
+}
+
+impl<E: Engine> Run<E> {
+    /// Flies every order of `feed` and hands each record to `keep` as its request ends.
+    ///
+    /// Every request is released at its scheduled moment, whatever the engine does. The run ends when every
+    /// request of the warm-up and the window has ended; cool-down requests still in flight then are censored.
+    /// `options.drain` after the window's end the run stops waiting, and what is left is censored.
+    pub async fn fly(self, feed: Feed, mut keep: impl FnMut(RequestRecord)) -> RunFooter {
+        let Self { engine, clock, plan, options, progress, mut interrupt } = self;
+        let stop_pacer = Arc::new(AtomicBool::new(false));
+        let mut pacer = pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer));
+        let mut give_up = pin!(sleep_until(clock.instant(plan.window_end.after(options.drain))));
+        let drain = options.drain;
+        let mut air = Air {
+            engine,
+            clock,
+            options,
+            progress,
+            flights: JoinSet::new(),
+            queue: VecDeque::new(),
+            cancel: CancellationToken::new(),
+        };
+        let mut awaited = plan.warmup_requests + plan.measured_requests;
+        let mut footer = RunFooter {
+            released_until: plan.window_end,
+            ended: Timestamp::ZERO,
+            ending: RunEnding::Finished,
+        };
+        let mut releasing = true;
+
+        while awaited > 0 {
+            tokio::select! {
+                order = pacer.recv(), if releasing => match order {
+                    Some(released) => air.admit(released),
+                    None => releasing = false,
+                },
+                Some(landed) = air.flights.join_next() => {
+                    if let Some(record) = air.landed(landed) {
+                        awaited -= u64::from(record.phase != Phase::Cooldown);
+                        keep(record);
+                    }
+                    // With nothing in the air and nothing to come, whatever is still awaited will not come.
+                    if !releasing && air.is_empty() {
+                        break;
+                    }
+                },
+                () = &mut give_up => {
+                    if footer.ending == RunEnding::Finished {
+                        footer.ending = RunEnding::DrainLimit;
+                    }
+                    break;
+                },
+                Ok(()) = interrupt.changed() => {
+                    let wish = *interrupt.borrow_and_update();
+                    if wish >= Interrupt::StopReleasing && footer.ending != RunEnding::Interrupted {
+                        stop_pacer.store(true, Relaxed);
+                        releasing = false;
+                        footer.ending = RunEnding::Interrupted;
+                        footer.released_until = clock.now().min(plan.window_end);
+                        while let Ok(released) = pacer.try_recv() {
+                            air.admit(released);
+                        }
+                        let limit = clock.instant(clock.now().after(drain));
+                        if limit < give_up.deadline() {
+                            give_up.as_mut().reset(limit);
+                        }
+                    }
+                    if wish == Interrupt::Leave || air.is_empty() {
+                        break;
+                    }
+                },
+            }
+        }
+
+        stop_pacer.store(true, Relaxed);
+        pacer.close();
+        while let Ok(released) = pacer.try_recv() {
+            air.queue.push_back(released);
+        }
+        air.clear(keep).await;
+        footer.ended = clock.now();
+        footer
+    }
+}
+
+/// All requests that have been released and have not ended.
+struct Air<E> {
+    engine: Arc<E>,
+    clock: RunClock,
+    options: RunOptions,
+    progress: Arc<Progress>,
+    flights: JoinSet<RequestRecord>,
+    /// Released, waiting for a place under the cap, oldest first.
+    queue: VecDeque<Released>,
+    cancel: CancellationToken,
+}
+
+impl<E: Engine> Air<E> {
+    fn is_empty(&self) -> bool {
+        self.flights.is_empty() && self.queue.is_empty()
+    }
+
+    fn admit(&mut self, released: Released) {
+        self.progress.released();
+        match self.options.max_concurrency {
+            None => self.send(released, None),
+            Some(cap) if self.flights.len() < cap.get() => self.send(released, Some(self.clock.now())),
+            Some(_) => self.queue.push_back(released),
+        }
+    }
+
+    fn send(&mut self, released: Released, admitted: Option<Timestamp>) {
+        let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
+        let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
+        self.progress.started();
+        self.flights.spawn(async move {
+            Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel).await
+        });
+    }
+
+    fn landed(&mut self, ended: Result<RequestRecord, tokio::task::JoinError>) -> Option<RequestRecord> {
+        if let Some(next) = self.queue.pop_front() {
+            self.send(next, Some(self.clock.now()));
+        }
+        match ended {
+            Ok(record) => {
+                self.progress.ended(&record);
+                Some(record)
+            }
+            Err(error) => {
+                tracing::error!("a request was lost to a fault of skyline itself: {error}");
+                None
+            }
+        }
+    }
+
+    /// Censors whatever is left.
+    async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) {
+        self.cancel.cancel();
+        let now = self.clock.now();
+        for released in self.queue.drain(..) {
+            keep(Flight::never_sent(&released, now));
+        }
+        while let Some(ended) = self.flights.join_next().await {
+            if let Some(record) = self.landed(ended) {
+                keep(record);
+            }
+        }
+    }
+}

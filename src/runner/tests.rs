@@ -1,0 +1,291 @@
+//! Whole runs in exact, paused time, against an engine that follows a script.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use super::{Feed, Interrupt, Pacing, Progress, Run, RunOptions, Timeouts};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
+use crate::generator::{Prompt, RequestSpec};
+use crate::record::{
+    FailureKind, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
+};
+use crate::workload::{Priority, Slo};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn at(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+/// Answers every request with `tokens` tokens: the first after `ttft`, the others `gap` apart.
+#[derive(Clone, Copy)]
+struct Script {
+    ttft: Duration,
+    gap: Duration,
+    tokens: u32,
+}
+
+impl Engine for Script {
+    type Answer = Scripted;
+
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
+        PreparedRequest { index: request.index, body: Bytes::new() }
+    }
+
+    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
+        Scripted { script: *self, clock, sent: None, told: 0 }
+    }
+
+    async fn warm_up(&self, _count: usize) {}
+}
+
+struct Scripted {
+    script: Script,
+    clock: RunClock,
+    sent: Option<Timestamp>,
+    told: u32,
+}
+
+impl Answer for Scripted {
+    async fn next(&mut self) -> AnswerEvent {
+        let Some(sent) = self.sent else {
+            let now = self.clock.now();
+            self.sent = Some(now);
+            return AnswerEvent::Sent { at: now, opened_connection: false };
+        };
+        let moment = sent.after(self.script.ttft + self.script.gap * self.told.min(self.script.tokens - 1));
+        sleep_until(self.clock.instant(moment)).await;
+        if self.told == self.script.tokens {
+            let end = AnswerEnd {
+                at: moment,
+                result: Ok(()),
+                whole_answer: None,
+                finish_reason: None,
+                usage: None,
+            };
+            return AnswerEvent::Ended(end);
+        }
+        self.told += 1;
+        AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }
+    }
+}
+
+fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
+    RequestSpec {
+        index,
+        phase,
+        class: 0,
+        scheduled,
+        input_tokens: 4,
+        output_tokens: 4,
+        priority: Priority::Medium,
+        slo: Slo::default(),
+        prompt: Prompt("hello".to_owned()),
+    }
+}
+
+/// A metronome: one request each `every` ms from 0 on, in a window that ends at `window_end`; more of the
+/// same as cool-down for ten times as long.
+struct Flown {
+    records: Vec<RequestRecord>,
+    footer: RunFooter,
+}
+
+async fn fly(
+    script: Script,
+    every: u64,
+    window_end: u64,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> Flown {
+    let measured_requests = window_end.div_ceil(every);
+    let schedule = (0..measured_requests * 10).map(move |index| {
+        let phase = if index < measured_requests { Phase::Measured } else { Phase::Cooldown };
+        order(index, at(index * every), phase)
+    });
+    let engine = Arc::new(script);
+    let feed = Feed::start(Arc::clone(&engine), schedule);
+    let clock = RunClock::starting_in(Duration::ZERO);
+    let (wish, interrupt) = watch::channel(Interrupt::None);
+    for &(moment, wanted) in wishes {
+        let wish = wish.clone();
+        tokio::spawn(async move {
+            sleep_until(clock.instant(at(moment))).await;
+            wish.send_replace(wanted);
+        });
+    }
+    let plan = PlanFacts {
+        hash: String::new(),
+        warmup_requests: 0,
+        measured_requests,
+        window_start: Timestamp::ZERO,
+        window_end: at(window_end),
+    };
+    let options = RunOptions { pacing: Pacing::Timer, ..options };
+    let progress = Arc::new(Progress::default());
+    let run = Run { engine, clock, plan, options, progress: Arc::clone(&progress), interrupt };
+    let mut records = Vec::new();
+    let footer = run.fly(feed, |record| records.push(record)).await;
+    drop(wish);
+    assert_eq!(progress.snapshot().in_flight, 0, "everything in the air came down");
+    records.sort_by_key(|record| record.index);
+    Flown { records, footer }
+}
+
+fn window(flown: &Flown) -> Vec<&RequestRecord> {
+    flown.records.iter().filter(|record| record.phase == Phase::Measured).collect()
+}
+
+fn failure(record: &RequestRecord) -> Option<FailureKind> {
+    match &record.outcome {
+        Outcome::Failed(failure) => Some(failure.reason),
+        _ => None,
+    }
+}
+
+const PATIENT: RunOptions = RunOptions {
+    max_concurrency: None,
+    timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
+    drain: Duration::from_secs(60),
+    pacing: Pacing::Timer,
+};
+
+#[tokio::test(start_paused = true)]
+async fn every_moment_of_a_plain_run_is_exact() {
+    let script = Script { ttft: ms(5), gap: ms(2), tokens: 3 };
+    let flown = fly(script, 10, 30, PATIENT, &[]).await;
+    let records = window(&flown);
+    assert_eq!(records.len(), 3);
+    for (record, begin) in records.iter().zip([0, 10, 20]) {
+        assert_eq!(record.scheduled, at(begin));
+        assert_eq!((record.dispatched, record.sent), (Some(at(begin)), Some(at(begin))));
+        assert_eq!(record.admitted, None);
+        let arrivals: Vec<_> = record.chunks.iter().map(|chunk| chunk.at).collect();
+        assert_eq!(arrivals, [at(begin + 5), at(begin + 7), at(begin + 9)]);
+        assert_eq!(record.ended, at(begin + 9));
+        assert_eq!(record.outcome, Outcome::Completed);
+        assert_eq!((record.output_tokens, record.output_tokens_source), (3, TokenSource::ChunkCounts));
+    }
+    let expected = RunFooter { released_until: at(30), ended: at(29), ending: RunEnding::Finished };
+    assert_eq!(flown.footer, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_engine_delays_no_release() {
+    let flown = fly(Script { ttft: ms(5_000), gap: ms(0), tokens: 1 }, 1, 1_000, PATIENT, &[]).await;
+    let records = window(&flown);
+    assert_eq!(records.len(), 1_000);
+    assert!(records.iter().all(|record| record.dispatched == Some(record.scheduled)));
+    assert!(records.iter().all(|record| record.sent == Some(record.scheduled)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_goes_on_until_the_windows_last_request_is_done() {
+    let flown = fly(Script { ttft: ms(100), gap: ms(0), tokens: 1 }, 10, 30, PATIENT, &[]).await;
+    assert!(window(&flown).iter().all(|record| record.outcome == Outcome::Completed));
+    // The last of the window left at 20 ms and was done at 120 ms; what left from 30 ms on was cut off then.
+    assert_eq!(flown.footer.ended, at(120));
+    let cooldown: Vec<_> = flown.records.iter().filter(|r| r.phase == Phase::Cooldown).collect();
+    assert!(cooldown.len() >= 9, "{}", cooldown.len());
+    assert!(cooldown.iter().all(|record| record.outcome == Outcome::Censored && record.ended == at(120)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
+    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
+    let flown = fly(Script { ttft: ms(25), gap: ms(0), tokens: 1 }, 10, 40, options, &[]).await;
+    for (record, (dispatched, admitted)) in window(&flown).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)])
+    {
+        assert_eq!(record.dispatched, Some(at(dispatched)), "the pacer is not held up by the cap");
+        assert_eq!(record.admitted, Some(at(admitted)));
+        assert_eq!(record.chunks.first_at(), Some(at(admitted + 25)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
+    let options = RunOptions { drain: ms(100), ..PATIENT };
+    let flown = fly(Script { ttft: ms(50), gap: ms(50), tokens: 100 }, 10, 20, options, &[]).await;
+    assert_eq!(
+        flown.footer,
+        RunFooter { released_until: at(20), ended: at(120), ending: RunEnding::DrainLimit }
+    );
+    let records = window(&flown);
+    assert_eq!(records.len(), 2);
+    for record in records {
+        assert_eq!((&record.outcome, record.ended), (&Outcome::Censored, at(120)));
+        assert_eq!(record.chunks.len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cap_that_never_frees_leaves_censored_records_for_all_that_waited() {
+    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), drain: ms(100), ..PATIENT };
+    let flown = fly(Script { ttft: ms(10_000), gap: ms(0), tokens: 1 }, 10, 50, options, &[]).await;
+    let records = window(&flown);
+    assert_eq!(records.len(), 5);
+    assert!(records.iter().all(|record| record.outcome == Outcome::Censored && record.dispatched.is_some()));
+    assert_eq!(records.iter().filter(|record| record.sent.is_some()).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_time_limit_fails_the_request_at_its_moment() {
+    let script = Script { ttft: ms(40), gap: ms(20), tokens: 10 };
+    for (timeouts, kind, ended, tokens) in [
+        (
+            Timeouts { first_token: Some(ms(30)), ..Timeouts::default() },
+            FailureKind::TimeoutFirstToken,
+            30,
+            0,
+        ),
+        (
+            Timeouts { between_tokens: Some(ms(15)), ..Timeouts::default() },
+            FailureKind::TimeoutBetweenTokens,
+            55,
+            1,
+        ),
+        (Timeouts { total: Some(ms(90)), ..Timeouts::default() }, FailureKind::TimeoutTotal, 90, 3),
+        (
+            Timeouts { first_token: Some(ms(1_000)), between_tokens: Some(ms(15)), total: Some(ms(500)) },
+            FailureKind::TimeoutBetweenTokens,
+            55,
+            1,
+        ),
+    ] {
+        let flown = fly(script, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
+        let record = window(&flown)[0];
+        assert_eq!((failure(record), record.ended), (Some(kind), at(ended)), "{timeouts:?}");
+        assert_eq!(record.chunks.len(), tokens);
+    }
+    let generous = Timeouts { first_token: Some(ms(41)), between_tokens: Some(ms(21)), total: Some(ms(221)) };
+    let flown = fly(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
+    assert_eq!(window(&flown)[0].outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_interrupt_stops_releases_and_drains() {
+    let script = Script { ttft: ms(50), gap: ms(0), tokens: 1 };
+    let flown = fly(script, 10, 1_000, PATIENT, &[(95, Interrupt::StopReleasing)]).await;
+    let expected = RunFooter { released_until: at(95), ended: at(140), ending: RunEnding::Interrupted };
+    assert_eq!(flown.footer, expected);
+    assert_eq!(flown.records.len(), 10, "those of 0 to 90 ms");
+    assert!(flown.records.iter().all(|record| record.outcome == Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_second_interrupt_leaves_at_once_and_keeps_every_record() {
+    let script = Script { ttft: ms(500), gap: ms(0), tokens: 1 };
+    let wishes = [(95, Interrupt::StopReleasing), (120, Interrupt::Leave)];
+    let flown = fly(script, 10, 1_000, PATIENT, &wishes).await;
+    assert_eq!((flown.footer.ended, flown.footer.ending), (at(120), RunEnding::Interrupted));
+    assert_eq!(flown.records.len(), 10);
+    assert!(flown.records.iter().all(|record| record.outcome == Outcome::Censored));
+}
