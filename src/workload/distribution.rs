@@ -91,18 +91,18 @@ impl Distribution {
                     let mean = fields.required("mean", |place| place.number(MEAN));
                     let std = fields.required("std", |place| place.number(MEAN));
                     let (min, max) = bounds(fields)?;
-                    likely(fields, Self::Normal { mean: mean?, std: std?, min, max })
+                    likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
                 }),
                 ("log_normal", |fields| {
                     let median = fields.required("median", |place| place.number(MEAN));
                     let sigma = fields.required("sigma", |place| place.number(SIGMA));
                     let (min, max) = bounds(fields)?;
-                    likely(fields, Self::LogNormal { median: median?, sigma: sigma?, min, max })
+                    likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
                 }),
                 ("exponential", |fields| {
                     let mean = fields.required("mean", |place| place.number(MEAN));
                     let (min, max) = bounds(fields)?;
-                    likely(fields, Self::Exponential { mean: mean?, min, max })
+                    likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
                 }),
                 ("empirical", |fields| {
                     let values = fields.required("values", |place| place.list(tokens));
@@ -146,16 +146,15 @@ fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(
 }
 
 /// Refuses a truncation that leaves next to nothing of the distribution: its draws would be the bounds' doing.
-fn likely(fields: &Fields<'_>, distribution: Distribution) -> Option<Distribution> {
+fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
     /// Share of the draws before truncation that must lie within the bounds.
     const LEAST: f64 = 0.001;
-    let share = distribution.share_kept();
-    if share >= LEAST {
+    if distribution.share_kept() >= LEAST {
         return Some(distribution);
     }
-    fields.complain(
-        "keeps less than 0.1 % of its draws between `min` and `max`; widen them, move the centre between them, \
-         or choose the kind uniform or constant",
-    );
+    fields.complain(&format!(
+        "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
+         them, or choose the kind uniform or constant"
+    ));
     None
 }

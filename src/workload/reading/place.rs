@@ -70,20 +70,20 @@ impl<'n> Place<'n> {
 
     /// A text that says something.
     pub(crate) fn said(&self) -> Option<String> {
-        self.text()
-            .filter(|text| !text.trim().is_empty() || self.refuse::<()>("a text that is not blank").is_some())
+        let text = self.text()?;
+        if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
     }
 
     /// A name that is safe in file names, tables and metrics.
     pub(crate) fn name(&self) -> Option<String> {
         /// Longest name, characters.
         const LONGEST: usize = 64;
-        let safe = |name: &String| {
-            (1..=LONGEST).contains(&name.len())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-        };
-        let wanted = "1 to 64 letters a–z, digits, `_` and `-`";
-        self.text().filter(|name| safe(name) || self.refuse::<()>(wanted).is_some())
+        let name = self.text()?;
+        let safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..=LONGEST).contains(&name.len()) && name.bytes().all(safe) {
+            return Some(name);
+        }
+        self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
     }
 
     /// One of the named choices.
