@@ -112,10 +112,10 @@ impl Distribution {
                     let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
                     if weights.len() != values.len() {
                         let (given, wanted) = (weights.len(), values.len());
-                        fields.complain_of(
-                            "weights",
-                            &format!("has length {given} and `values` {wanted}; give one weight for each value, or none"),
+                        let sentence = format!(
+                            "has length {given} and `values` {wanted}; give one weight for each, or none"
                         );
+                        fields.complain_of("weights", &sentence);
                         return None;
                     }
                     weights::positive_total(fields, "weights", &weights)?;

@@ -177,8 +177,8 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "{ kind = \"constant\", value = 10 }",
         "{ kind = \"normal\", mean = 100, std = 10, min = 200 }",
-        "line 6: `classes[0].input_tokens` keeps less than 0.1 % of its draws between `min` 200 and `max` 1000000; widen them, \
-         move the centre between them, or choose the kind uniform or constant",
+        "line 6: `classes[0].input_tokens` keeps less than 0.1 % of its draws between `min` 200 and `max` 1000000; \
+         widen them, move the centre between them, or choose the kind uniform or constant",
     ),
     (
         "{ kind = \"constant\", value = 10 }",

@@ -81,7 +81,8 @@ fn what_a_file_leaves_out_has_a_default() {
 #[test]
 fn a_share_without_an_slo_has_that_of_its_class() {
     let text = format!(
-        "{}slo = {{ ttft_ms = 300, tpot_ms = 40 }}\npriorities = [{{ priority = \"high\" }}, {{ priority = \"low\", slo = {{}} }}]",
+        "{}slo = {{ ttft_ms = 300, tpot_ms = 40 }}\n\
+         priorities = [{{ priority = \"high\" }}, {{ priority = \"low\", slo = {{}} }}]",
         super::LEAST
     );
     let spec = WorkloadSpec::from_toml(&text, "shares").unwrap();
