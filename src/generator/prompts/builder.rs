@@ -134,7 +134,7 @@ impl PromptBuilder {
     /// Takes words off the end until the text is not too long, then adds words that fit until it is exact.
     fn mend(&self, tokenizer: &Tokenizer, mut text: String, tokens: u32, index: u64) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
-        while count(&text) > tokens {
+        while !text.is_empty() && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);
             text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()));
         }
