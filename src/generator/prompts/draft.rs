@@ -45,7 +45,7 @@ impl Draft {
         let kept = reserved.min(self.left);
         self.left -= kept;
         let mut sentence = if self.text.ends_with(char::is_alphanumeric) {
-            Sentence::Open { words: 0 }
+            Sentence::Open { words: words_of_sentence(stream) }
         } else {
             Sentence::Closed
         };

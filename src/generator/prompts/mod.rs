@@ -11,9 +11,11 @@ mod builder;
 mod class_text;
 mod costs;
 mod draft;
+mod error;
 mod estimate;
 mod lead;
 mod tokenizer;
 mod vocabulary;
 
-pub use builder::{PromptBuilder, PromptError};
+pub use builder::PromptBuilder;
+pub use error::PromptError;

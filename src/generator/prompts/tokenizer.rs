@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use tokenizers::Tokenizer;
 
-use super::builder::PromptError;
+use super::error::PromptError;
 
 /// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or else a Hugging Face model
-/// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` as for every client).
+/// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` as
+/// for every client).
 pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {
@@ -41,7 +42,12 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
         id: source.to_owned(),
         cause: cause.to_string(),
     };
-    let api = hf_hub::api::sync::ApiBuilder::from_env().with_progress(false).build().map_err(unavailable)?;
+    let mut hub = hf_hub::api::sync::ApiBuilder::from_env().with_progress(false);
+    // The client reads the token that `hf auth login` stored, but not the variable that other clients prefer.
+    if let Ok(token) = std::env::var("HF_TOKEN") {
+        hub = hub.with_token(Some(token));
+    }
+    let api = hub.build().map_err(unavailable)?;
     api.model(source.to_owned()).get("tokenizer.json").map_err(unavailable)
 }
 

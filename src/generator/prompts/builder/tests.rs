@@ -100,6 +100,7 @@ fn estimated_prompts_spend_exactly_their_budget() {
             let prompt = builder.build(class, asked, u64::from(asked)).0;
             let estimate = super::super::estimate::estimate_tokens(&prompt);
             assert!(estimate.abs_diff(asked) <= 1, "{asked} asked, {estimate} in {prompt:?}");
+            assert!(!prompt.contains(".."), "{prompt:?}");
         }
     }
 }
