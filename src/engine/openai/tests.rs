@@ -1,137 +1,21 @@
 //! The engine against servers written byte by byte, so that every fault can be made.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::clock::RunClock;
+use crate::engine::stream::transcripts::logged_reads;
 use crate::engine::{
     Answer, AnswerEnd, AnswerEvent, AnswerForm, Dialect, Engine, PreparedRequest, Secret, Target,
 };
 use crate::record::{FailureKind, FinishReason};
 
-/// One thing that a server does with a request.
-#[derive(Clone)]
-enum Act {
-    Send(Vec<u8>),
-    Pause,
-    Close,
-    Reset,
-}
+mod server;
+mod tls;
 
-fn send(text: &str) -> Act {
-    Act::Send(text.as_bytes().to_vec())
-}
-
-/// A server on a port of its own. The n-th POST is answered by the n-th script, the last one again and again;
-/// GETs are answered as vLLM would.
-struct Server {
-    url: String,
-    /// Number of the connection, and the whole request, of every POST.
-    seen: Arc<Mutex<Vec<(usize, String)>>>,
-}
-
-async fn serve(scripts: Vec<Vec<Act>>) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let (scripts, log) = (Arc::new(scripts), Arc::clone(&seen));
-    tokio::spawn(async move {
-        for number in 0.. {
-            let (socket, _) = listener.accept().await.unwrap();
-            tokio::spawn(converse(socket, number, Arc::clone(&scripts), Arc::clone(&log)));
-        }
-    });
-    Server { url, seen }
-}
-
-async fn converse(
-    mut socket: TcpStream,
-    number: usize,
-    scripts: Arc<Vec<Vec<Act>>>,
-    log: Arc<Mutex<Vec<(usize, String)>>>,
-) {
-    while let Some(request) = read_request(&mut socket).await {
-        if request.starts_with("GET /v1/models") {
-            let list = r#"{"data":[{"id":"m","max_model_len":4096},{"id":"n"}]}"#;
-            socket.write_all(&json(200, list)).await.unwrap();
-            continue;
-        }
-        if request.starts_with("GET /version") {
-            socket.write_all(&json(200, r#"{"version":"9.9"}"#)).await.unwrap();
-            continue;
-        }
-        if request.starts_with("GET") {
-            socket.write_all(&json(200, "{}")).await.unwrap();
-            continue;
-        }
-        let turn = {
-            let mut log = log.lock().unwrap();
-            log.push((number, request));
-            log.len() - 1
-        };
-        for act in &scripts[turn.min(scripts.len() - 1)] {
-            match act {
-                Act::Send(bytes) => socket.write_all(bytes).await.unwrap(),
-                Act::Pause => tokio::time::sleep(Duration::from_millis(20)).await,
-                Act::Close => return,
-                Act::Reset => {
-                    socket.set_zero_linger().unwrap();
-                    return;
-                }
-            }
-        }
-    }
-}
-
-async fn read_request(socket: &mut TcpStream) -> Option<String> {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-                return Some(text);
-            }
-        }
-        if socket.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    }
-}
-
-fn json(status: u16, body: &str) -> Vec<u8> {
-    format!(
-        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
-}
-
-const STREAM: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-
-fn chunk(text: &str) -> Act {
-    send(&format!("{:x}\r\n{text}\r\n", text.len()))
-}
-
-fn delta(text: &str) -> String {
-    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
-}
-
-const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
-const DONE: &str = "data: [DONE]\n\n";
-
-/// A good answer of `texts`, each in a chunk of its own.
-fn good(texts: &[&str]) -> Vec<Act> {
-    let mut acts = vec![send(STREAM)];
-    acts.extend(texts.iter().map(|text| chunk(&delta(text))));
-    acts.extend([chunk(FINISH), chunk(DONE), send("0\r\n\r\n")]);
-    acts
-}
+use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve};
 
 fn target(server: &Server) -> Target {
     let mut target = Target::new(server.url.parse().unwrap(), Dialect::Vllm);
@@ -388,4 +272,24 @@ async fn tokens_are_counted_where_the_server_can() {
     assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(Some(vec![3; 20])));
     let server = serve(vec![vec![Act::Send(json(404, "{}"))]]).await;
     assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(None));
+}
+
+#[tokio::test]
+async fn logged_reads_come_through_the_wire_as_they_were() {
+    for (file, counts) in [
+        ("vllm/rawrecv_chat.txt", [397, 392]),
+        ("tfserve/rawrecv_completions.txt", [396, 396]),
+        ("haproxy/rawrecv_chat.txt", [193, 180]),
+        ("nginx_gzip/rawrecv_chat.txt", [195, 199]),
+    ] {
+        let answers = logged_reads(file);
+        let scripts = answers.into_iter().map(|reads| reads.into_iter().map(Act::Send).collect()).collect();
+        let server = serve(scripts).await;
+        let engine = engine(target(&server)).await;
+        for count in counts {
+            let (events, end) = ask(&engine).await;
+            assert_eq!((end.result, chunks(&events).len()), (Ok(()), count), "{file}");
+            assert_eq!(end.finish_reason, Some(FinishReason::Length), "{file}");
+        }
+    }
 }

@@ -54,7 +54,7 @@ struct Message<'a> {
     /// vLLM's name.
     #[serde(borrow, default)]
     reasoning: Option<Text<'a>>,
-    /// SGLang's and DeepSeek's name.
+    /// SGLang's name, and that of most others.
     #[serde(borrow, default)]
     reasoning_content: Option<Text<'a>>,
     #[serde(borrow, default)]

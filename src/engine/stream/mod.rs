@@ -7,4 +7,4 @@ pub(crate) mod reader;
 pub(crate) mod sse;
 
 #[cfg(test)]
-mod transcripts;
+pub(crate) mod transcripts;

@@ -113,17 +113,16 @@ fn read(capture: &Capture, size: usize) -> Reading {
         }
     }
     let end = end.or_else(|| Some(reader.take()?.end(capture.close?, arrival(reads + 1), &mut events)));
-    reading(capture, &events, end)
+    reading(capture, &events, end.as_ref())
 }
 
-fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<AnswerEnd>) -> Reading {
+fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<&AnswerEnd>) -> Reading {
     let mut tokens = Some(0);
     for event in events {
         let AnswerEvent::Chunk { tokens: carried, .. } = event else { panic!("{event:?}") };
         tokens = tokens.zip(*carried).map(|(sum, carried)| sum + u64::from(carried));
     }
     let text = text(capture);
-    let end = end.as_ref();
     let (outcome, says) = match end.map(|end| &end.result) {
         None => ("unfinished".to_owned(), String::new()),
         Some(Ok(())) => ("completed".to_owned(), String::new()),
@@ -294,6 +293,22 @@ fn fields(lines: &str) -> HeaderMap {
         Some((name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value.trim()).ok()?))
     };
     lines.lines().filter_map(parse).collect()
+}
+
+/// The answers in a log of reads, each as the reads that brought it.
+pub(crate) fn logged_reads(file: &str) -> Vec<Vec<Vec<u8>>> {
+    let log = fs::read_to_string(folder().join(file)).unwrap();
+    let mut answers = vec![Vec::new()];
+    for line in log.lines().filter(|line| line.starts_with('[')) {
+        let read = python_bytes(&line[line.find(" B b").unwrap() + 3..]);
+        let last = read.ends_with(b"0\r\n\r\n");
+        answers.last_mut().unwrap().push(read);
+        if last {
+            answers.push(Vec::new());
+        }
+    }
+    answers.pop();
+    answers
 }
 
 /// The bytes that a Python `b'…'` literal stands for.

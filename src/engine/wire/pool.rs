@@ -56,8 +56,6 @@ impl Pool {
 
     fn newest_alive(&self) -> Option<Lane> {
         let mut idle = self.idle();
-        let stale = idle.partition_point(|idle| idle.since.elapsed() >= IDLE_LIMIT);
-        idle.drain(..stale);
         // A connection whose last answer has not closed yet is passed over, not closed: its server is only slow.
         for index in (0..idle.len()).rev() {
             match idle[index].readiness() {
@@ -106,8 +104,12 @@ impl Pool {
         }
     }
 
+    /// The idle connections, oldest first, those past their time closed.
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let stale = idle.partition_point(|idle| idle.since.elapsed() >= IDLE_LIMIT);
+        idle.drain(..stale);
+        idle
     }
 }
 

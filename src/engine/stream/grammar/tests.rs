@@ -1,6 +1,7 @@
 use bytes::Bytes;
 
 use super::*;
+use crate::engine::ChunkText::{Content, Reasoning, ToolCall};
 
 fn event(data: &str) -> SseEvent {
     SseEvent { name: None, data: Bytes::copy_from_slice(data.as_bytes()) }
@@ -45,7 +46,6 @@ fn roles_and_empty_deltas_are_not_tokens() {
         .iter()
         .filter_map(|s| if let Step::Text { kind, .. } = s { Some(*kind) } else { None })
         .collect();
-    use ChunkText::{Content, Reasoning, ToolCall};
     assert_eq!(kinds, [Content, Reasoning, Reasoning, ToolCall, ToolCall, Content]);
     assert_eq!(steps.last(), Some(&Step::Complete));
     assert_eq!(end, Ok(()));
