@@ -214,6 +214,23 @@ async fn next_may_be_dropped_at_any_time() {
 }
 
 #[tokio::test]
+async fn dropping_an_answer_closes_its_connection() {
+    let server = serve(vec![vec![send(STREAM), chunk(&delta("a"))]]).await;
+    let engine = engine(target(&server)).await;
+    let request = PreparedRequest { index: 0, body: engine_body() };
+    let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
+    while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
+    let connection = server.seen.lock().unwrap()[0].0;
+    drop(answer);
+    let closed = async {
+        while !server.closed.lock().unwrap().contains(&connection) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), closed).await.expect("the server sees the close");
+}
+
+#[tokio::test]
 async fn whole_answers_have_one_moment() {
     let body = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],
                    "usage":{"prompt_tokens":3,"completion_tokens":2}}"#;

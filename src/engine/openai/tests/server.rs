@@ -25,20 +25,28 @@ pub(super) struct Server {
     pub(super) url: String,
     /// Number of the connection, and the whole request, of every POST.
     pub(super) seen: Arc<Mutex<Vec<(usize, String)>>>,
+    /// Numbers of the connections that the client closed.
+    pub(super) closed: Arc<Mutex<Vec<usize>>>,
 }
 
 pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (scripts, log) = (Arc::new(scripts), Arc::clone(&seen));
+    let closed = Arc::new(Mutex::new(Vec::new()));
+    let (scripts, log, ends) = (Arc::new(scripts), Arc::clone(&seen), Arc::clone(&closed));
     tokio::spawn(async move {
         for number in 0.. {
             let (socket, _) = listener.accept().await.unwrap();
-            tokio::spawn(converse(socket, number, Arc::clone(&scripts), Arc::clone(&log)));
+            let (scripts, log, ends) = (Arc::clone(&scripts), Arc::clone(&log), Arc::clone(&ends));
+            tokio::spawn(async move {
+                if converse(socket, number, scripts, log).await == Closer::Client {
+                    ends.lock().unwrap().push(number);
+                }
+            });
         }
     });
-    Server { url, seen }
+    Server { url, seen, closed }
 }
 
 async fn converse(
@@ -46,7 +54,7 @@ async fn converse(
     number: usize,
     scripts: Arc<Vec<Vec<Act>>>,
     log: Arc<Mutex<Vec<(usize, String)>>>,
-) {
+) -> Closer {
     while let Some(request) = read_request(&mut socket).await {
         if request.starts_with("GET /v1/models") {
             let list = r#"{"data":[{"id":"m","max_model_len":4096},{"id":"n"}]}"#;
@@ -70,14 +78,22 @@ async fn converse(
             match act {
                 Act::Send(bytes) => socket.write_all(bytes).await.unwrap(),
                 Act::Pause => tokio::time::sleep(Duration::from_millis(20)).await,
-                Act::Close => return,
+                Act::Close => return Closer::Server,
                 Act::Reset => {
                     socket.set_zero_linger().unwrap();
-                    return;
+                    return Closer::Server;
                 }
             }
         }
     }
+    Closer::Client
+}
+
+/// Who ended a connection.
+#[derive(PartialEq, Eq)]
+enum Closer {
+    Client,
+    Server,
 }
 
 pub(super) async fn read_request<S: AsyncRead + Unpin>(socket: &mut S) -> Option<String> {
