@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::objective::{Flow, Share, Statistic, Subject};
-use super::{Comparison, Figure, Mark, Objective, Summary};
+use super::{Comparison, Figure, Flow, Mark, Objective, Share, Statistic, Subject, Summary};
 use crate::units::{count, three_digits};
 
 /// What became of an objective.
