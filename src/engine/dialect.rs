@@ -6,15 +6,15 @@ use std::str::FromStr;
 /// A server's way of speaking the OpenAI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// vLLM; its own port is 8000.
+    /// vLLM.
     Vllm,
-    /// SGLang; 30000.
+    /// SGLang.
     Sglang,
-    /// TensorRT-LLM's `trtllm-serve`; 8000.
+    /// TensorRT-LLM's `trtllm-serve`.
     Trtllm,
-    /// Hugging Face's Text Generation Inference; 3000, in its container 80.
+    /// Hugging Face's Text Generation Inference.
     Tgi,
-    /// llama.cpp's llama-server (8080) and llama-cpp-python (8000).
+    /// llama.cpp's llama-server; llama-cpp-python, whose own port is 8000.
     Llamacpp,
     /// OpenAI itself and whatever speaks no more than its protocol: gateways, transformers serve.
     Openai,
@@ -25,6 +25,8 @@ pub enum Dialect {
 /// What one dialect knows. Paths are relative to the server's root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialectTraits {
+    /// The port that the server takes when it is not told; absent for those that run elsewhere.
+    pub own_port: Option<u16>,
     /// Fields that make the model go on to the asked length.
     pub length: LengthForcing,
     /// Field for the longest answer, on `chat/completions`; on `completions` it is `max_tokens` everywhere.
@@ -85,6 +87,7 @@ impl Dialect {
     #[must_use]
     pub const fn traits(self) -> DialectTraits {
         let plain = DialectTraits {
+            own_port: Some(8000),
             length: LengthForcing::None,
             chat_max_tokens: "max_tokens",
             continuous_usage: false,
@@ -102,6 +105,7 @@ impl Dialect {
                 ..plain
             },
             Self::Sglang => DialectTraits {
+                own_port: Some(30000),
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
@@ -115,19 +119,24 @@ impl Dialect {
                 ..plain
             },
             Self::Tgi => DialectTraits {
+                own_port: Some(3000),
                 version_path: Some("/info"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
                 ..plain
             },
             Self::Llamacpp => DialectTraits {
+                own_port: Some(8080),
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
                 ..plain
             },
-            Self::Openai => {
-                DialectTraits { chat_max_tokens: "max_completion_tokens", health_path: None, ..plain }
-            }
+            Self::Openai => DialectTraits {
+                own_port: None,
+                chat_max_tokens: "max_completion_tokens",
+                health_path: None,
+                ..plain
+            },
         }
     }
 }

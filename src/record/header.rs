@@ -27,6 +27,9 @@ pub struct RunHeader {
     pub engine: EngineFacts,
     /// What the client was told to enforce.
     pub limits: Limits,
+    /// Objectives that the run is held against, as typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<String>,
     /// The machine that sent.
     pub host: HostFacts,
 }

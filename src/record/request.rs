@@ -25,9 +25,8 @@ pub struct RequestRecord {
     pub output_tokens_asked: u32,
     /// The moment the schedule says.
     pub scheduled: Timestamp,
-    /// The pacer let it go; absent when the run ended first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dispatched: Option<Timestamp>,
+    /// The pacer let it go. A request that never was has no record.
+    pub dispatched: Timestamp,
     /// A place under the concurrency cap came free for it; absent when there was no cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Timestamp>,
