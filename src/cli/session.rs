@@ -48,26 +48,26 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
+        let target = args.target(url)?;
         let mut mentioned = None;
         let (engine, smoke) = runtime.block_on(async {
-            let connecting =
-                OpenAiEngine::connect(args.target(url), args.wait(), |progress| match progress {
-                    ConnectProgress::Waiting { reason, elapsed } => {
-                        if mentioned.is_none_or(|last| elapsed >= last + MENTION) {
-                            printer.words(&format!(
-                                "waiting for the server, {} so far: {reason}",
-                                units::spoken(elapsed)
-                            ));
-                            mentioned = Some(elapsed);
-                        }
-                    }
-                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
+            let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {
+                ConnectProgress::Waiting { reason, elapsed } => {
+                    if mentioned.is_none_or(|last| elapsed >= last + MENTION) {
                         printer.words(&format!(
-                            "{listed} models are served; taking the first, {model} (choose with --model)"
+                            "waiting for the server, {} so far: {reason}",
+                            units::spoken(elapsed)
                         ));
+                        mentioned = Some(elapsed);
                     }
-                    ConnectProgress::ModelChosen { .. } => {}
-                });
+                }
+                ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
+                    printer.words(&format!(
+                        "{listed} models are served; taking the first, {model} (choose with --model)"
+                    ));
+                }
+                ConnectProgress::ModelChosen { .. } => {}
+            });
             let engine = connecting.await.map_err(Stop::impossible)?;
             let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
             Ok::<_, Stop>((Arc::new(engine), smoke))

@@ -125,7 +125,7 @@ fn no_secret_reaches_a_screen_or_a_file() {
         })
     });
     let desk = Desk::new();
-    let url = format!("http://user:sk-in-url@{address}");
+    let url = format!("http://{address}");
     let out = desk
         .skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--requests", "4"])
         .args(["--header", "x-extra: sk-in-header", "--extra-body", r#"{"user":"sk-in-body"}"#])

@@ -47,6 +47,7 @@ fn a_bad_value_on_the_command_line_is_named() {
         (&["bench", "quick.toml", "--header", "no colon"], "header"),
         (&["bench", "quick.toml", "--extra-body", "[1]"], "object"),
         (&["bench", "quick.toml", "--url", "ftp://x"], "http"),
+        (&["bench", "quick.toml", "--url", "http://me:sk-1@x"], "--api-key-env"),
         (&["bench", "quick.toml", "--tokenizer", "/no/such/tokenizer"], "/no/such/tokenizer"),
         (&["bench", "quick.toml", "2", "--warmup", "5"], "warmup"),
         (&["bench", "quick.toml", "--enginee", "vllm"], "--engine"),
@@ -56,6 +57,19 @@ fn a_bad_value_on_the_command_line_is_named() {
         desk.skyline(arguments).assert().code(2).stdout("").stderr(contains(said));
     }
     assert!(desk.runs().is_empty(), "nothing was flown");
+}
+
+#[test]
+fn a_mistake_in_a_secret_does_not_show_it() {
+    let desk = Desk::new();
+    for arguments in [
+        ["bench", "quick.toml", "--url", "http://me:sk-1@x"],
+        ["bench", "quick.toml", "--header", "Authorization Bearer sk-1"],
+        ["bench", "quick.toml", "--extra-body", "{'key': 'sk-1'}"],
+    ] {
+        let name = arguments[2];
+        desk.skyline(&arguments).assert().code(2).stderr(contains(name).and(contains("sk-1").not()));
+    }
 }
 
 #[test]

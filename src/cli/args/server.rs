@@ -14,6 +14,8 @@ use crate::engine::{
 };
 
 /// The server and the form of requests.
+///
+/// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
     /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
@@ -24,7 +26,7 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Address of the server, with or without /v1 [default: the engine's own port on this machine]
     #[arg(long, value_name = "URL", help_heading = "Server")]
-    url: Option<BaseUrl>,
+    url: Option<String>,
 
     /// Model to ask for [default: the first that /v1/models lists]
     #[arg(long, value_name = "NAME", help_heading = "Server")]
@@ -36,7 +38,7 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Header to send with every request, as `Name: value`; may be repeated; values are never stored
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
-    headers: Vec<Header>,
+    headers: Vec<String>,
 
     /// Environment variable that holds the API key, sent as `Authorization: Bearer`
     #[arg(long, value_name = "VAR", help_heading = "Server", default_value = "OPENAI_API_KEY")]
@@ -60,8 +62,8 @@ pub(in crate::cli) struct ServerArgs {
     no_stream: bool,
 
     /// JSON object merged into every body; `null` takes a field out [default: nothing]
-    #[arg(long, value_name = "JSON", help_heading = "Requests", value_parser = json_object)]
-    extra_body: Option<Map<String, Value>>,
+    #[arg(long, value_name = "JSON", help_heading = "Requests")]
+    extra_body: Option<String>,
 
     /// Sampling temperature; 0 takes the likeliest token, so that runs can be repeated
     #[arg(long, value_name = "T", help_heading = "Requests", default_value_t = 0.0)]
@@ -107,7 +109,9 @@ impl ServerArgs {
     pub(in crate::cli) fn server(&self) -> Result<Server, Stop> {
         let dialect = self.dialect();
         match (&self.url, dialect.traits().own_port) {
-            (Some(url), _) => Ok(Server::At(url.clone())),
+            (Some(url), _) => {
+                url.parse().map(Server::At).map_err(|error| Stop::usage(format!("--url: {error}")))
+            }
             (None, _) if dialect == Dialect::Mock => Ok(Server::EmbeddedMock),
             (None, Some(port)) => {
                 format!("http://127.0.0.1:{port}").parse().map(Server::At).map_err(Stop::usage)
@@ -119,13 +123,17 @@ impl ServerArgs {
     }
 
     /// The target at `url`.
-    pub(in crate::cli) fn target(&self, url: BaseUrl) -> Target {
+    pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
+        let headers = self.headers.iter().map(|header| header.parse::<Header>());
+        let headers =
+            headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
+        let extra_body = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
         let key = std::env::var(&self.api_key_env).ok().filter(|key| !key.is_empty());
-        Target {
+        Ok(Target {
             endpoint: self.endpoint,
             form: if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed },
             model: self.model.clone(),
-            headers: self.headers.clone(),
+            headers,
             api_key: key.map(Secret::new),
             sampling: Sampling {
                 temperature: Some(self.temperature),
@@ -133,13 +141,13 @@ impl ServerArgs {
                 top_k: self.top_k,
                 seed: self.sampling_seed,
             },
-            extra_body: self.extra_body.clone().unwrap_or_default(),
+            extra_body: extra_body.map_err(|error| Stop::usage(format!("--extra-body: {error}")))?,
             tls: TlsOptions {
                 ca_cert: self.ca_cert.clone(),
                 check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
             },
             ..Target::new(url, self.dialect())
-        }
+        })
     }
 }
 

@@ -16,7 +16,7 @@ pub(in crate::cli) struct WorkloadArgs {
     #[arg(value_parser = seconds)]
     seconds: Option<f64>,
 
-    /// End the run after this many requests instead, warm-up included
+    /// End the run after this many requests instead, warm-up included [default: no such end]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
