@@ -14,7 +14,7 @@ use crate::mock::{MockOptions, MockServer};
 use crate::units;
 
 /// How long the one test request may take: a cold server may compile kernels first.
-const SMOKE_LIMIT: Duration = Duration::from_secs(120);
+const SMOKE_LIMIT: Duration = Duration::from_mins(2);
 
 /// How often a server that is not ready is mentioned.
 const MENTION: Duration = Duration::from_secs(5);

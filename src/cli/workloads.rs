@@ -1,5 +1,7 @@
 //! `skyline workloads`: what can be run.
 
+use std::fmt::Write as _;
+
 use clap::{Args, Subcommand};
 
 use super::exit::{Exit, Stop};
@@ -35,7 +37,7 @@ fn list() -> Result<String, Stop> {
     let width = workloads.iter().map(|spec| spec.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for spec in &workloads {
-        text.push_str(&format!("{:width$}  {}\n", spec.name, spec.description));
+        let _ = writeln!(text, "{:width$}  {}", spec.name, spec.description);
     }
     text.push_str("\nRun one:            skyline bench short_chat 60\n");
     text.push_str("Start your own:     skyline workloads show short_chat > my.toml\n");

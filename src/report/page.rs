@@ -114,6 +114,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// The text with everything that could steer a terminal, or turn the direction of writing, made visible: what
 /// a server sends must not write outside its place.
+#[must_use]
 pub fn printable(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()

@@ -154,7 +154,7 @@ fn failure(record: &RequestRecord) -> Option<FailureKind> {
 const PATIENT: RunOptions = RunOptions {
     max_concurrency: None,
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
-    drain: Duration::from_secs(60),
+    drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
 };
 

@@ -1,6 +1,7 @@
 //! What the tests of the binary share: a quick workload, the command, a server that misbehaves.
 
-use std::io::{Read, Write};
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -155,14 +156,15 @@ pub(crate) fn stream(tokens: usize) -> String {
     );
     for token in 1..=tokens {
         let finish = if token == tokens { "\"length\"" } else { "null" };
-        events.push_str(&format!(
-            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\" w\"}},\"finish_reason\":{finish}}}]}}\n\n"
-        ));
+        let delta = r#"{"content":" w"}"#;
+        let _ = write!(
+            events,
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+        );
     }
-    events.push_str(&format!(
-        "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":{tokens},\"total_tokens\":{}}}}}\n\n",
-        7 + tokens
-    ));
+    let total = 7 + tokens;
+    let usage = format!(r#"{{"prompt_tokens":7,"completion_tokens":{tokens},"total_tokens":{total}}}"#);
+    let _ = write!(events, "data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
     events.push_str("data: [DONE]\n\n");
     answer("200 OK", "text/event-stream", &events)
 }

@@ -40,8 +40,8 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     run: RunArgs,
 
-    /// Hold the run against an objective, such as "p95 ttft < 500ms", "error_rate < 1%", "goodput > 5/s" or
-    /// "slo_attainment > 95%"; a miss exits with 1; may be repeated
+    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
+    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 

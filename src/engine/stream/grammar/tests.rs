@@ -1,3 +1,5 @@
+//! How answers end, case by case.
+
 use bytes::Bytes;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Framing against the standard, at every split of the bytes.
+
 use proptest::prelude::*;
 
 use super::*;
