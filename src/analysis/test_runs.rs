@@ -171,6 +171,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),
                 server_version: Some("0.11.0".to_owned()),
                 max_model_len: None,
+                request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
             },
             limits: Limits::default(),
             objectives: Vec::new(),

@@ -11,5 +11,5 @@ pub use arrivals::Arrivals;
 pub use lengths::Lengths;
 pub use plan::{Plan, PlannedRequest};
 pub use prompts::{PromptBuilder, PromptError};
-pub use request::{Prompt, RequestId, RequestSpec};
+pub use request::{Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};

@@ -100,6 +100,9 @@ pub struct EngineFacts {
     /// Longest prompt plus answer that the model takes, where the server tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u64>,
+    /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
+    /// hexadecimal digits follows.
+    pub request_id_prefix: String,
 }
 
 /// What the client was told to enforce. Absent: no limit.

@@ -11,7 +11,7 @@ use crate::workload::Priority;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
-    /// Place in the schedule, from 0; shown as `req_000042`.
+    /// Place in the schedule, from 0.
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,

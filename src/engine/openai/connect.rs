@@ -98,6 +98,7 @@ pub(super) async fn connect(
         max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
         model,
         server_version: control.version().await,
+        request_id_prefix: request_id_prefix(rand::random()),
     };
     let head =
         RequestHead {
@@ -105,10 +106,18 @@ pub(super) async fn connect(
                 ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url))
             })?,
             headers: request_headers(common, target.form),
+            id_prefix: facts.request_id_prefix.clone(),
             form: target.form,
             secrets,
         };
     Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
+}
+
+/// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no
+/// UUID, and vLLM one that another client's request has at the same time.
+fn request_id_prefix(random: u64) -> String {
+    let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
+    format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")
 }
 
 async fn ready(
@@ -216,4 +225,14 @@ fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
     // Moments seen through a decompressor would lie.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn request_ids_are_uuids_of_version_4() {
+        let id = super::request_id_prefix(0x8c1f_d0a1_77f0_ba10) + "00000000002a";
+        assert_eq!(id, "8c1fd0a1-77f0-4a10-8000-00000000002a");
+        assert_eq!(super::request_id_prefix(0) + "000000000000", "00000000-0000-4000-8000-000000000000");
+    }
 }

@@ -71,7 +71,7 @@ async fn a_good_stream_is_told_in_order() {
         "\r\naccept-encoding: identity\r\n",
         "\r\naccept: text/event-stream\r\n",
         "\r\nauthorization: bearer hunter2hunter2\r\n",
-        "\r\nx-request-id: req_000042\r\n",
+        &format!("\r\nx-request-id: {}00000000002a\r\n", engine.facts().request_id_prefix),
         "\r\nhost: 127.0.0.1:",
     ] {
         assert!(request.contains(line), "{line:?} in {request}");

@@ -29,6 +29,8 @@ pub(crate) struct RequestHead {
     pub uri: Uri,
     /// Headers, the host's name among them.
     pub headers: HeaderMap,
+    /// What every request's `X-Request-Id` begins with.
+    pub id_prefix: String,
     /// How the answer is wanted.
     pub form: AnswerForm,
     /// What no message may repeat.
@@ -125,7 +127,7 @@ impl Exchange {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.head.uri.clone();
         *request.headers_mut() = self.head.headers.clone();
-        if let Ok(id) = HeaderValue::from_str(&format!("req_{:06}", prepared.index)) {
+        if let Ok(id) = HeaderValue::from_str(&format!("{}{:012x}", self.head.id_prefix, prepared.index)) {
             request.headers_mut().entry("x-request-id").or_insert(id);
         }
         let response = Box::pin(lane.sender.send_request(request));
