@@ -50,8 +50,10 @@ pub struct PlanFacts {
     /// Planned requests in the window.
     pub measured_requests: u64,
     /// First moment of the window.
+    #[serde(rename = "window_start_ns")]
     pub window_start: Timestamp,
     /// First moment after the window.
+    #[serde(rename = "window_end_ns")]
     pub window_end: Timestamp,
 }
 
@@ -142,8 +144,10 @@ pub struct HostFacts {
 pub struct RunFooter {
     /// Requests scheduled before this moment were released, those scheduled later never were: the end of the
     /// plan, or the moment at which a person stopped the run.
+    #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
     /// When the run stopped waiting.
+    #[serde(rename = "ended_ns")]
     pub ended: Timestamp,
     /// What made it stop.
     pub ending: RunEnding,
