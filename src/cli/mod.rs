@@ -6,6 +6,7 @@ mod check;
 mod command_line;
 mod exit;
 mod host;
+mod interrupts;
 mod outcome;
 mod printer;
 mod report;

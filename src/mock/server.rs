@@ -131,12 +131,12 @@ async fn generate(mock: Arc<Mock>, endpoint: Endpoint, body: Bytes) -> Response 
     if output == 0 {
         return bad_request("max_tokens must be at least 1, got 0.");
     }
-    if prompt + output > options.max_model_len {
+    if prompt.saturating_add(output) > options.max_model_len {
         return bad_request(&format!(
             "This model's maximum context length is {} tokens; {prompt} in the prompt and {output} in the \
              completion are {}.",
             options.max_model_len,
-            prompt + output
+            prompt.saturating_add(output)
         ));
     }
 

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::task::coop::consume_budget;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +61,12 @@ impl Flight {
         flight.close(ended, Outcome::Censored)
     }
 
+    /// The record of a request that was lost to a fault of this program.
+    pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
+        let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
+        self.close(ended, Outcome::Failed(failure))
+    }
+
     /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
     pub(super) async fn fly<E: Engine>(
         released: Released,
@@ -88,12 +95,20 @@ impl Flight {
                 alarm.set(ring_at(clock, armed));
             }
             tokio::select! {
+                // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                event = answer.next() => match event {
-                    AnswerEvent::Ended(end) => return flight.end(end),
-                    event => flight.note(&event, &mut limits, progress),
-                },
                 () = &mut cancelled => return flight.close(clock.now(), Outcome::Censored),
+                event = answer.next() => {
+                    match event {
+                        AnswerEvent::Ended(end) => return flight.end(end),
+                        AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
+                            return flight.close(at, Outcome::Failed(failure));
+                        }
+                        event => flight.note(&event, &mut limits, progress),
+                    }
+                    // Nor may it keep the other flights waiting.
+                    consume_budget().await;
+                }
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
@@ -151,11 +166,14 @@ impl Flight {
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
         (record.output_tokens, record.output_tokens_source) = match &record.usage {
-            Some(usage) => (usage.completion_tokens, TokenSource::Usage),
-            None if self.chunks_counted && !record.chunks.is_empty() => {
+            // A server that sent text and counts none did not count.
+            Some(usage) if usage.completion_tokens > 0 || record.chunks.is_empty() => {
+                (usage.completion_tokens, TokenSource::Usage)
+            }
+            _ if self.chunks_counted && !record.chunks.is_empty() => {
                 (record.chunks.tokens(), TokenSource::ChunkCounts)
             }
-            None => (record.chunks.len() as u64, TokenSource::Chunks),
+            _ => (record.chunks.len() as u64, TokenSource::Chunks),
         };
         record.clone()
     }

@@ -1,12 +1,14 @@
 //! Flies a schedule against an engine, open loop.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use futures::FutureExt;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +69,12 @@ impl<E: Engine> Run<E> {
             tokio::select! {
                 order = pacer.recv(), if releasing => match order {
                     Some(released) => air.admit(released),
-                    None => releasing = false,
+                    None => {
+                        releasing = false;
+                        if air.is_empty() {
+                            break;
+                        }
+                    }
                 },
                 Some(landed) = air.flights.join_next() => {
                     if let Some(record) = air.landed(landed) {
@@ -148,25 +155,21 @@ impl<E: Engine> Air<E> {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
+        let lost = Flight::new(&released.order.request, released.dispatched);
         self.flights.spawn(async move {
-            Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel).await
+            let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
+            // A panic is this program's fault, and a request that met it is a record like any other.
+            AssertUnwindSafe(flight).catch_unwind().await.unwrap_or_else(|_| lost.lost(clock.now()))
         });
     }
 
-    fn landed(&mut self, ended: Result<RequestRecord, tokio::task::JoinError>) -> Option<RequestRecord> {
+    fn landed(&mut self, landed: Result<RequestRecord, JoinError>) -> Option<RequestRecord> {
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        match ended {
-            Ok(record) => {
-                self.progress.ended(&record);
-                Some(record)
-            }
-            Err(error) => {
-                tracing::error!("a request was lost to a fault of skyline itself: {error}");
-                None
-            }
-        }
+        let record = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        self.progress.ended(&record);
+        Some(record)
     }
 
     /// Censors whatever is left.
