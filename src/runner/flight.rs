@@ -221,3 +221,69 @@ async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::Prompt;
+    use crate::record::{Phase, Usage};
+    use crate::workload::{Priority, Slo};
+
+    /// A flight scheduled at 100 ns that got these chunks: moment, tokens, kind of text.
+    fn flown(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
+        let request = RequestSpec {
+            index: 7,
+            phase: Phase::Measured,
+            class: 0,
+            scheduled: Timestamp::from_nanos(100),
+            input_tokens: 4,
+            output_tokens: 4,
+            priority: Priority::Medium,
+            slo: Slo::default(),
+            prompt: Prompt::default(),
+        };
+        let mut flight = Flight::new(&request, Timestamp::from_nanos(101));
+        let mut limits = Deadlines::new(Timeouts::default(), Timestamp::from_nanos(101));
+        let progress = Progress::default();
+        for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
+            let chunk =
+                AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
+            flight.note(&chunk, &mut limits, &progress);
+        }
+        let at = Timestamp::from_nanos(999);
+        flight.end(AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage })
+    }
+
+    #[test]
+    fn the_first_answer_is_the_first_text_after_reasoning() {
+        use ChunkText::{Content, Reasoning, ToolCall};
+        let thinking = flown(&[(200, None, Reasoning), (210, None, Reasoning), (250, None, Content)], None);
+        assert_eq!(thinking.first_answer, Some(Timestamp::from_nanos(250)));
+        let calling = flown(&[(200, None, Reasoning), (230, None, ToolCall), (250, None, Content)], None);
+        assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
+        assert_eq!(flown(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
+        assert_eq!(calling.merged_reads, 1);
+    }
+
+    #[test]
+    fn tokens_are_counted_by_the_best_source_there_is() {
+        use ChunkText::Content;
+        let usage = |completion_tokens| {
+            Some(Usage { prompt_tokens: 4, completion_tokens, cached_tokens: None, reasoning_tokens: None })
+        };
+        let counted = [(200, Some(2), Content), (210, Some(3), Content)];
+        let uncounted = [(200, Some(2), Content), (210, None, Content)];
+        for (chunks, usage, tokens, source) in [
+            (&counted[..], usage(9), 9, TokenSource::Usage),
+            (&counted[..], None, 5, TokenSource::ChunkCounts),
+            (&uncounted[..], None, 2, TokenSource::Chunks),
+            // Text came, so a count of none is no count.
+            (&uncounted[..], usage(0), 2, TokenSource::Chunks),
+            (&counted[..], usage(0), 5, TokenSource::ChunkCounts),
+            (&[], usage(0), 0, TokenSource::Usage),
+        ] {
+            let record = flown(chunks, usage);
+            assert_eq!((record.output_tokens, record.output_tokens_source), (tokens, source));
+        }
+    }
+}

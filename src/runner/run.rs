@@ -67,13 +67,12 @@ impl<E: Engine> Run<E> {
 
         while awaited > 0 {
             tokio::select! {
-                order = pacer.recv(), if releasing => match order {
-                    Some(released) => air.admit(released),
-                    None => {
-                        releasing = false;
-                        if air.is_empty() {
-                            break;
-                        }
+                order = pacer.recv(), if releasing => {
+                    releasing = order.is_some();
+                    if let Some(released) = order {
+                        air.admit(released);
+                    } else if air.is_empty() {
+                        break;
                     }
                 },
                 Some(landed) = air.flights.join_next() => {

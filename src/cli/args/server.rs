@@ -43,8 +43,8 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
     headers: Vec<String>,
 
-    /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default: OPENAI_API_KEY,
-    /// if it is set]
+    /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default:
+    /// `OPENAI_API_KEY`, if that is set]
     #[arg(long, value_name = "VAR", help_heading = "Server")]
     api_key_env: Option<String>,
 
