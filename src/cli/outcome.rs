@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use console::Term;
+
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::Summary;
@@ -16,6 +18,11 @@ pub(super) enum Format {
     Json,
 }
 
+/// A report is not made for fewer columns.
+const NARROWEST: usize = 80;
+/// Nor does it read better over more.
+const WIDEST: usize = 120;
+
 /// Name of the summary inside a run's folder.
 const FILE_NAME: &str = "summary.json";
 
@@ -24,10 +31,16 @@ pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> 
     match format {
         Format::Text => {
             let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
-            Ok(report::text(summary, Style { colour, ..Style::PLAIN }))
+            Ok(report::text(summary, Style { colour, width: width() }))
         }
         Format::Json => report::json(summary).map_err(Stop::impossible),
     }
+}
+
+/// Columns of the terminal that data goes to, or as many as a file gets.
+fn width() -> usize {
+    let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
 /// Writes the summary beside the run's log.

@@ -106,6 +106,11 @@ impl RunLog {
                 Ok(LineIn::Footer(found)) if line > 1 => footer = Some(found),
                 Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
                 Err(_) if cut_off && line > 1 => break,
+                Err(error) if line == 1 => {
+                    return Err(bad(format!(
+                        "this is no run log ({error})\nhint: give a run's folder, or its run.jsonl"
+                    )));
+                }
                 Err(error) => return Err(bad(error.to_string())),
             }
         }

@@ -98,9 +98,11 @@ impl<E: Engine> Run<E> {
                         releasing = false;
                         footer.ending = RunEnding::Interrupted;
                         footer.released_until = clock.now().min(plan.window_end);
+                        // What was let go has left, unless a cap holds it back: that is not sent any more.
                         while let Ok(released) = pacer.try_recv() {
                             air.admit(released);
                         }
+                        air.give_up_waiting().for_each(&mut keep);
                         let limit = clock.instant(clock.now().after(drain));
                         if limit < give_up.deadline() {
                             give_up.as_mut().reset(limit);
@@ -171,15 +173,21 @@ impl<E: Engine> Air<E> {
         Some(record)
     }
 
+    /// Censors what waits for a place under the cap.
+    fn give_up_waiting(&mut self) -> impl Iterator<Item = RequestRecord> {
+        let (now, progress) = (self.clock.now(), &self.progress);
+        self.queue.drain(..).map(move |released| {
+            progress.given_up();
+            Flight::never_sent(&released, now)
+        })
+    }
+
     /// Censors whatever is left.
     async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) {
         self.cancel.cancel();
-        let now = self.clock.now();
-        for released in self.queue.drain(..) {
-            keep(Flight::never_sent(&released, now));
-        }
-        while let Some(ended) = self.flights.join_next().await {
-            if let Some(record) = self.landed(ended) {
+        self.give_up_waiting().for_each(&mut keep);
+        while let Some(landed) = self.flights.join_next().await {
+            if let Some(record) = self.landed(landed) {
                 keep(record);
             }
         }

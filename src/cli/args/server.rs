@@ -151,6 +151,10 @@ impl ServerArgs {
                 "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
             )));
         }
+        if let Some(file) = &self.ca_cert {
+            std::fs::metadata(file)
+                .map_err(|error| Stop::usage(format!("--ca-cert {}: {error}", file.display())))?;
+        }
         let key = self.api_key()?;
         Ok(Target {
             endpoint: self.endpoint,

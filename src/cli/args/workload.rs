@@ -24,7 +24,7 @@ pub(in crate::cli) struct WorkloadArgs {
     requests: Option<u64>,
 
     /// Requests per second; scales bursts and stages to this mean [default: the workload's]
-    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero)]
+    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
