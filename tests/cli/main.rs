@@ -7,3 +7,4 @@ mod faults;
 mod help;
 mod mistakes;
 mod support;
+mod workloads;
