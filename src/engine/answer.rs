@@ -1,5 +1,7 @@
 //! What every engine can do, whatever server is behind it.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use crate::clock::{RunClock, Timestamp};
@@ -23,12 +25,20 @@ pub trait Engine: Send + Sync + 'static {
 }
 
 /// A request ready to be written to a socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PreparedRequest {
     /// Its place in the schedule.
     pub index: u64,
     /// The serialised body.
     pub body: Bytes,
+}
+
+impl fmt::Debug for PreparedRequest {
+    /// Shows the length of the body and not the body, which may hold a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, body } = self;
+        f.debug_struct("PreparedRequest").field("index", index).field("body_length", &body.len()).finish()
+    }
 }
 
 /// One answer in the making.
@@ -44,7 +54,7 @@ pub trait Answer: Send {
 pub enum AnswerEvent {
     /// The request was handed to a socket.
     Sent {
-        /// When.
+        /// When the write that took its last byte began.
         at: Timestamp,
         /// Whether a connection had to be opened for it.
         opened_connection: bool,

@@ -1,6 +1,7 @@
 //! Who answers: an [`Engine`] takes a request and gives a stream of stamped token events.
 
 mod answer;
+mod cause;
 mod dialect;
 mod openai;
 mod secrets;
@@ -12,6 +13,6 @@ pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequ
 pub use dialect::{Dialect, DialectTraits, LengthForcing, TokenizeCall};
 pub use openai::{ConnectError, ConnectProgress, OpenAiEngine, SmokeError, SmokeReport};
 pub use target::{
-    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions,
+    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, Target, TlsOptions,
 };
 pub use wire::Exchange;

@@ -3,38 +3,68 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Target;
+use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
+use serde_json::{Map, Value};
+
 use super::answer::AnswerEnd;
+use super::{Header, Target};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 /// The secrets of a target: a server may echo the key that it refused.
+///
+/// These count as secret: the API key; the value of a header, and any text in the extra body, whose name speaks
+/// of a credential; and the value of any other header that is long enough for one. Short values of other
+/// headers, such as `X-Env: prod`, are ordinary words that messages need.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Arc<[String]>);
 
 /// Shorter values are not looked for: they would be found everywhere.
 const SHORTEST: usize = 4;
+/// A value of this length may be a credential whatever its header is called.
+const LONG: usize = 16;
+/// Headers whose values are never secret, however long.
+const OPEN_HEADERS: [HeaderName; 7] =
+    [ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, ORIGIN, REFERER, USER_AGENT];
 
 impl Secrets {
-    /// The API key and the values of the headers that carry credentials, so far as they can be told.
+    /// The secrets in a target, so far as they can be told.
     pub(crate) fn of(target: &Target) -> Self {
-        let key = target.api_key.iter().map(|key| key.expose().to_owned());
-        let values = target.headers.iter().filter_map(|header| header.value.to_str().ok());
-        // `Bearer abc` is echoed as `abc`.
-        let words = values.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, word)| word)]);
-        let mut all: Vec<String> = key.chain(words.flatten().map(str::to_owned)).collect();
+        let mut all: Vec<String> = target.api_key.iter().map(|key| key.expose().to_owned()).collect();
+        for header in &target.headers {
+            all.extend(in_header(header));
+        }
+        in_fields(&target.extra_body, &mut all);
+        let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
+        all.extend(escaped);
         all.retain(|secret| secret.len() >= SHORTEST);
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        // The longest first, so that none is left in part by a shorter one inside it.
+        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        all.dedup();
         Self(all.into())
     }
 
-    /// `text` without them.
+    /// `text` without them. It must not have been cut before: half a secret is not found.
     pub(crate) fn hide(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
     }
 
-    /// `end` with a message without them.
+    /// A failure whose message is without them, and cut only then.
+    pub(crate) fn failure(&self, reason: FailureKind, message: impl Into<String>) -> Failure {
+        Failure::new(reason, self.hide(message.into()))
+    }
+
+    /// Length of the longest, in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.0.first().map_or(0, String::len)
+    }
+
+    /// `end` without them.
     pub(crate) fn hide_in(&self, mut end: AnswerEnd) -> AnswerEnd {
         if let Err(failure) = &mut end.result {
             failure.message = self.hide(std::mem::take(&mut failure.message));
+        }
+        if let Some(FinishReason::Other(word)) = &mut end.finish_reason {
+            *word = self.hide(std::mem::take(word));
         }
         end
     }
@@ -43,5 +73,117 @@ impl Secrets {
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secrets(***)")
+    }
+}
+
+/// Whether a header or a field of this name holds a credential.
+fn names_a_credential(name: &str) -> bool {
+    name.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
+        let spoken_of = ["secret", "password", "passwd", "credential", "authoriz", "cookie"];
+        spoken_of.iter().any(|part| word.contains(part))
+            || word.ends_with("key")
+            || word.ends_with("token")
+            || (word.contains("auth") && !word.contains("author"))
+    })
+}
+
+fn in_header(header: &Header) -> Vec<String> {
+    let Ok(value) = header.value.to_str() else { return Vec::new() };
+    if !names_a_credential(header.name.as_str()) {
+        let long = value.len() >= LONG && !OPEN_HEADERS.contains(&header.name);
+        return long.then(|| value.to_owned()).into_iter().collect();
+    }
+    // `Bearer abc` is echoed as `abc`, and a cookie `name=abc; …` too.
+    let word = value.split_once(' ').map(|(_, word)| word);
+    let cookies = value.split(';').filter_map(|part| Some(part.split_once('=')?.1));
+    [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned()).collect()
+}
+
+fn in_fields(fields: &Map<String, Value>, found: &mut Vec<String>) {
+    for (name, value) in fields {
+        if names_a_credential(name) {
+            every_text(value, found);
+        } else {
+            below(value, found);
+        }
+    }
+}
+
+fn below(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => in_fields(fields, found),
+        Value::Array(several) => several.iter().for_each(|value| below(value, found)),
+        _ => {}
+    }
+}
+
+fn every_text(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Object(fields) => fields.values().for_each(|value| every_text(value, found)),
+        Value::Array(several) => several.iter().for_each(|value| every_text(value, found)),
+        _ => {}
+    }
+}
+
+/// A secret as JSON writes it, where that differs, with slashes as they are and escaped.
+fn escaped(secret: &str) -> Vec<String> {
+    let quoted = Value::from(secret).to_string();
+    let plain = quoted[1..quoted.len() - 1].to_owned();
+    let slashed = plain.replace('/', "\\/");
+    [plain, slashed].into_iter().filter(|form| form != secret).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::{Dialect, Secret};
+
+    fn secrets(headers: &[&str], extra: &Value) -> Secrets {
+        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
+        target.api_key = Some(Secret::new(" keykeykey/1\n"));
+        target.headers = headers.iter().map(|line| line.parse().unwrap()).collect();
+        target.extra_body = extra.as_object().unwrap().clone();
+        Secrets::of(&target)
+    }
+
+    #[test]
+    fn credentials_are_hidden_and_ordinary_words_are_not() {
+        let secrets = secrets(
+            &[
+                "X-Env: prod",
+                "X-Author: alice",
+                "Accept: application/json-seq",
+                "X-Trace: 0123456789abcdef",
+                "Authorization: Bearer beartail",
+                "Cookie: lang=en; sid=cookiecookie",
+                "X-My-Token: tiny",
+            ],
+            &json!({"stop": "word", "max_tokens": 3, "user": "bob-the-user",
+                    "nested": [{"apiKey": "nestedkey"}], "auth": {"user": "someone", "deep": ["a\"quote"]}}),
+        );
+        for (text, hidden) in [
+            ("production by alice", "production by alice"),
+            ("wrong type application/json-seq", "wrong type application/json-seq"),
+            ("trace 0123456789abcdef!", "trace ***!"),
+            ("bad beartail, Bearer beartail", "bad ***, ***"),
+            ("sid is cookiecookie", "sid is ***"),
+            ("tiny", "***"),
+            ("word of bob-the-user", "word of bob-the-user"),
+            ("nestedkey someone", "*** ***"),
+            (r#"{"a":"a\"quote"}"#, r#"{"a":"***"}"#),
+            (r"keykeykey/1 keykeykey\/1", "*** ***"),
+        ] {
+            assert_eq!(secrets.hide(text.to_owned()), hidden);
+        }
+    }
+
+    #[test]
+    fn a_message_is_cut_only_after_its_secrets_are_hidden() {
+        let message = "x".repeat(Failure::MESSAGE_LIMIT - 5) + "keykeykey/1";
+        let failure = secrets(&[], &json!({})).failure(FailureKind::Malformed, message);
+        assert!(failure.message.ends_with("xx***"), "{failure}");
     }
 }

@@ -4,14 +4,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING,
+    UPGRADE,
+};
 use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::Dialect;
 
 /// Everything about the server and the form of the requests that does not change during a run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Target {
     /// The server's address.
     pub url: BaseUrl,
@@ -23,7 +26,7 @@ pub struct Target {
     pub form: AnswerForm,
     /// The model to ask for; found from `/v1/models` when absent.
     pub model: Option<String>,
-    /// Headers sent with every request; they win over ours.
+    /// Headers sent with every request; they win over ours, and one given twice is sent twice.
     pub headers: Vec<Header>,
     /// Sent as `Authorization: Bearer`.
     pub api_key: Option<Secret>,
@@ -52,6 +55,25 @@ impl Target {
             extra_body: Map::new(),
             tls: TlsOptions::default(),
         }
+    }
+}
+
+impl fmt::Debug for Target {
+    /// Shows which fields the extra body has, and not their values: one may be a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, dialect, endpoint, form, model, headers, api_key, sampling, extra_body, tls } = self;
+        f.debug_struct("Target")
+            .field("url", url)
+            .field("dialect", dialect)
+            .field("endpoint", endpoint)
+            .field("form", form)
+            .field("model", model)
+            .field("headers", headers)
+            .field("api_key", api_key)
+            .field("sampling", sampling)
+            .field("extra_body", &extra_body.keys().collect::<Vec<_>>())
+            .field("tls", tls)
+            .finish()
     }
 }
 
@@ -156,10 +178,10 @@ pub enum CertificateCheck {
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` out of sight.
+    /// Keeps `text` out of sight. White space around it is dropped, so that what is sent is what is hidden.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(text.into().trim().to_owned())
     }
 
     /// The text itself, to be sent and not to be shown.
@@ -181,6 +203,10 @@ impl fmt::Display for Secret {
     }
 }
 
+/// Headers that say how a message is framed and read, which is not for the user to say.
+const OURS: [HeaderName; 6] =
+    [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
+
 /// A header to send. Its value is never shown.
 #[derive(Clone, Debug)]
 pub struct Header {
@@ -198,11 +224,25 @@ impl FromStr for Header {
             .ok_or("a header is written `Name: value`; there is no colon in the one given")?;
         let parsed = HeaderName::from_bytes(name.trim().as_bytes());
         let header = parsed.map_err(|_| format!("`{}` cannot be the name of a header", name.trim()))?;
+        if OURS.contains(&header) {
+            return Err(format!(
+                "header `{header}` cannot be given: it belongs to the form of the request, or to the connection"
+            ));
+        }
         let mut value = HeaderValue::from_str(value.trim())
             .map_err(|_| format!("the value of header `{header}` has characters that no header may have"))?;
         value.set_sensitive(true);
         Ok(Self { name: header, value })
     }
+}
+
+/// What stands between HTTP and the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Nothing.
+    Http,
+    /// TLS.
+    Https,
 }
 
 /// The address of a server: scheme, host, port, and the path before `/v1`, if any.
@@ -224,10 +264,10 @@ impl BaseUrl {
         self.url.port_or_known_default().unwrap_or(80)
     }
 
-    /// Whether it is spoken to through TLS.
+    /// How it is spoken to.
     #[must_use]
-    pub fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
+    pub fn scheme(&self) -> Scheme {
+        if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
     }
 
     /// What the `Host` header says.
@@ -339,10 +379,29 @@ mod tests {
         let mut target = Target::new(url("http://x"), Dialect::Vllm);
         target.api_key = Some(Secret::new("hunter2"));
         target.headers.push("X-Key: hunter2".parse().unwrap());
+        target.extra_body.insert("api_key".into(), "hunter2".into());
         let shown = format!("{target:?} {}", Secret::new("hunter2"));
+        assert!(shown.contains("api_key"), "{shown}");
         assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
         for line in ["X-Key hunter2", "X Key: hunter2", "X-Key: hunter2\u{1}"] {
             assert!(!line.parse::<Header>().unwrap_err().contains("hunter2"), "{line}");
         }
+        assert_eq!(Secret::new(" hunter2\r\n").expose(), "hunter2", "sent as it is hidden");
+    }
+
+    #[test]
+    fn headers_of_the_form_of_a_request_are_refused() {
+        for name in [
+            "Content-Type",
+            "content-length",
+            "ACCEPT-ENCODING",
+            "Transfer-Encoding",
+            "Connection",
+            "Upgrade",
+        ] {
+            let error = format!("{name}: x").parse::<Header>().unwrap_err();
+            assert!(error.contains(&format!("`{}` cannot be given", name.to_lowercase())), "{error}");
+        }
+        assert!("Host: other".parse::<Header>().is_ok(), "a gateway may choose its server by it");
     }
 }

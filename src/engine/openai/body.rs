@@ -1,5 +1,7 @@
 //! Writes the JSON body of a request.
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -8,13 +10,25 @@ use crate::engine::{AnswerForm, Endpoint, Target};
 
 /// The body of every request of a run: what never changes is serialised once, the prompt and the length are
 /// spliced in.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct BodyTemplate {
     /// The object without its closing brace.
     fixed: Vec<u8>,
     /// Fields that hold the asked length.
     length_fields: Vec<&'static str>,
     prompt: PromptField,
+}
+
+impl fmt::Debug for BodyTemplate {
+    /// Shows the length of what is fixed and not the text, which may hold a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fixed, length_fields, prompt } = self;
+        f.debug_struct("BodyTemplate")
+            .field("fixed_length", &fixed.len())
+            .field("length_fields", length_fields)
+            .field("prompt", prompt)
+            .finish()
+    }
 }
 
 /// Where the prompt goes.
@@ -188,5 +202,17 @@ mod tests {
         );
     }
 
-    use crate::engine::Sampling;
+    #[test]
+    fn neither_template_nor_request_shows_what_may_be_secret() {
+        let mut target = target(Dialect::Vllm);
+        target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
+        let template = BodyTemplate::new(&target, "m");
+        let request = PreparedRequest { index: 7, body: template.render("x", 1) };
+        assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
+        let shown = format!("{template:?} {request:?}");
+        let bytes = format!("{:?}", b"hunter2").replace(['[', ']'], "");
+        assert!(!shown.contains("hunter2") && !shown.contains(&bytes), "{shown}");
+    }
+
+    use crate::engine::{PreparedRequest, Sampling};
 }

@@ -1,5 +1,6 @@
 //! Waits for a server and learns what it is.
 
+use std::future::Future;
 use std::time::Duration;
 
 use hyper::Uri;
@@ -9,14 +10,17 @@ use hyper::header::{
 use tokio::time::Instant;
 
 use super::control::{Control, ControlError, ListedModel};
+use crate::engine::cause::{Cause, Fault};
 use crate::engine::secrets::Secrets;
 use crate::engine::wire::{Dialer, RequestHead, client_config};
 use crate::engine::{AnswerForm, Target};
-use crate::record::{EngineFacts, Failure};
+use crate::record::{EngineFacts, FailureKind};
 use crate::units::spoken;
 
 /// Time between two looks at a server that is not ready.
 const PAUSE: Duration = Duration::from_millis(250);
+/// The least time that a look may take, however little is left of the wait.
+const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
 /// What goes on while a server is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,16 @@ pub enum ConnectError {
         /// What to try.
         hint: &'static str,
     },
+    /// It answers, but in a way that no waiting cures.
+    #[error("{url} cannot be used: {reason}\nhint: {hint}")]
+    Unusable {
+        /// The server.
+        url: String,
+        /// What is wrong.
+        reason: String,
+        /// What to try.
+        hint: &'static str,
+    },
     /// No model was given and none can be found.
     #[error("{url} does not tell which models it serves ({reason})\nhint: name one with --model")]
     NoModel {
@@ -81,10 +95,13 @@ pub(super) async fn connect(
     progress: &mut (impl FnMut(ConnectProgress) + Send),
 ) -> Result<Connected, ConnectError> {
     let secrets = Secrets::of(target);
-    let tls = client_config(&target.tls, target.url.is_https()).map_err(ConnectError::Setup)?;
+    let tls = client_config(&target.tls, target.url.scheme()).map_err(ConnectError::Setup)?;
     let common = common_headers(target)?;
     let mut control_headers = common.clone();
-    control_headers.remove(HOST);
+    if !target.headers.iter().any(|header| header.name == HOST) {
+        // The control client knows it.
+        control_headers.remove(HOST);
+    }
     let control =
         Control::new(target.url.clone(), target.dialect, control_headers, tls.clone(), secrets.clone())
             .map_err(ConnectError::Setup)?;
@@ -114,7 +131,7 @@ pub(super) async fn connect(
 }
 
 /// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no
-/// UUID, and vLLM one that another client's request has at the same time.
+/// UUID, and some versions of vLLM one that another client's request has at the same time.
 fn request_id_prefix(random: u64) -> String {
     let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
     format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")
@@ -129,43 +146,99 @@ async fn ready(
 ) -> Result<Dialer, ConnectError> {
     let start = Instant::now();
     loop {
-        let (reason, hint) = match Dialer::resolve(&target.url, tls.clone()).await {
-            Err(failure) => (failure.message, "check the host's name in --url"),
-            // A connection of the measured kind gives the clearest reason.
-            Ok(dialer) => match dialer.open().await {
-                Err(failure) => {
-                    let hint = hint_for(&failure);
-                    (failure.message, hint)
-                }
-                Ok(_) => match control.ready().await {
-                    Ok(()) => return Ok(dialer),
-                    Err(error) => (
-                        error.to_string(),
-                        "the server is up but not ready; a model may take minutes to load: wait longer with --wait",
-                    ),
-                },
-            },
+        let limit = wait.saturating_sub(start.elapsed()).max(SHORTEST_LOOK);
+        let NotYet { reason, hint, outlook } = match look(target, control, tls.clone(), limit).await {
+            Ok(dialer) => return Ok(dialer),
+            Err(not_yet) => not_yet,
         };
+        let url = target.url.to_string();
+        if outlook == Outlook::Hopeless {
+            return Err(ConnectError::Unusable { url, reason, hint });
+        }
         let elapsed = start.elapsed();
         if elapsed + PAUSE > wait {
-            return Err(ConnectError::NotReady { url: target.url.to_string(), waited: wait, reason, hint });
+            return Err(ConnectError::NotReady { url, waited: wait, reason, hint });
         }
         progress(ConnectProgress::Waiting { reason, elapsed });
         tokio::time::sleep(PAUSE).await;
     }
 }
 
+/// Why a server is not ready.
+struct NotYet {
+    reason: String,
+    hint: &'static str,
+    outlook: Outlook,
+}
+
+/// Whether a server that is not ready may become so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outlook {
+    Open,
+    Hopeless,
+}
+
+impl From<Fault> for NotYet {
+    fn from(fault: Fault) -> Self {
+        let hint = hint_for(&fault);
+        let outlook = if fault.cause.may_pass() { Outlook::Open } else { Outlook::Hopeless };
+        Self { reason: fault.failure.message, hint, outlook }
+    }
+}
+
+const CHECK_NAME: &str = "check the host's name in --url";
+const LOADING: &str =
+    "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
+const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
+
+/// Looks once whether the server is ready.
+async fn look(
+    target: &Target,
+    control: &Control,
+    tls: rustls::ClientConfig,
+    limit: Duration,
+) -> Result<Dialer, NotYet> {
+    let end = Instant::now() + limit;
+    let silence = |what: &str, hint| NotYet {
+        reason: format!("{what} within {}", spoken(limit)),
+        hint,
+        outlook: Outlook::Open,
+    };
+    let dialer = by(end, Dialer::resolve(&target.url, tls)).await;
+    let dialer = dialer.unwrap_or_else(|| Err(silence("the host's name was not found", CHECK_NAME)))?;
+    // A connection of the measured kind gives the clearest reason.
+    let opened = by(end, dialer.open()).await;
+    opened.unwrap_or_else(|| Err(silence("no connection", UNREACHABLE)))?;
+    let ready = by(end, async {
+        let said = control.ready().await;
+        said.map_err(|error| NotYet { reason: error.to_string(), hint: LOADING, outlook: Outlook::Open })
+    });
+    ready.await.unwrap_or_else(|| Err(silence("no answer", LOADING)))?;
+    Ok(dialer)
+}
+
+/// What `action` brings by `end`, if it ends by then.
+async fn by<T, E: Into<NotYet>>(
+    end: Instant,
+    action: impl Future<Output = Result<T, E>>,
+) -> Option<Result<T, NotYet>> {
+    tokio::time::timeout_at(end, action).await.ok().map(|result| result.map_err(Into::into))
+}
+
 /// What to try against a connection that cannot be opened.
-pub(super) fn hint_for(failure: &Failure) -> &'static str {
-    match failure.reason {
-        crate::record::FailureKind::Tls => {
+pub(super) fn hint_for(fault: &Fault) -> &'static str {
+    match fault.cause {
+        Cause::UnknownHost => CHECK_NAME,
+        Cause::Refused => {
+            "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
+        }
+        Cause::OutOfFiles => "raise the limit on open files with `ulimit -n`",
+        Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
+        _ if fault.failure.reason == FailureKind::Tls => {
             "give the server's root with --ca-cert, or trust any certificate with --insecure; \
              a server without TLS wants http:// in --url"
         }
-        _ if failure.message.contains("refused") => {
-            "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
-        }
-        _ => "check host and port in --url, and that no firewall is between",
+        _ => UNREACHABLE,
     }
 }
 
@@ -203,18 +276,23 @@ fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
     headers.insert(HOST, host);
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("skyline/", env!("CARGO_PKG_VERSION"))));
     if let Some(key) = &target.api_key {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose().trim())).map_err(|_| {
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
             ConnectError::Setup("the API key has characters that no header may have".to_owned())
         })?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
     for header in &target.headers {
-        headers.insert(header.name.clone(), header.value.clone());
+        headers.remove(&header.name);
+    }
+    for header in &target.headers {
+        headers.append(header.name.clone(), header.value.clone());
     }
     Ok(headers)
 }
 
+/// Headers of every measured request. Those set here can be given by nobody else ([`crate::engine::Header`] refuses them), save
+/// `Accept`.
 fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
     let accept = match form {
         AnswerForm::Streamed => "text/event-stream",

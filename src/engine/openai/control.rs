@@ -11,12 +11,16 @@ use serde_json::{Value, json};
 
 use crate::engine::dialect::TokenizeCall;
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::fault::words_of;
+use crate::engine::stream::fault::{cut, words_of};
 use crate::engine::{BaseUrl, Dialect};
 use crate::record::{Failure, FailureKind};
 
 /// How long one of these requests may take.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Bytes read of a refusal, whose words are all that is wanted.
+const REFUSAL_LIMIT: usize = 64 << 10;
+/// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
+const ANSWER_LIMIT: usize = 16 << 20;
 
 /// A client for the requests that nobody measures.
 #[derive(Clone, Debug)]
@@ -24,6 +28,7 @@ pub(crate) struct Control {
     client: Client,
     url: BaseUrl,
     dialect: Dialect,
+    headers: HeaderMap,
     secrets: Secrets,
 }
 
@@ -87,11 +92,10 @@ impl Control {
             .tls_backend_preconfigured(tls)
             .no_proxy()
             .redirect(Policy::none())
-            .default_headers(headers)
             .timeout(LIMIT)
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(Self { client, url, dialect, secrets })
+        Ok(Self { client, url, dialect, headers, secrets })
     }
 
     /// Whether the server is ready; the error says what is not.
@@ -109,7 +113,7 @@ impl Control {
     /// The models that the server lists: none where it keeps no list.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
         let list = match self.fetch("/v1/models").await {
-            Ok(response) => json_of("/v1/models", response).await?,
+            Ok(response) => self.json_of("/v1/models", response).await?,
             Err(ControlError::Status { status: 404 | 405, .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
@@ -127,7 +131,7 @@ impl Control {
     /// The server's version, where it tells.
     pub(crate) async fn version(&self) -> Option<String> {
         let path = self.dialect.traits().version_path?;
-        let answer = json_of(path, self.fetch(path).await.ok()?).await.ok()?;
+        let answer = self.json_of(path, self.fetch(path).await.ok()?).await.ok()?;
         ["version", "sglang_version", "build_info"]
             .iter()
             .find_map(|name| answer[*name].as_str())
@@ -146,22 +150,22 @@ impl Control {
         if call.text_field == "prompt" {
             body["model"] = model.into();
         }
-        let request = self.client.post(self.url.join(call.path)).json(&body);
+        let request = self.client.post(self.url.join(call.path)).headers(self.headers.clone()).json(&body);
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(None);
         }
-        let answer = json_of(call.path, self.accepted(call.path, response).await?).await?;
+        let answer = self.json_of(call.path, self.accepted(call.path, response).await?).await?;
         let tokens = answer.as_array().or_else(|| answer["tokens"].as_array()).map(Vec::len);
         let count = answer["count"].as_u64().map(|count| count as usize).or(tokens);
         count.map(Some).ok_or_else(|| ControlError::Unreadable {
             path: call.path,
-            words: words_of(answer.to_string().as_bytes()),
+            words: self.words(answer.to_string().as_bytes()),
         })
     }
 
     async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
-        let response = self.client.get(self.url.join(path)).send().await;
+        let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
         self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await
     }
 
@@ -170,8 +174,24 @@ impl Control {
         if status.is_success() {
             return Ok(response);
         }
-        let body = response.bytes().await.unwrap_or_default();
-        Err(ControlError::Status { path, status: status.as_u16(), words: self.secrets.hide(words_of(&body)) })
+        // Whatever of the words can be had will do.
+        let body = Body::read(response, REFUSAL_LIMIT).await.map(|body| body.bytes).unwrap_or_default();
+        Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
+    }
+
+    async fn json_of(&self, path: &'static str, response: Response) -> Result<Value, ControlError> {
+        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(&error))?;
+        if body.rest == Rest::Unread {
+            let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
+            return Err(ControlError::Unreadable { path, words });
+        }
+        serde_json::from_slice(&body.bytes)
+            .map_err(|_| ControlError::Unreadable { path, words: self.words(&body.bytes) })
+    }
+
+    /// The words in a body, without secrets, and not too many.
+    fn words(&self, body: &[u8]) -> String {
+        cut(words_of(body, &self.secrets), Failure::MESSAGE_LIMIT)
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ControlError {
@@ -188,7 +208,30 @@ impl Control {
     }
 }
 
-async fn json_of(path: &'static str, response: Response) -> Result<Value, ControlError> {
-    let body = response.bytes().await.map_err(|error| ControlError::Unreachable(error.to_string()))?;
-    serde_json::from_slice(&body).map_err(|_| ControlError::Unreadable { path, words: words_of(&body) })
+/// What was read of a body.
+struct Body {
+    bytes: Vec<u8>,
+    rest: Rest,
+}
+
+/// Whether a body goes on after what was read of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    None,
+    Unread,
+}
+
+impl Body {
+    /// Reads up to `limit` bytes.
+    async fn read(mut response: Response, limit: usize) -> reqwest::Result<Self> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await? {
+            let room = limit - bytes.len();
+            bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.len() > room {
+                return Ok(Self { bytes, rest: Rest::Unread });
+            }
+        }
+        Ok(Self { bytes, rest: Rest::None })
+    }
 }

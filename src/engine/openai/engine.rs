@@ -10,6 +10,7 @@ use super::connect::{ConnectError, ConnectProgress, Connected, connect};
 use super::control::Control;
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
+use crate::engine::cause::{Cause, Fault};
 use crate::engine::wire::{Exchange, Pool, RequestHead};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
 use crate::generator::RequestSpec;
@@ -72,14 +73,14 @@ impl OpenAiEngine {
                 }
             }
         };
-        let failure = match tokio::time::timeout(limit, all).await {
+        let fault = match tokio::time::timeout(limit, all).await {
             Ok(end) => match &end.result {
                 Ok(()) => return Ok(SmokeReport::new(&events, &end)),
-                Err(failure) => failure.clone(),
+                Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
             },
-            Err(_) => smoke::timeout(limit, &events),
+            Err(_) => Fault { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
         };
-        Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, failure))
+        Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, fault))
     }
 
     /// Number of tokens of each text, by the server's own tokenizer, without special tokens; `None` where the

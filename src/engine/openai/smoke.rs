@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::engine::cause::{Cause, Fault};
 use crate::engine::{AnswerEnd, AnswerEvent, Target};
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 use crate::units::spoken;
@@ -64,17 +65,17 @@ pub(super) fn timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
 }
 
 impl SmokeError {
-    pub(super) fn new(target: &Target, model: &str, listed: &[String], failure: Failure) -> Self {
-        let hint = diagnose(target, model, listed, &failure);
-        Self { address: target.url.join(target.endpoint.path()), failure, hint }
+    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: Fault) -> Self {
+        let hint = diagnose(target, model, listed, &fault);
+        Self { address: target.url.join(target.endpoint.path()), failure: fault.failure, hint }
     }
 }
 
-fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) -> String {
-    let words = failure.message.to_lowercase();
+fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> String {
+    let Fault { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
-        FailureKind::Connect | FailureKind::Tls => hint_for(failure).to_owned(),
+        FailureKind::Connect | FailureKind::Tls => hint_for(fault).to_owned(),
         FailureKind::HttpStatus(401 | 403) => match target.api_key {
             None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
             Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
@@ -82,7 +83,9 @@ fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) 
         FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
             format!("the server does not list a model `{model}`; it lists: {}", listed.join(", "))
         }
-        FailureKind::HttpStatus(400 | 404) if words.contains("model") => {
+        FailureKind::HttpStatus(400 | 404)
+            if *cause == Cause::Model || quotes(&failure.message, model) =>
+        {
             format!("does the server serve `{model}`? name another with --model")
         }
         FailureKind::HttpStatus(404 | 405) => format!(
@@ -99,13 +102,13 @@ fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) 
         }
         FailureKind::HttpStatus(500..) => "the server failed: look at its log".into(),
         FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url".into(),
-        FailureKind::Malformed if words.contains("not streaming") => {
+        FailureKind::Malformed if *cause == Cause::NotStreaming => {
             "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
         }
-        FailureKind::Malformed if words.contains("content type") => {
+        FailureKind::Malformed if *cause == Cause::ContentType => {
             "is this the address of an LLM server and not of a web page or proxy? check --url".into()
         }
-        FailureKind::Malformed if words.contains("compressed") => {
+        FailureKind::Malformed if *cause == Cause::Compressed => {
             "switch compression off for event streams in the proxy before the server".into()
         }
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
@@ -122,4 +125,12 @@ fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) 
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }
     }
+}
+
+/// Whether a server's words have the name of the model in quotes: servers that keep no field for it (older vLLM,
+/// Ollama) say so which model they miss.
+fn quotes(words: &str, model: &str) -> bool {
+    [('`', '`'), ('"', '"'), ('\'', '\'')]
+        .iter()
+        .any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
 }

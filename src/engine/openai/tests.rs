@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -12,6 +13,7 @@ use crate::engine::{
 };
 use crate::record::{FailureKind, FinishReason};
 
+mod secrets;
 mod server;
 mod tls;
 
@@ -47,6 +49,11 @@ fn engine_body() -> bytes::Bytes {
 async fn answer_to(acts: Vec<Act>) -> (Vec<AnswerEvent>, AnswerEnd) {
     let server = serve(vec![acts]).await;
     ask(&engine(target(&server)).await).await
+}
+
+/// A web page.
+fn html(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
 fn chunks(events: &[AnswerEvent]) -> Vec<bool> {
@@ -165,8 +172,8 @@ async fn connections_are_used_again_and_lost_ones_are_told() {
         assert!(
             matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
         );
-        // Lets the last bytes of the answer arrive.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // Lets the last bytes of the answer arrive, and the connection rest.
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
     let failure = ask(&engine).await.1.result.unwrap_err();
     assert!(failure.reason == FailureKind::Reset && failure.message.contains("reused idle"), "{failure}");
@@ -179,7 +186,113 @@ async fn a_connection_that_died_idle_is_not_used() {
     let engine = engine(target(&server)).await;
     for _ in 0..3 {
         assert_eq!(ask(&engine).await.1.result, Ok(()));
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
+    // Unannounced, 20 ms after: a request sent at once would meet the close.
+    let closing = [good(&["a"]), vec![Act::Pause, Act::Close]].concat();
+    let server = serve(vec![closing]).await;
+    let engine = engine(target(&server)).await;
+    for turn in 0..10 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_request() {
+    let server = serve(vec![[good(&["a"]), vec![Act::Pause; 10], vec![Act::Close]].concat()]).await;
+    let engine = engine(target(&server)).await;
+    assert_eq!(ask(&engine).await.1.result, Ok(()));
+    // The close of the first connection is seen; that of the second comes after the third request began.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    for turn in 0..2 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    let used: Vec<usize> = server.seen.lock().unwrap().iter().map(|(connection, _)| *connection).collect();
+    assert!(used[0] != used[1] && used[1] != used[2] && used[0] != used[2], "{used:?}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_told_as_it_was_lost() {
+    for (act, words) in [
+        (Act::Reset, "the server reset the connection before it answered"),
+        (Act::Close, "the server closed the connection before it answered"),
+    ] {
+        let (_, end) = answer_to(vec![act]).await;
+        assert_eq!(end.result.unwrap_err().message, words);
+    }
+}
+
+/// Number of times that a task must be polled before `action` is done.
+async fn polls<T>(action: impl Future<Output = T>) -> (u64, T) {
+    let mut action = std::pin::pin!(action);
+    let mut count = 0;
+    let result = std::future::poll_fn(|cx| {
+        count += 1;
+        action.as_mut().poll(cx)
+    })
+    .await;
+    (count, result)
+}
+
+#[tokio::test]
+async fn a_server_that_never_pauses_does_not_keep_a_poll_busy() {
+    const PIECES: u64 = 10_000;
+    let stream = |piece: &str| {
+        let Act::Send(piece) = chunk(piece) else { unreachable!() };
+        let all = [STREAM.as_bytes(), &piece.repeat(PIECES as usize)].concat();
+        vec![Act::Send(all), chunk(&delta("a")), chunk(FINISH), chunk(DONE), send("0\r\n\r\n")]
+    };
+    let server = serve(vec![stream(": ping\n\n"), stream(&delta("x"))]).await;
+    let engine = engine(target(&server)).await;
+    // Without tokio's budget, the engine's own bound holds.
+    let (count, (_, end)) = polls(tokio::task::unconstrained(ask(&engine))).await;
+    assert_eq!(end.result, Ok(()));
+    assert!(count >= PIECES / 40, "{PIECES} pieces in {count} polls");
+    // Events are told at once, and still the task's budget of 128 steps bounds them.
+    let (count, (events, end)) = polls(ask(&engine)).await;
+    assert_eq!((end.result, chunks(&events).len() as u64), (Ok(()), PIECES + 1));
+    assert!(count >= PIECES / 128, "{PIECES} chunks in {count} polls");
+}
+
+#[tokio::test]
+async fn the_users_headers_win_and_may_be_given_twice() {
+    let server = serve(vec![good(&["a"])]).await;
+    let mut target = target(&server);
+    for line in [
+        "X-Tag: one",
+        "x-tag: two",
+        "Authorization: Basic abcd",
+        "Host: elsewhere",
+        "User-Agent: me",
+        "Accept: */*",
+        "X-Request-Id: mine",
+    ] {
+        target.headers.push(line.parse().unwrap());
+    }
+    assert_eq!(ask(&engine(target).await).await.1.result, Ok(()));
+    let post = server.seen.lock().unwrap()[0].1.to_lowercase();
+    let gets = server.asked.lock().unwrap().clone();
+    assert!(!gets.is_empty());
+    for request in gets.into_iter().map(|get| get.to_lowercase()).chain([post]) {
+        let values = |name: &str| -> Vec<String> {
+            let fields = request.lines().filter_map(|line| line.split_once(": "));
+            fields.filter(|(field, _)| *field == name).map(|(_, value)| value.to_owned()).collect()
+        };
+        for (name, expected) in [
+            ("x-tag", &["one", "two"][..]),
+            ("authorization", &["basic abcd"]),
+            ("host", &["elsewhere"]),
+            ("user-agent", &["me"]),
+            ("accept", &["*/*"]),
+            ("x-request-id", &["mine"]),
+        ] {
+            assert_eq!(values(name), expected, "{name} in {request}");
+        }
     }
 }
 
@@ -249,6 +362,14 @@ async fn smoke_tests_name_the_cure_and_no_secret() {
         (vec![Act::Send(json(401, r#"{"error":"bad key hunter2hunter2"}"#))], "m", "--api-key-env"),
         (vec![Act::Send(json(404, r#"{"error":"no model"}"#))], "x", "it lists: m, n"),
         (vec![Act::Send(json(404, r#"{"detail":"Not Found"}"#))], "m", "choose another --endpoint"),
+        (vec![Act::Send(json(404, r#"{"error":"a model of routing"}"#))], "m", "choose another --endpoint"),
+        (vec![Act::Send(json(404, r#"{"error":"what is `m`?"}"#))], "m", "another with --model"),
+        (
+            vec![Act::Send(json(404, r#"{"error":{"message":"?","param":"model"}}"#))],
+            "m",
+            "another with --model",
+        ),
+        (vec![send(&html("<p>compressed, not streaming</p>"))], "m", "not of a web page"),
         (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", "--extra-body"),
         (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
         (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
@@ -280,6 +401,41 @@ async fn a_server_that_is_not_there_is_waited_for_and_named() {
     for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_silent_server_is_waited_for_no_longer_than_asked() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let start = tokio::time::Instant::now();
+    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let error = OpenAiEngine::connect(target, Duration::from_millis(300), |_| ()).await.err().unwrap();
+    assert!(error.to_string().contains("no answer within"), "{error}");
+    // Each look has a second at least; 30 s was the limit of one request.
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut hello = vec![0; 16 << 10];
+            if socket.read(&mut hello).await.is_ok() {
+                socket.write_all(&json(400, "{}")).await.unwrap();
+            }
+        }
+    });
+    let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    target.tls.check = crate::engine::CertificateCheck::Skipped;
+    let error = OpenAiEngine::connect(target, Duration::from_mins(10), |_| panic!("no waiting"));
+    let error = error.await.err().unwrap().to_string();
+    assert!(
+        error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::engine::ChunkText;
+use crate::engine::secrets::Secrets;
 use crate::record::{FinishReason, Usage};
 
 use super::fault::words_of;
@@ -112,13 +113,13 @@ impl<'a> Document<'a> {
     }
 
     /// The server's words, where the document is an error object.
-    pub(crate) fn error(&self) -> Option<String> {
+    pub(crate) fn error(&self, secrets: &Secrets) -> Option<String> {
         if let Some(error) = self.error {
-            return Some(words_of(error.get().as_bytes()));
+            return Some(words_of(error.get().as_bytes(), secrets));
         }
         // `{"detail": …}` (FastAPI) and `{"object": "error", "message": …}` (older vLLM).
         let bare = self.detail.or(self.message).filter(|_| self.choices.is_none());
-        bare.map(|words| words_of(words.get().as_bytes()))
+        bare.map(|words| words_of(words.get().as_bytes(), secrets))
     }
 
     /// Whether it has anything that an answer has.

@@ -2,16 +2,24 @@
 
 use serde_json::Value;
 
+use crate::engine::secrets::Secrets;
+
 /// Longest excerpt of a body that is not JSON, in characters.
 const EXCERPT: usize = 160;
 
 /// The message inside an error body: `{"error": {"message": …}}`, `{"error": "…"}`, `{"detail": …}`, plain text
-/// or HTML; failing all that, an excerpt.
-pub(crate) fn words_of(body: &[u8]) -> String {
-    match serde_json::from_slice::<Value>(body) {
-        Ok(value) => words_of_value(&value).unwrap_or_else(|| excerpt(body)),
-        Err(_) => excerpt(body),
-    }
+/// or HTML; failing all that, an excerpt. Without secrets.
+pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
+    let value = serde_json::from_slice::<Value>(body).ok();
+    let words = value.as_ref().and_then(words_of_value);
+    words.map_or_else(|| excerpt(body, secrets), |words| secrets.hide(words))
+}
+
+/// Whether an error body says in a field of its own, and not only in words, that the model is what is wrong.
+pub(crate) fn blames_model(body: &[u8]) -> bool {
+    let value = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let error = value.get("error").unwrap_or(&value);
+    error["param"] == "model" || error["code"] == "model_not_found"
 }
 
 fn words_of_value(value: &Value) -> Option<String> {
@@ -37,16 +45,28 @@ fn words_of_value(value: &Value) -> Option<String> {
     }
 }
 
-/// The beginning of a body on one line: tags taken out, white space folded, cut at [`EXCERPT`] characters.
-pub(crate) fn excerpt(body: &[u8]) -> String {
+/// The beginning of a body on one line: secrets and tags taken out, white space folded, cut at [`EXCERPT`]
+/// characters.
+pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
+    // A secret may begin before the cut and end after it; a character, too, may be cut into.
+    let margin = secrets.longest() + char::MAX_LEN_UTF8;
     // Four bytes a character at most, and room for tags that will go.
-    let text = String::from_utf8_lossy(&body[..body.len().min(16 * EXCERPT)]);
-    let plain = if text.trim_start().starts_with('<') { without_tags(&text) } else { text.into_owned() };
-    let folded = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    match folded.char_indices().nth(EXCERPT) {
-        Some((cut, _)) => format!("{}…", &folded[..cut]),
-        None => folded,
+    let taken = &body[..body.len().min(16 * EXCERPT + margin)];
+    let mut text = secrets.hide(String::from_utf8_lossy(taken).into_owned());
+    if taken.len() < body.len() {
+        text.truncate(text.floor_char_boundary(text.len().saturating_sub(margin)));
     }
+    let plain = if text.trim_start().starts_with('<') { without_tags(&text) } else { text };
+    cut(plain.split_whitespace().collect::<Vec<_>>().join(" "), EXCERPT)
+}
+
+/// `text`, or its first `limit` characters and a mark.
+pub(crate) fn cut(mut text: String, limit: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(limit) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 fn without_tags(html: &str) -> String {
@@ -69,6 +89,7 @@ fn without_tags(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Dialect, Secret, Target};
 
     #[test]
     fn every_shape_of_error_gives_its_words() {
@@ -83,8 +104,40 @@ mod tests {
             ("<html>\r\n<head><title>502 Bad Gateway</title></head>\n</html>", "502 Bad Gateway"),
             ("", ""),
         ] {
-            assert_eq!(words_of(body.as_bytes()), words);
+            assert_eq!(words_of(body.as_bytes(), &Secrets::default()), words);
         }
-        assert_eq!(words_of("é".repeat(500).as_bytes()).chars().count(), EXCERPT + 1);
+        let long = words_of("é".repeat(500).as_bytes(), &Secrets::default());
+        assert_eq!(long.chars().count(), EXCERPT + 1);
+    }
+
+    #[test]
+    fn a_secret_across_a_cut_is_hidden_whole() {
+        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
+        target.api_key = Some(Secret::new("hunter2hunter2"));
+        let secrets = Secrets::of(&target);
+        // Across the cut at so many characters, and across the one at so many bytes, behind tags.
+        let folded = "x".repeat(EXCERPT - 3) + "hunter2hunter2";
+        for before in 16 * EXCERPT - 20..16 * EXCERPT + 40 {
+            let tags = format!("<{}>{}", "t".repeat(before - 2), "hunter2hunter2".repeat(20));
+            for body in [&folded, &tags] {
+                let said = excerpt(body.as_bytes(), &secrets);
+                assert!(!said.contains("hu") && !said.contains('\u{fffd}'), "{said}");
+            }
+        }
+        assert!(excerpt(folded.as_bytes(), &secrets).ends_with("x***"));
+    }
+
+    #[test]
+    fn the_model_is_blamed_by_fields_and_not_by_words() {
+        for (body, blamed) in [
+            (r#"{"error":{"message":"?","param":"model","code":404}}"#, true),
+            (r#"{"error":{"message":"?","code":"model_not_found"}}"#, true),
+            (r#"{"message":"?","param":"model"}"#, true),
+            (r#"{"error":{"message":"no such model","param":null,"code":404}}"#, false),
+            (r#"{"error":"no such model"}"#, false),
+            ("model", false),
+        ] {
+            assert_eq!(blames_model(body.as_bytes()), blamed, "{body}");
+        }
     }
 }

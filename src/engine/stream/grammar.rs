@@ -1,6 +1,7 @@
 //! Judges a stream of events: what each one carries, and whether the whole is complete.
 
 use crate::engine::ChunkText;
+use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 
 use super::chunk::{Choice, Document, finish_reason};
@@ -50,6 +51,8 @@ pub(crate) struct Grammar {
     usage: Option<Usage>,
     finish_reason: Option<FinishReason>,
     counting: Counting,
+    /// What no message may repeat.
+    secrets: Secrets,
 }
 
 /// How the tokens of chunks are counted.
@@ -67,6 +70,11 @@ enum Counting {
 }
 
 impl Grammar {
+    /// The grammar of an answer whose failures must not repeat `secrets`.
+    pub(crate) fn new(secrets: Secrets) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
     /// Reads one event.
     pub(crate) fn event(&mut self, event: &SseEvent) -> Result<Step, Failure> {
         if &event.data[..] == b"[DONE]" {
@@ -81,15 +89,16 @@ impl Grammar {
         }
         let document = Document::parse(&event.data).map_err(|error| {
             let kind = if is_error_event(event) { FailureKind::StreamError } else { FailureKind::Malformed };
-            let said = excerpt(&event.data);
-            Failure::new(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
+            let said = excerpt(&event.data, &self.secrets);
+            self.secrets.failure(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
         })?;
-        if let Some(words) = document.error() {
-            return Err(Failure::new(FailureKind::StreamError, words));
+        if let Some(words) = document.error(&self.secrets) {
+            return Err(self.secrets.failure(FailureKind::StreamError, words));
         }
         if !document.is_answer() {
-            let message = format!("an event with neither choices nor usage: {}", excerpt(&event.data));
-            return Err(Failure::new(FailureKind::Malformed, message));
+            let said = excerpt(&event.data, &self.secrets);
+            let message = format!("an event with neither choices nor usage: {said}");
+            return Err(self.secrets.failure(FailureKind::Malformed, message));
         }
         Ok(self.document(&document))
     }
@@ -103,7 +112,7 @@ impl Grammar {
         }
         let ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         self.usage = usage.or(self.usage);
-        let tokens = self.count(ids, usage, kind.is_some());
+        let tokens = self.count(ids, usage, kind);
         let Some(kind) = kind else { return Step::Quiet };
         self.text_chunks += 1;
         Step::Text { tokens, kind }
@@ -122,7 +131,8 @@ impl Grammar {
     /// Tokens of a chunk: its token ids and those of chunks without text before it, else the growth of usage
     /// since the last chunk with text. A usage that first shows up after text has passed says nothing about one
     /// chunk, nor does the usage of one choice among several.
-    fn count(&mut self, ids: Option<u32>, usage: Option<Usage>, has_text: bool) -> Option<u32> {
+    fn count(&mut self, ids: Option<u32>, usage: Option<Usage>, text: Option<ChunkText>) -> Option<u32> {
+        let has_text = text.is_some();
         let several = self.seen.count_ones() > 1;
         match (self.counting, ids, usage) {
             (Counting::Undecided | Counting::ByIds { .. }, Some(ids), _) => {

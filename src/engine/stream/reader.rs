@@ -7,11 +7,13 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use hyper::http::StatusCode;
 
 use crate::clock::Timestamp;
+use crate::engine::cause::Cause;
+use crate::engine::secrets::Secrets;
 use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
 use crate::record::{Failure, FailureKind};
 
 use super::chunk::{Choice, Document, finish_reason};
-use super::fault::{excerpt, words_of};
+use super::fault::{blames_model, excerpt, words_of};
 use super::grammar::{Close, Grammar, Step, no_text, stronger};
 use super::sse::SseFramer;
 
@@ -44,6 +46,8 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
     body: Body,
+    /// What no message may repeat.
+    secrets: Secrets,
     /// The read that brought the last chunk with text.
     last_text_read: Option<u64>,
 }
@@ -72,8 +76,9 @@ enum Explained {
 }
 
 impl ResponseReader {
-    /// A reader for the response with this head, to a request that asked for `form`.
-    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm) -> Self {
+    /// A reader for the response with this head, to a request that asked for `form`; no message of its repeats
+    /// one of `secrets`.
+    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
             |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let media = field(CONTENT_TYPE).unwrap_or_default();
@@ -83,14 +88,27 @@ impl ResponseReader {
         let body = match (encoding, form, media.as_str()) {
             (Some(encoding), ..) if status.is_success() => explained(Explained::Compressed(encoding)),
             _ if !status.is_success() => explained(Explained::Status(status)),
-            (_, AnswerForm::Streamed, "text/event-stream") => {
-                Body::Stream { framer: SseFramer::default(), grammar: Box::default() }
-            }
+            (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream {
+                framer: SseFramer::default(),
+                grammar: Box::new(Grammar::new(secrets.clone())),
+            },
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, last_text_read: None }
+        Self { body, secrets, last_text_read: None }
+    }
+
+    /// What is behind the failure that this response is, if it is one.
+    pub(crate) fn cause(&self) -> Cause {
+        let Body::Explained { failure, bytes } = &self.body else { return Cause::Unknown };
+        match failure {
+            Explained::Status(_) if blames_model(bytes) => Cause::Model,
+            Explained::Status(_) => Cause::Unknown,
+            Explained::NotStreamed => Cause::NotStreaming,
+            Explained::ContentType(_) => Cause::ContentType,
+            Explained::Compressed(_) => Cause::Compressed,
+        }
     }
 
     /// Takes a piece of the body; chunks with text go to `events`.
@@ -115,7 +133,7 @@ impl ResponseReader {
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(&piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
-                    return Progress::Over(explain(failure, bytes, arrival.at));
+                    return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }
                 Progress::Reading
             }
@@ -166,8 +184,8 @@ impl ResponseReader {
         }
         match (self.body, close) {
             (Body::Stream { grammar, .. }, _) => stream_end(&grammar, arrival.at, grammar.close(close)),
-            (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at),
-            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at),
+            (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
+            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, &self.secrets),
             (Body::Whole(_), Close::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
             }
@@ -185,22 +203,27 @@ fn stream_end(grammar: &Grammar, at: Timestamp, result: Result<(), Failure>) -> 
     }
 }
 
-fn whole_end(body: &[u8], at: Timestamp) -> AnswerEnd {
+fn whole_end(body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
     if body.is_empty() {
         return failed(at, FailureKind::Empty, "the answer has no body");
     }
     let document = match Document::parse(body) {
         Ok(document) => document,
         Err(error) => {
-            let message = format!("the answer is not the JSON of one ({error}): {}", excerpt(body));
+            let said = excerpt(body, secrets);
+            let message = secrets.hide(format!("the answer is not the JSON of one ({error}): {said}"));
             return failed(at, FailureKind::Malformed, message);
         }
     };
-    if let Some(words) = document.error() {
+    if let Some(words) = document.error(secrets) {
         return failed(at, FailureKind::StreamError, words);
     }
     if document.choices().is_empty() {
-        return failed(at, FailureKind::Malformed, format!("the answer has no choices: {}", excerpt(body)));
+        return failed(
+            at,
+            FailureKind::Malformed,
+            format!("the answer has no choices: {}", excerpt(body, secrets)),
+        );
     }
     let choices = document.choices();
     let usage = document.usage();
@@ -222,10 +245,10 @@ fn whole_end(body: &[u8], at: Timestamp) -> AnswerEnd {
     }
 }
 
-fn explain(failure: &Explained, body: &[u8], at: Timestamp) -> AnswerEnd {
+fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
     match failure {
         Explained::Status(status) => {
-            let said = words_of(body);
+            let said = words_of(body, secrets);
             let said = if said.is_empty() {
                 status.canonical_reason().unwrap_or("no explanation").to_owned()
             } else {
@@ -233,20 +256,26 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp) -> AnswerEnd {
             };
             failed(at, FailureKind::HttpStatus(status.as_u16()), said)
         }
-        Explained::NotStreamed => match Document::parse(body).ok().and_then(|document| document.error()) {
-            Some(words) => failed(at, FailureKind::StreamError, words),
-            None => failed(
-                at,
-                FailureKind::Malformed,
-                format!(
-                    "not streaming: a whole JSON body came where a stream was asked for: {}",
-                    excerpt(body)
+        Explained::NotStreamed => {
+            match Document::parse(body).ok().and_then(|document| document.error(secrets)) {
+                Some(words) => failed(at, FailureKind::StreamError, words),
+                None => failed(
+                    at,
+                    FailureKind::Malformed,
+                    format!(
+                        "not streaming: a whole JSON body came where a stream was asked for: {}",
+                        excerpt(body, secrets)
+                    ),
                 ),
-            ),
-        },
+            }
+        }
         Explained::ContentType(media) => {
-            let media = if media.is_empty() { "no content type".to_owned() } else { format!("`{media}`") };
-            let message = format!("wrong content type: {media}, with the body: {}", excerpt(body));
+            let media = if media.is_empty() {
+                "no content type".to_owned()
+            } else {
+                format!("`{}`", excerpt(media.as_bytes(), secrets))
+            };
+            let message = format!("wrong content type: {media}, with the body: {}", excerpt(body, secrets));
             failed(at, FailureKind::Malformed, message)
         }
         Explained::Compressed(encoding) => failed(
@@ -255,7 +284,7 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp) -> AnswerEnd {
             format!(
                 "the body is compressed ({}) although `identity` was asked for; moments seen through a \
                  compressor would be wrong",
-                excerpt(encoding.as_bytes())
+                excerpt(encoding.as_bytes(), secrets)
             ),
         ),
     }

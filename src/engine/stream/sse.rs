@@ -27,12 +27,12 @@ pub(crate) struct SseFramer {
     /// The place where a byte order mark may stand has been passed.
     begun: bool,
     name: Option<Bytes>,
-    data: EventData,
+    data: DataLines,
 }
 
 /// The `data:` lines of the event in the making.
 #[derive(Debug, Default)]
-enum EventData {
+enum DataLines {
     #[default]
     None,
     One(Bytes),
@@ -69,9 +69,9 @@ impl SseFramer {
     /// Bytes held for an event that is not whole yet.
     pub(crate) fn held(&self) -> usize {
         let data = match &self.data {
-            EventData::None => 0,
-            EventData::One(line) => line.len(),
-            EventData::Many(lines) => lines.len(),
+            DataLines::None => 0,
+            DataLines::One(line) => line.len(),
+            DataLines::Many(lines) => lines.len(),
         };
         data + self.pending.len()
     }
@@ -128,18 +128,18 @@ impl SseFramer {
 
     fn append(&mut self, line: Bytes) {
         self.data = match std::mem::take(&mut self.data) {
-            EventData::None => EventData::One(line),
-            EventData::One(first) => {
+            DataLines::None => DataLines::One(line),
+            DataLines::One(first) => {
                 let mut lines = BytesMut::with_capacity(first.len() + 1 + line.len());
                 lines.extend_from_slice(&first);
                 lines.extend_from_slice(b"\n");
                 lines.extend_from_slice(&line);
-                EventData::Many(lines)
+                DataLines::Many(lines)
             }
-            EventData::Many(mut lines) => {
+            DataLines::Many(mut lines) => {
                 lines.extend_from_slice(b"\n");
                 lines.extend_from_slice(&line);
-                EventData::Many(lines)
+                DataLines::Many(lines)
             }
         };
     }
@@ -147,9 +147,9 @@ impl SseFramer {
     fn dispatch(&mut self) -> Option<SseEvent> {
         let name = self.name.take();
         match std::mem::take(&mut self.data) {
-            EventData::None => None,
-            EventData::One(data) => Some(SseEvent { name, data }),
-            EventData::Many(lines) => Some(SseEvent { name, data: lines.freeze() }),
+            DataLines::None => None,
+            DataLines::One(data) => Some(SseEvent { name, data }),
+            DataLines::Many(lines) => Some(SseEvent { name, data: lines.freeze() }),
         }
     }
 }

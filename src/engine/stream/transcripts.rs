@@ -16,6 +16,7 @@ use super::grammar::Close;
 use super::reader::{Arrival, Progress, ResponseReader};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
+use crate::engine::secrets::Secrets;
 use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
 use crate::record::FinishReason;
 
@@ -95,7 +96,8 @@ fn check(name: &str, found: &Reading, expected: &Reading) {
 
 /// Reads a capture with its pieces cut to `size` bytes.
 fn read(capture: &Capture, size: usize) -> Reading {
-    let mut reader = Some(ResponseReader::new(capture.status, &capture.headers, capture.form));
+    let mut reader =
+        Some(ResponseReader::new(capture.status, &capture.headers, capture.form, Secrets::default()));
     let mut events = VecDeque::new();
     let mut end = None;
     let arrival = |read| Arrival { at: Timestamp::from_nanos(read), read };

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -18,11 +20,14 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
 use super::stamped::{Marks, Stamped};
-use crate::engine::BaseUrl;
+use crate::engine::cause::{Cause, Fault};
+use crate::engine::{BaseUrl, Scheme};
 use crate::record::{Failure, FailureKind};
 
 /// How long a connection may take to open.
 const LIMIT: Duration = Duration::from_secs(30);
+/// How long an address is waited for before the next one is tried beside it (RFC 8305, section 5).
+const STAGGER: Duration = Duration::from_millis(250);
 
 /// Opens connections to one server, whose name is looked up once.
 pub(crate) struct Dialer {
@@ -38,6 +43,8 @@ pub(crate) struct Lane {
     pub(super) sender: http1::SendRequest<Full<Bytes>>,
     pub(super) connection: Pin<Box<http1::Connection<TokioIo<BoxedSocket>, Full<Bytes>>>>,
     pub(super) marks: Marks,
+    /// Number of answers that came over it.
+    pub(super) answers: u64,
 }
 
 /// TCP or TLS.
@@ -50,10 +57,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 
 impl Dialer {
     /// Looks the server's name up.
-    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, Failure> {
+    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, Fault> {
         let unknown = |why: String| {
             let message = format!("the host `{}` cannot be found: {why}", url.host());
-            Failure::new(FailureKind::Connect, message)
+            Fault { failure: Failure::new(FailureKind::Connect, message), cause: Cause::UnknownHost }
         };
         let found =
             lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
@@ -61,7 +68,7 @@ impl Dialer {
         if addresses.is_empty() {
             return Err(unknown("its name has no address".to_owned()));
         }
-        let tls = if url.is_https() {
+        let tls = if url.scheme() == Scheme::Https {
             let name =
                 ServerName::try_from(url.host().to_owned()).map_err(|error| unknown(error.to_string()))?;
             Some((TlsConnector::from(Arc::new(tls)), name))
@@ -72,59 +79,131 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(crate) async fn open(&self) -> Result<Lane, Failure> {
+    pub(crate) async fn open(&self) -> Result<Lane, Fault> {
         tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
             let message = format!("no connection within {} s", LIMIT.as_secs());
-            Err(Failure::new(FailureKind::Connect, message))
+            Err(unconnected(message, Cause::Unknown))
         })
     }
 
-    async fn open_unlimited(&self) -> Result<Lane, Failure> {
+    async fn open_unlimited(&self) -> Result<Lane, Fault> {
         let (socket, marks) = Stamped::new(self.tcp().await?);
         let socket: BoxedSocket = match &self.tls {
             None => Box::new(socket),
             Some((connector, name)) => {
                 let shaken = connector.connect(name.clone(), socket).await;
-                Box::new(shaken.map_err(|error| Failure::new(FailureKind::Tls, error.to_string()))?)
+                Box::new(shaken.map_err(|error| no_handshake(&error))?)
             }
         };
         let (sender, connection) = http1::Builder::new()
             .handshake(TokioIo::new(socket))
             .await
-            .map_err(|error| Failure::new(FailureKind::Connect, error.to_string()))?;
-        Ok(Lane { sender, connection: Box::pin(connection), marks })
+            .map_err(|error| unconnected(error.to_string(), Cause::Unknown))?;
+        Ok(Lane { sender, connection: Box::pin(connection), marks, answers: 0 })
     }
 
-    async fn tcp(&self) -> Result<TcpStream, Failure> {
+    /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
+    /// they are tried beside it.
+    async fn tcp(&self) -> Result<TcpStream, Fault> {
+        let count = self.addresses.len();
         let first = self.preferred.load(Ordering::Relaxed);
+        let mut untried = (0..count).map(|turn| (first + turn) % count);
+        let mut tries = FuturesUnordered::new();
         let mut refusal = None;
-        for turn in 0..self.addresses.len() {
-            let index = (first + turn) % self.addresses.len();
-            let address = self.addresses[index];
-            let opened = match TcpStream::connect(address).await {
-                Ok(socket) => socket.set_nodelay(true).map(|()| socket),
-                Err(error) => Err(error),
-            };
-            match opened {
-                Ok(socket) => {
+        loop {
+            let next = untried.next();
+            tries.extend(next.map(|index| self.tcp_to(index)));
+            // Past the last address there is nothing to do but to wait.
+            let patience = if next.is_some() { STAGGER } else { LIMIT };
+            match tokio::time::timeout(patience, tries.next()).await {
+                Ok(Some((index, Ok(socket)))) => {
                     self.preferred.store(index, Ordering::Relaxed);
                     return Ok(socket);
                 }
-                Err(error) => refusal = refusal.or(Some(no_connection(address, &error))),
+                Ok(Some((_, Err(fault)))) => refusal = refusal.or(Some(fault)),
+                Ok(None) => {
+                    let nothing = || unconnected("the server has no address".to_owned(), Cause::Unknown);
+                    return Err(refusal.unwrap_or_else(nothing));
+                }
+                Err(_) => {}
             }
         }
-        Err(refusal.unwrap_or_else(|| Failure::new(FailureKind::Connect, "the server has no address")))
+    }
+
+    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, Fault>) {
+        let address = self.addresses[index];
+        let opened = TcpStream::connect(address).await;
+        let opened = opened.and_then(|socket| socket.set_nodelay(true).map(|()| socket));
+        (index, opened.map_err(|error| no_connection(address, &error)))
     }
 }
 
-fn no_connection(address: SocketAddr, error: &io::Error) -> Failure {
-    let message = match error.kind() {
-        io::ErrorKind::ConnectionRefused => format!("{address} refused the connection"),
+fn unconnected(message: String, cause: Cause) -> Fault {
+    Fault { failure: Failure::new(FailureKind::Connect, message), cause }
+}
+
+fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
+    let (message, cause) = match error.kind() {
+        io::ErrorKind::ConnectionRefused => (format!("{address} refused the connection"), Cause::Refused),
         // Too many open files; the number is the same on every Unix.
         _ if error.raw_os_error() == Some(24) => {
-            "this process may open no more files; raise the limit with `ulimit -n`".to_owned()
+            let message = "this process may open no more files; raise the limit with `ulimit -n`";
+            (message.to_owned(), Cause::OutOfFiles)
         }
-        _ => format!("no connection to {address}: {error}"),
+        _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
     };
-    Failure::new(FailureKind::Connect, message)
+    unconnected(message, cause)
+}
+
+/// Why a handshake failed: either side would not, which no time cures, or the connection broke.
+fn no_handshake(error: &io::Error) -> Fault {
+    let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            (format!("the server does not speak TLS ({error})"), Cause::NotTls)
+        }
+        Some(_) => (error.to_string(), Cause::Untrusted),
+        None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
+    };
+    Fault { failure: Failure::new(FailureKind::Tls, message), cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silent_address_does_not_hide_the_others() {
+        // A listener whose queue is full answers nothing at all.
+        let full = TcpSocket::new_v4().unwrap();
+        full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let full = full.listen(1).unwrap();
+        let silent = full.local_addr().unwrap();
+        let mut filling = Vec::new();
+        while let Ok(connected) =
+            tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(silent)).await
+        {
+            filling.push(connected.unwrap());
+        }
+        let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addresses = vec![silent, good.local_addr().unwrap()];
+        let dialer = Dialer { addresses, preferred: AtomicUsize::new(0), tls: None };
+        let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
+        assert!(opened.is_ok_and(|lane| lane.is_ok()));
+        assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
+    }
+
+    #[tokio::test]
+    async fn the_first_refusal_is_told() {
+        let mut refusing = Vec::new();
+        for _ in 0..2 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            refusing.push(listener.local_addr().unwrap());
+        }
+        let dialer = Dialer { addresses: refusing.clone(), preferred: AtomicUsize::new(0), tls: None };
+        let fault = dialer.open().await.err().unwrap();
+        assert_eq!(fault.cause, Cause::Refused);
+        assert!(fault.failure.message.contains(&refusing[0].to_string()), "{}", fault.failure);
+    }
 }

@@ -6,21 +6,27 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
+use tokio::task::coop;
 
 use super::dial::Lane;
 use super::pool::Pool;
 use crate::clock::RunClock;
+use crate::engine::cause::{Cause, Fault};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::grammar::Close;
 use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, AnswerForm, PreparedRequest};
 use crate::record::{Failure, FailureKind};
+
+/// Steps taken in one poll. A server that never pauses would else keep a thread from everything else, limits and
+/// the end of the run among it.
+const STEPS_A_POLL: u32 = 32;
 
 /// What every request of a run starts with.
 #[derive(Clone, Debug)]
@@ -46,10 +52,22 @@ pub struct Exchange {
     /// Events found and not told yet.
     events: VecDeque<AnswerEvent>,
     sent_told: bool,
-    fresh_connection: bool,
+    origin: Origin,
+    cause: Cause,
 }
 
-type Opening = Pin<Box<dyn Future<Output = Result<Lane, Failure>> + Send>>;
+/// Where the connection of a request came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Opened for this request.
+    Opened,
+    /// Opened ahead, and never used.
+    Ahead,
+    /// Left open after another answer.
+    Reused,
+}
+
+type Opening = Pin<Box<dyn Future<Output = Result<Lane, Fault>> + Send>>;
 type Responding = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
 
 enum State {
@@ -75,14 +93,23 @@ impl Exchange {
             state: State::Unsent(request),
             events: VecDeque::new(),
             sent_told: false,
-            fresh_connection: false,
+            origin: Origin::Opened,
+            cause: Cause::Unknown,
         }
     }
 
-    /// Moves on until something can be told.
+    /// What is behind the failure that ended it.
+    pub(crate) fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Moves on until something can be told, but not for ever: after some steps, or when the task has used its
+    /// share of tokio's budget, the others get their turn.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
-        loop {
+        for _ in 0..STEPS_A_POLL {
+            let budget = ready!(coop::poll_proceed(cx));
             if let Some(event) = self.events.pop_front() {
+                budget.made_progress();
                 return Poll::Ready(event);
             }
             // A step that must wait puts its state back.
@@ -90,7 +117,10 @@ impl Exchange {
                 State::Unsent(request) => self.begin(request),
                 State::Opening(mut opening, request) => match opening.as_mut().poll(cx) {
                     Poll::Ready(Ok(lane)) => self.send(lane, request),
-                    Poll::Ready(Err(failure)) => self.fail(failure),
+                    Poll::Ready(Err(fault)) => {
+                        self.cause = fault.cause;
+                        self.fail(fault.failure);
+                    }
                     Poll::Pending => {
                         self.state = State::Opening(opening, request);
                         return Poll::Pending;
@@ -108,14 +138,17 @@ impl Exchange {
                 }
                 State::Over => return Poll::Pending,
             }
+            budget.made_progress();
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn begin(&mut self, request: PreparedRequest) {
         if let Some(lane) = self.pool.take() {
+            self.origin = if lane.answers == 0 { Origin::Ahead } else { Origin::Reused };
             self.send(lane, request);
         } else {
-            self.fresh_connection = true;
             let pool = Arc::clone(&self.pool);
             self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
         }
@@ -142,19 +175,30 @@ impl Exchange {
                 self.tell_sent(&lane, SentBy::Response);
                 self.events.push_back(AnswerEvent::Headers { at: lane.marks.arrival().at });
                 let (parts, body) = response.into_parts();
-                let reader = ResponseReader::new(parts.status, &parts.headers, self.head.form);
+                let reader = ResponseReader::new(
+                    parts.status,
+                    &parts.headers,
+                    self.head.form,
+                    self.head.secrets.clone(),
+                );
                 self.state = State::Reading(lane, body, Box::new(reader));
                 Poll::Ready(())
             }
             Poll::Ready(Err(error)) => {
-                let failure = self.lost_before_response(&error);
+                // What befell the connection says more than what became of the request.
+                let failure = match &connection {
+                    Poll::Ready(Err(own)) if !own.is_parse() && io_kind(own).is_some() => {
+                        self.lost_before_response(own)
+                    }
+                    _ => self.lost_before_response(&error),
+                };
                 self.fail(failure);
                 Poll::Ready(())
             }
             Poll::Pending => {
                 // A finished connection leaves its response ready; anything else would wait for ever.
                 if connection.is_ready() {
-                    self.fail(Failure::new(FailureKind::Reset, self.before_response("closed")));
+                    self.fail(self.before_response("the server closed"));
                     return Poll::Ready(());
                 }
                 self.state = State::Waiting(lane, response);
@@ -191,15 +235,20 @@ impl Exchange {
                 };
                 match reader.bytes(data, arrival, &mut self.events) {
                     Progress::Reading => self.state = State::Reading(lane, body, reader),
-                    Progress::Over(end) => self.finish(end, lane, Some(body)),
+                    Progress::Over(end) => {
+                        self.cause = reader.cause();
+                        self.finish(end, lane, Some(body));
+                    }
                 }
             }
             Poll::Ready(None) => {
+                self.cause = reader.cause();
                 let end = reader.end(Close::Clean, arrival, &mut self.events);
                 self.finish(end, lane, None);
             }
             Poll::Ready(Some(Err(error))) => {
                 let now = Arrival { at: self.clock.now(), ..arrival };
+                self.cause = reader.cause();
                 let mut end = reader.end(Close::Broken, now, &mut self.events);
                 if let Err(failure) = &mut end.result
                     && failure.reason == FailureKind::Reset
@@ -220,7 +269,8 @@ impl Exchange {
         };
         if let (Some(at), false) = (sent, self.sent_told) {
             self.sent_told = true;
-            self.events.push_back(AnswerEvent::Sent { at, opened_connection: self.fresh_connection });
+            let opened_connection = self.origin == Origin::Opened;
+            self.events.push_back(AnswerEvent::Sent { at, opened_connection });
         }
     }
 
@@ -238,12 +288,14 @@ impl Exchange {
         self.events.push_back(AnswerEvent::Ended(end));
     }
 
-    fn before_response(&self, what: &str) -> String {
-        if self.fresh_connection {
-            format!("the server {what} the connection before it answered")
-        } else {
-            format!("the server {what} a reused idle connection before it answered")
-        }
+    /// The failure of a request to which no answer came because of what `happened` to its connection.
+    fn before_response(&self, happened: &str) -> Failure {
+        let connection = match self.origin {
+            Origin::Opened => "the connection",
+            Origin::Ahead => "a connection opened ahead",
+            Origin::Reused => "a reused idle connection",
+        };
+        Failure::new(FailureKind::Reset, format!("{happened} {connection} before it answered"))
     }
 
     fn lost_before_response(&self, error: &hyper::Error) -> Failure {
@@ -251,10 +303,26 @@ impl Exchange {
             let message = format!("the response is not HTTP/1.1 ({error})");
             return Failure::new(FailureKind::Malformed, message);
         }
-        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
-        let what = if closed { "closed" } else { "reset" };
-        Failure::new(FailureKind::Reset, self.before_response(what))
+        match io_kind(error) {
+            Some(io::ErrorKind::ConnectionReset) => self.before_response("the server reset"),
+            None | Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => {
+                self.before_response("the server closed")
+            }
+            Some(kind) => self.before_response(&format!("the network ({kind}) broke")),
+        }
     }
+}
+
+/// What the system said of the connection, where it said something.
+fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// What shows that a request was written.

@@ -1,7 +1,7 @@
 //! Keeps connections open between requests.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -12,21 +12,43 @@ use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
 use super::dial::{Dialer, Lane};
-use crate::record::Failure;
+use crate::engine::cause::Fault;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
+/// How long a connection rests after an answer before it is used again: a server that closes after each answer
+/// without saying so needs a moment for it, and a request sent into the close is lost.
+const REST: Duration = Duration::from_millis(50);
+/// A connection found closed sooner than this after its answer was closed because of the answer, not of the time.
+const AT_ONCE: Duration = Duration::from_secs(1);
 /// Ready connections kept while requests come, so that opening one is rarely in a request's way.
 const RESERVE: usize = 4;
 /// Connections opened at the same time by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
-/// The idle connections to one server, last in first out.
+/// The idle connections to one server: the last to be given back goes out first, once it has rested.
 pub(crate) struct Pool {
     dialer: Dialer,
     idle: Mutex<Vec<Idle>>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
+    custom: Custom,
+}
+
+/// What the server does with a connection after an answer, so far as it has shown.
+#[derive(Default)]
+struct Custom {
+    /// One connection at least has carried a second answer.
+    keeps: AtomicBool,
+    /// One was closed right after its answer, though nothing in the answer said so.
+    closes: AtomicBool,
+}
+
+impl Custom {
+    /// A server that has kept a connection is not thought to close them all because one was lost.
+    fn lets_reuse(&self) -> bool {
+        self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
+    }
 }
 
 struct Idle {
@@ -39,30 +61,42 @@ struct Idle {
 impl Pool {
     /// An empty pool.
     pub(crate) fn new(dialer: Dialer) -> Self {
-        Self { dialer, idle: Mutex::default(), opening: AtomicUsize::new(0) }
+        Self { dialer, idle: Mutex::default(), opening: AtomicUsize::new(0), custom: Custom::default() }
     }
 
     /// Opens a connection for one request.
-    pub(crate) async fn open(&self) -> Result<Lane, Failure> {
+    pub(crate) async fn open(&self) -> Result<Lane, Fault> {
         self.dialer.open().await
     }
 
     /// A ready connection, if there is one; sees to it that a few remain.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Lane> {
-        let taken = self.newest_alive();
+        let taken = self.newest_rested();
         self.fill_reserve();
         taken
     }
 
-    fn newest_alive(&self) -> Option<Lane> {
+    /// The newest of those that have answered, else the newest of those opened ahead.
+    fn newest_rested(&self) -> Option<Lane> {
         let mut idle = self.idle();
+        self.newest(&mut idle, |lane| lane.answers > 0)
+            .or_else(|| self.newest(&mut idle, |lane| lane.answers == 0))
+    }
+
+    fn newest(&self, idle: &mut Vec<Idle>, wanted: impl Fn(&Lane) -> bool) -> Option<Lane> {
         // A connection whose last answer has not closed yet is passed over, not closed: its server is only slow.
         for index in (0..idle.len()).rev() {
+            if !wanted(&idle[index].lane) || !idle[index].has_rested() {
+                continue;
+            }
             match idle[index].readiness() {
                 Readiness::Ready => return Some(idle.remove(index).lane),
                 Readiness::Closing => {}
                 Readiness::Dead => {
-                    idle.remove(index);
+                    let dead = idle.remove(index);
+                    if dead.lane.answers > 0 && dead.since.elapsed() < AT_ONCE {
+                        self.custom.closes.store(true, Ordering::Relaxed);
+                    }
                 }
             }
         }
@@ -70,7 +104,17 @@ impl Pool {
     }
 
     /// Gives a connection back once its answer is complete; `tail` is what is left of the answer's body.
-    pub(crate) fn give_back(&self, lane: Lane, tail: Option<Incoming>) {
+    pub(crate) fn give_back(&self, mut lane: Lane, tail: Option<Incoming>) {
+        lane.answers += 1;
+        if lane.answers > 1 {
+            self.custom.keeps.store(true, Ordering::Relaxed);
+        }
+        if self.custom.lets_reuse() {
+            self.keep(lane, tail);
+        }
+    }
+
+    fn keep(&self, lane: Lane, tail: Option<Incoming>) {
         if !lane.sender.is_closed() {
             self.idle().push(Idle { lane, tail, since: Instant::now() });
         }
@@ -83,7 +127,7 @@ impl Pool {
         opened
             .for_each(|lane| {
                 if let Ok(lane) = lane {
-                    self.give_back(lane, None);
+                    self.keep(lane, None);
                 }
                 std::future::ready(())
             })
@@ -91,13 +135,14 @@ impl Pool {
     }
 
     fn fill_reserve(self: &Arc<Self>) {
-        let expected = self.idle().len() + self.opening.load(Ordering::Relaxed);
+        let usable = self.idle().iter().filter(|idle| idle.has_rested()).count();
+        let expected = usable + self.opening.load(Ordering::Relaxed);
         for _ in expected..RESERVE {
             self.opening.fetch_add(1, Ordering::Relaxed);
             let pool = Arc::clone(self);
             tokio::spawn(async move {
                 if let Ok(lane) = pool.open().await {
-                    pool.give_back(lane, None);
+                    pool.keep(lane, None);
                 }
                 pool.opening.fetch_sub(1, Ordering::Relaxed);
             });
@@ -120,6 +165,11 @@ enum Readiness {
 }
 
 impl Idle {
+    /// A connection that has answered nothing yet needs no rest.
+    fn has_rested(&self) -> bool {
+        self.lane.answers == 0 || self.since.elapsed() >= REST
+    }
+
     /// Looks, without waiting, whether the connection can take a request.
     fn readiness(&mut self) -> Readiness {
         let waker = noop_waker();

@@ -10,7 +10,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::stream::reader::Arrival;
 
-/// A socket that stamps each read and each write as it returns, before anyone looks at the bytes.
+/// A socket that stamps each read as it returns, before anyone looks at the bytes, and each write as it begins.
+///
+/// A write is stamped before the system is asked, not after: on one machine the server may read a request and
+/// begin to answer it while the call that wrote it has not returned. A request counts as sent when the last of
+/// its writes began, the one that took its last bytes; a try that found no room in the socket does not count.
 #[derive(Debug)]
 pub(crate) struct Stamped<S> {
     socket: S,
@@ -39,7 +43,7 @@ impl Marks {
         });
     }
 
-    /// When the request had been written whole, once it has.
+    /// When the write that took the last of the request began, once all of it is written.
     pub(crate) fn sent(&self) -> Option<Timestamp> {
         self.with(|noted| noted.sent)
     }
@@ -61,9 +65,13 @@ impl Marks {
         });
     }
 
-    fn wrote(&self, bytes: usize) {
+    fn now(&self) -> Timestamp {
+        self.with(|noted| noted.clock.map_or(Timestamp::ZERO, |clock| clock.now()))
+    }
+
+    fn wrote(&self, bytes: usize, began: Timestamp) {
         self.with(|noted| {
-            noted.last_write = noted.clock.map_or(Timestamp::ZERO, |clock| clock.now());
+            noted.last_write = began;
             noted.written += bytes as u64;
         });
     }
@@ -101,8 +109,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let began = self.marks.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
-        self.marks.wrote(written);
+        self.marks.wrote(written, began);
         Poll::Ready(Ok(written))
     }
 
@@ -111,8 +120,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let began = self.marks.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
-        self.marks.wrote(written);
+        self.marks.wrote(written, began);
         Poll::Ready(Ok(written))
     }
 
@@ -128,5 +138,62 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// A socket that has no room at the first try, and whose peer has the bytes well before a write returns.
+    struct Slow {
+        clock: RunClock,
+        tries: u32,
+        taken_at: Timestamp,
+    }
+
+    impl AsyncWrite for Slow {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.tries += 1;
+            if self.tries == 1 {
+                std::thread::sleep(Duration::from_millis(2));
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.taken_at = self.clock.now();
+            std::thread::sleep(Duration::from_millis(2));
+            Poll::Ready(Ok(bytes.len().min(4)))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_is_sent_when_its_last_write_begins() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let (mut socket, marks) = Stamped::new(Slow { clock, tries: 0, taken_at: Timestamp::ZERO });
+        marks.begin(clock);
+        socket.write_all(b"request").await.unwrap();
+        assert_eq!(marks.sent(), None, "not before the flush");
+        socket.flush().await.unwrap();
+        // The second of two writes took the last bytes: the stamp lies between the two, and not after it.
+        let sent = marks.sent().unwrap();
+        let second = socket.socket.taken_at;
+        assert!(sent <= second && second.since(sent) < Duration::from_millis(2), "{sent:?} {second:?}");
+        assert_eq!(socket.socket.tries, 3);
     }
 }

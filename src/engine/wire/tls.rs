@@ -9,19 +9,19 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::engine::{CertificateCheck, TlsOptions};
+use crate::engine::{CertificateCheck, Scheme, TlsOptions};
 
-/// What a certificate is asked for; the system's roots are read only when `https` is spoken.
+/// What a certificate is asked for; the system's roots are read only where there will be one.
 ///
 /// # Errors
 ///
 /// A sentence for people when the roots cannot be had.
-pub(crate) fn client_config(options: &TlsOptions, https: bool) -> Result<ClientConfig, String> {
+pub(crate) fn client_config(options: &TlsOptions, scheme: Scheme) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-    let builder = if !https {
+    let builder = if scheme == Scheme::Http {
         builder.with_root_certificates(RootCertStore::empty())
     } else if options.check == CertificateCheck::Skipped {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))

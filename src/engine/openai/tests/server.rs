@@ -25,6 +25,8 @@ pub(super) struct Server {
     pub(super) url: String,
     /// Number of the connection, and the whole request, of every POST.
     pub(super) seen: Arc<Mutex<Vec<(usize, String)>>>,
+    /// Every GET.
+    pub(super) asked: Arc<Mutex<Vec<String>>>,
     /// Numbers of the connections that the client closed.
     pub(super) closed: Arc<Mutex<Vec<usize>>>,
 }
@@ -34,19 +36,22 @@ pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let closed = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::new(Mutex::new(Vec::new()));
     let (scripts, log, ends) = (Arc::new(scripts), Arc::clone(&seen), Arc::clone(&closed));
+    let gets = Arc::clone(&asked);
     tokio::spawn(async move {
         for number in 0.. {
             let (socket, _) = listener.accept().await.unwrap();
             let (scripts, log, ends) = (Arc::clone(&scripts), Arc::clone(&log), Arc::clone(&ends));
+            let gets = Arc::clone(&gets);
             tokio::spawn(async move {
-                if converse(socket, number, scripts, log).await == Closer::Client {
+                if converse(socket, number, scripts, log, gets).await == Closer::Client {
                     ends.lock().unwrap().push(number);
                 }
             });
         }
     });
-    Server { url, seen, closed }
+    Server { url, seen, asked, closed }
 }
 
 async fn converse(
@@ -54,8 +59,12 @@ async fn converse(
     number: usize,
     scripts: Arc<Vec<Vec<Act>>>,
     log: Arc<Mutex<Vec<(usize, String)>>>,
+    gets: Arc<Mutex<Vec<String>>>,
 ) -> Closer {
     while let Some(request) = read_request(&mut socket).await {
+        if request.starts_with("GET") {
+            gets.lock().unwrap().push(request.clone());
+        }
         if request.starts_with("GET /v1/models") {
             let list = r#"{"data":[{"id":"m","max_model_len":4096},{"id":"n"}]}"#;
             socket.write_all(&json(200, list)).await.unwrap();
@@ -141,4 +150,25 @@ pub(super) fn good(texts: &[&str]) -> Vec<Act> {
     acts.extend(texts.iter().map(|text| chunk(&delta(text))));
     acts.extend([chunk(FINISH), chunk(DONE), send("0\r\n\r\n")]);
     acts
+}
+
+/// The address of a server that answers every request with the same bytes, and keeps its connections open.
+pub(super) async fn repeat(answer: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                while read_request(&mut socket).await.is_some() {
+                    // A client may hang up on an answer that is too long.
+                    if socket.write_all(&answer).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    url
 }
