@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use super::{above_zero, at_least_zero, duration};
 use crate::cli::exit::Stop;
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Secret, Target, TlsOptions,
+    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, Target,
+    TlsOptions,
 };
 
 /// Where a key is looked for without being told.
@@ -131,7 +132,7 @@ impl ServerArgs {
     fn api_key(&self) -> Result<Option<Secret>, Stop> {
         let name = self.api_key_env.as_deref().unwrap_or(DEFAULT_KEY_VARIABLE);
         match std::env::var(name).ok().filter(|key| !key.trim().is_empty()) {
-            Some(key) => Ok(Some(Secret::new(key.trim()))),
+            Some(key) => Ok(Some(Secret::new(key))),
             None if self.api_key_env.is_none() => Ok(None),
             None => Err(Stop::usage(
                 "--api-key-env names an environment variable that is not set\n\
@@ -146,7 +147,7 @@ impl ServerArgs {
         let headers =
             headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
         let extra_body = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
-        if !url.is_https() && (self.ca_cert.is_some() || self.insecure) {
+        if url.scheme() == Scheme::Http && (self.ca_cert.is_some() || self.insecure) {
             return Err(Stop::usage(format!(
                 "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
             )));
