@@ -12,6 +12,8 @@ use super::{Figure, RequestLatency};
 pub(crate) struct SloOutcome {
     /// Whether there was a bound to meet.
     declared: bool,
+    /// Whether its bounds are on figures that the answer can have.
+    measurable: bool,
     /// The bounds that it broke; `None` when it did not complete.
     broken: Option<Broken>,
 }
@@ -38,10 +40,17 @@ impl SloOutcome {
             tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
             e2e: over(slo.e2e_ms, latency.e2e),
         });
-        Self { declared: !slo.is_empty(), broken }
+        Self { declared: !slo.is_empty(), measurable: true, broken }
     }
 
-    pub(crate) fn met(self) -> bool {
+    /// Judges a request whose answer was not streamed: of a bound on TTFT or TPOT nobody knows whether it held.
+    pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
+        let measurable = slo.ttft_ms.is_none() && slo.tpot_ms.is_none();
+        let e2e_alone = Slo { ttft_ms: None, tpot_ms: None, ..slo };
+        Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
+    }
+
+    fn met(self) -> bool {
         self.broken == Some(Broken::default())
     }
 }
@@ -53,16 +62,18 @@ pub struct Attainment {
     pub declared: bool,
     /// Requests whose moment came in the window, whatever became of them: the denominator.
     pub scheduled: u64,
-    /// Completed requests that kept every bound.
-    pub met: u64,
-    /// `met / scheduled`, between 0 and 1; absent when nothing was scheduled.
+    /// Completed requests that kept every bound; absent when a bound cannot be measured, as TTFT and TPOT of
+    /// answers that are not streamed.
+    pub met: Option<u64>,
+    /// `met / scheduled`, between 0 and 1; absent when `met` is, or nothing was scheduled.
     pub slo_attainment: Option<f64>,
     /// `met` per second of the window.
     pub goodput_per_s: Option<f64>,
-    /// Completed requests over their TTFT bound, or without a TTFT to hold against it.
-    pub over_ttft: u64,
-    /// Completed requests over their TPOT bound.
-    pub over_tpot: u64,
+    /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
+    /// be measured.
+    pub over_ttft: Option<u64>,
+    /// Completed requests over their TPOT bound; absent when a bound cannot be measured.
+    pub over_tpot: Option<u64>,
     /// Completed requests over their e2e bound.
     pub over_e2e: u64,
     /// Requests that did not complete.
@@ -73,15 +84,17 @@ impl Attainment {
     /// Of `outcomes`, out of `scheduled` requests (more than there are outcomes where some left no record).
     pub(crate) fn of(observed: &Observed<'_>, scheduled: u64, outcomes: &[SloOutcome]) -> Self {
         let count = |test: fn(&SloOutcome) -> bool| outcomes.iter().filter(|slo| test(slo)).count() as u64;
-        let met = count(|slo| slo.met());
+        let measurable = outcomes.iter().all(|slo| slo.measurable);
+        let known = |test| measurable.then(|| count(test));
+        let met = known(|slo| slo.met());
         Self {
             declared: outcomes.iter().any(|slo| slo.declared),
             scheduled,
             met,
-            slo_attainment: (scheduled > 0).then(|| met as f64 / scheduled as f64),
-            goodput_per_s: observed.per_second(met as f64),
-            over_ttft: count(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
-            over_tpot: count(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
+            slo_attainment: met.filter(|_| scheduled > 0).map(|met| met as f64 / scheduled as f64),
+            goodput_per_s: met.and_then(|met| observed.per_second(met as f64)),
+            over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
+            over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
             not_completed: scheduled - count(|slo| slo.broken.is_some()),
         }
@@ -91,6 +104,9 @@ impl Attainment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::test_runs::{class, record, run};
+    use crate::analysis::{FindingKind, Status, summarise};
+    use crate::workload::Priority;
 
     fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
         let exact = |value: Option<f64>| value.map(Figure::Exact);
@@ -106,6 +122,31 @@ mod tests {
         assert!(!met(Some(100.0), Some(50.1)));
         assert!(met(Some(100.0), None), "one token: nothing comes after the first");
         assert!(!met(None, None), "not streamed: unknown is not met");
+    }
+
+    #[test]
+    fn a_bound_that_cannot_be_measured_leaves_attainment_open() {
+        let records = (0..4).map(|i| {
+            let record = record(i).sent_at(0, 0, 1).whole_answer(500 + i * 100, 20);
+            record.class(u16::from(i > 1), Priority::High).build()
+        });
+        let mut log = run(2_000, records.collect());
+        log.header.engine.streamed = false;
+        let slo = |ttft_ms, e2e_ms| Slo { ttft_ms, tpot_ms: None, e2e_ms };
+        log.header.workload.classes = vec![
+            class("chat", &[(Priority::High, slo(Some(200.0), Some(550.0)))]),
+            class("batch", &[(Priority::High, slo(None, Some(700.0)))]),
+        ];
+        let summary = summarise(&log, &["goodput > 0/s".parse().unwrap()]);
+        assert_eq!(
+            (summary.slo.met, summary.slo.slo_attainment, summary.slo.goodput_per_s),
+            (None, None, None)
+        );
+        assert_eq!((summary.slo.over_ttft, summary.slo.over_tpot, summary.slo.over_e2e), (None, None, 2));
+        assert_eq!(summary.by_class[0].slo.slo_attainment, None);
+        assert_eq!(summary.by_class[1].slo.slo_attainment, Some(0.5));
+        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+        assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::UnmeasurableSlo));
     }
 
     #[test]

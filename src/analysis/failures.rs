@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::observed::Observed;
-use crate::record::{FailureKind, Outcome};
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
 
 /// What went wrong in the window. Rates are shares, between 0 and 1, of the requests whose moment came; absent
 /// when there was none.
@@ -19,6 +19,9 @@ pub struct Failures {
     pub timeout_rate: Option<f64>,
     /// Each kind that occurred, most frequent first.
     pub kinds: Vec<FailureCount>,
+    /// The same of the requests that kept the load up after the horizon, as shares of those. They count in no
+    /// rate, but where they failed the window's last requests had less company than planned.
+    pub cooldown_kinds: Vec<FailureCount>,
 }
 
 /// One kind of failure.
@@ -29,7 +32,7 @@ pub struct FailureCount {
     pub kind: FailureKind,
     /// How many.
     pub count: u64,
-    /// Share of the requests whose moment came, between 0 and 1.
+    /// Share of the requests counted, between 0 and 1.
     pub share: f64,
     /// What the first of them said.
     pub example: String,
@@ -43,30 +46,39 @@ fn in_words<S: serde::Serializer>(kind: &FailureKind, serializer: S) -> Result<S
 impl Failures {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let due = observed.due() as f64;
-        let mut kinds: BTreeMap<FailureKind, FailureCount> = BTreeMap::new();
-        for request in &observed.requests {
-            if let Outcome::Failed(failure) = &request.record.outcome {
-                let kind = failure.reason;
-                let line = kinds.entry(kind).or_insert_with(|| FailureCount {
-                    kind,
-                    count: 0,
-                    share: 0.0,
-                    example: failure.message.clone(),
-                });
-                line.count += 1;
-                line.share = line.count as f64 / due;
-            }
-        }
+        let kinds = tally(observed.requests.iter().map(|request| request.record), due);
+        let cooldown: Vec<_> =
+            observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown).collect();
         let rate = |counts: fn(FailureKind) -> bool| {
-            let count: u64 = kinds.values().filter(|line| counts(line.kind)).map(|line| line.count).sum();
+            let count: u64 = kinds.iter().filter(|line| counts(line.kind)).map(|line| line.count).sum();
             (due > 0.0).then(|| count as f64 / due)
         };
         let (error_rate, reject_rate, timeout_rate) =
             (rate(|_| true), rate(FailureKind::is_reject), rate(FailureKind::is_timeout));
-        let mut kinds: Vec<FailureCount> = kinds.into_values().collect();
-        kinds.sort_by_key(|line| std::cmp::Reverse(line.count));
-        Self { error_rate, reject_rate, timeout_rate, kinds }
+        let cooldown_kinds = tally(cooldown.iter().copied(), cooldown.len() as f64);
+        Self { error_rate, reject_rate, timeout_rate, kinds, cooldown_kinds }
     }
+}
+
+/// Counts the failures among `records` by their kind, most frequent first, as shares of `all`.
+fn tally<'a>(records: impl Iterator<Item = &'a RequestRecord>, all: f64) -> Vec<FailureCount> {
+    let mut kinds: BTreeMap<FailureKind, FailureCount> = BTreeMap::new();
+    for record in records {
+        if let Outcome::Failed(failure) = &record.outcome {
+            let kind = failure.reason;
+            let line = kinds.entry(kind).or_insert_with(|| FailureCount {
+                kind,
+                count: 0,
+                share: 0.0,
+                example: failure.message.clone(),
+            });
+            line.count += 1;
+            line.share = line.count as f64 / all;
+        }
+    }
+    let mut kinds: Vec<FailureCount> = kinds.into_values().collect();
+    kinds.sort_by_key(|line| std::cmp::Reverse(line.count));
+    kinds
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 mod answers;
 mod load;
-
-use std::time::Duration;
+mod overload;
+mod promises;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
 use super::Summary;
-use crate::units::{spoken, three_digits};
 
 /// A piece of advice. It does not make a run invalid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,8 +38,12 @@ pub enum FindingKind {
     ScheduleLag,
     /// The window is shorter than the slowest request.
     ShortWindow,
-    /// p99 rests on too few samples.
-    FewSamples,
+    /// The server did not keep up: latencies depend on how long the run lasted.
+    Overload,
+    /// The window holds a part of the arrival pattern that is unlike the whole.
+    UnevenArrivals,
+    /// Requests that were to keep the load up after the horizon failed.
+    CooldownFailures,
     /// No class declares an SLO.
     NoSlo,
     /// An SLO bounds a figure that answers which are not streamed do not have.
@@ -64,15 +69,17 @@ type Rule = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Rule; 15] = [
+        const RULES: [Rule; 17] = [
             load::ending,
+            overload::overload,
             load::drain_limit,
             load::cap_bound,
             load::schedule_lag,
             load::short_window,
-            load::few_samples,
-            load::unmeasurable_slo,
-            load::no_slo,
+            load::uneven_arrivals,
+            load::cooldown_failures,
+            promises::unmeasurable_slo,
+            promises::no_slo,
             answers::output_length,
             answers::prompt_length,
             answers::estimated_tokens,
@@ -81,18 +88,17 @@ impl Finding {
             answers::warm_cache,
             load::cold_connections,
         ];
-        RULES.iter().filter_map(|rule| rule(summary)).collect()
+        let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();
+        if findings.iter().any(|finding| finding.kind == FindingKind::Overload) {
+            // A longer run of an overloaded server is slower still, and its queue is what opens connections.
+            findings.retain(|finding| {
+                !matches!(finding.kind, FindingKind::ShortWindow | FindingKind::ColdConnections)
+            });
+        }
+        findings
     }
 }
 
 fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {
     Finding { kind, sentence, cure: cure.to_owned() }
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", three_digits(share * 100.0))
-}
-
-fn seconds(length: f64) -> String {
-    spoken(Duration::try_from_secs_f64(length).unwrap_or(Duration::MAX))
 }

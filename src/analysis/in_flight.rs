@@ -1,13 +1,30 @@
-//! How many requests were in flight, event by event.
+//! How many requests were in flight, and how many waited to be, event by event.
 
 use serde::Serialize;
 
 use super::observed::Observed;
 use crate::clock::Timestamp;
+use crate::record::RequestRecord;
 
-/// Requests in flight during the window, of every phase: from being let go to their end.
+/// Requests of every phase during the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct InFlight {
+    /// Average over time of those in flight: from their place under the cap (without a cap: from being let go)
+    /// to their end.
+    pub mean: f64,
+    /// The most in flight at any moment.
+    pub peak: u64,
+    /// Those let go that waited for a place under the cap; absent without a cap.
+    pub waiting: Option<Level>,
+    /// Average of those waiting or in flight over the third quarter of the window.
+    pub third_quarter_mean: f64,
+    /// Average of those waiting or in flight over the last quarter: a server that keeps up has as many as before.
+    pub last_quarter_mean: f64,
+}
+
+/// A number of requests over a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Level {
     /// Average over time.
     pub mean: f64,
     /// The most at any moment.
@@ -17,32 +34,68 @@ pub struct InFlight {
 impl InFlight {
     /// `None` for an empty window.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let mut mean = 0.0;
+        let records = &observed.log.records;
+        let capped = observed.log.header.limits.max_concurrency.is_some();
+        let window = (observed.start, observed.end);
+        let flying = Level::of(records.iter().filter_map(|record| flight(observed, record)), window)?;
+        let waits = records.iter().map(|record| (record.dispatched, record.admitted.unwrap_or(record.ended)));
+        let middle = observed.start.after(observed.length() / 2);
+        let later = middle.after(observed.length() / 4);
+        let present = |stretch| {
+            Level::of(records.iter().map(|record| (record.dispatched, record.ended)), stretch)
+                .map_or(0.0, |level| level.mean)
+        };
+        Some(Self {
+            mean: flying.mean,
+            peak: flying.peak,
+            waiting: if capped { Level::of(waits, window) } else { None },
+            third_quarter_mean: present((middle, later)),
+            last_quarter_mean: present((later, observed.end)),
+        })
+    }
+}
+
+/// From when to when a request was in flight; `None` for one that got no place under the cap.
+fn flight(observed: &Observed<'_>, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
+    let from = match observed.log.header.limits.max_concurrency {
+        Some(_) => record.admitted.or(record.sent)?,
+        None => record.admitted.unwrap_or(record.dispatched),
+    };
+    Some((from, record.ended))
+}
+
+impl Level {
+    /// Of what lasted `from … to` each; `None` for an empty stretch.
+    fn of(
+        stays: impl Iterator<Item = (Timestamp, Timestamp)>,
+        (start, end): (Timestamp, Timestamp),
+    ) -> Option<Self> {
+        let length = end.since(start).as_secs_f64();
+        let mut spent = 0.0;
         let mut steps: Vec<(Timestamp, i64)> = Vec::new();
-        for record in &observed.log.records {
-            let from = record.dispatched;
-            let (from, to) = (from.max(observed.start), record.ended.min(observed.end));
+        for (from, to) in stays {
+            let (from, to) = (from.max(start), to.min(end));
             if from < to {
-                mean += to.since(from).as_secs_f64();
+                spent += to.since(from).as_secs_f64();
                 steps.push((from, 1));
                 steps.push((to, -1));
             }
         }
         // At one moment ends go before beginnings: a request that begins as another ends does not overlap it.
         steps.sort_unstable();
-        let (mut now, mut peak) = (0, 0);
+        let (mut now, mut peak) = (0i64, 0i64);
         for (_, step) in steps {
             now += step;
             peak = peak.max(now);
         }
-        Some(Self { mean: observed.per_second(mean)?, peak: peak.unsigned_abs() })
+        (length > 0.0).then(|| Self { mean: spent / length, peak: peak.unsigned_abs() })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::test_runs::{ms, record, run};
     use crate::record::Phase;
 
     #[test]
@@ -59,5 +112,24 @@ mod tests {
         let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
         assert_eq!(in_flight.peak, 2);
         assert!((in_flight.mean - 1.0).abs() < 1e-12);
+        assert_eq!(in_flight.waiting, None);
+        // 500–700 and 600–750 of 500–750; then 750–1,000.
+        assert!((in_flight.third_quarter_mean - 1.4).abs() < 1e-12);
+        assert!((in_flight.last_quarter_mean - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn who_waits_under_the_cap_is_not_in_flight() {
+        // A cap of 1: three come at once, each takes 300 ms; the last never gets a place before the end at 600.
+        let mut first = record(0).sent_at(0, 0, 0).paced(300, 1, 1).build();
+        let mut second = record(1).sent_at(0, 0, 300).paced(600, 1, 1).build();
+        let third = record(2).scheduled(0).censored(600).build();
+        (first.admitted, second.admitted) = (Some(ms(0)), Some(ms(300)));
+        let mut log = run(1_000, vec![first, second, third]);
+        log.header.limits.max_concurrency = Some(1);
+        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        assert_eq!((in_flight.peak, in_flight.waiting.unwrap().peak), (1, 2));
+        assert!((in_flight.mean - 0.6).abs() < 1e-12);
+        assert!((in_flight.waiting.unwrap().mean - 0.9).abs() < 1e-12);
     }
 }

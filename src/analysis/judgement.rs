@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Comparison, Figure, Flow, Mark, Objective, Share, Statistic, Subject, Summary};
+use super::{Figure, Flow, Mark, Objective, Share, Statistic, Subject, Summary};
 use crate::units::{count, three_digits};
 
 /// What became of an objective.
@@ -14,6 +14,10 @@ pub struct Judgement {
     pub status: Status,
     /// The figure judged: milliseconds, per second or a share between 0 and 1; absent when it is not known.
     pub value: Option<f64>,
+    /// The least that it can be, where only bounds are known.
+    pub at_least: Option<f64>,
+    /// The most that it can be, where only bounds are known and there is a most.
+    pub at_most: Option<f64>,
     /// A reservation about the figure.
     pub mark: Option<Mark>,
     /// The judgement as a person reads it.
@@ -49,6 +53,9 @@ impl Objective {
         let mark = self.subject.mark(summary);
         let was = figure.map_or("no such figure in this run".to_owned(), |figure| match figure {
             Figure::Exact(value) => format!("was {}", self.subject.show(value)),
+            Figure::Between { low, high } => {
+                format!("was between {} and {}", self.subject.show(low), self.subject.show(high))
+            }
             Figure::AtLeast(bound) => format!("was over {}", self.subject.show(bound)),
         });
         let word = match status {
@@ -61,28 +68,25 @@ impl Objective {
             Some((Mark::Indicative, n)) => format!("; indicative: {} samples", count(n)),
             None => String::new(),
         };
+        let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
             objective: self.text.clone(),
             status,
             value: figure.and_then(Figure::exact),
+            at_least: open.map(Figure::at_least),
+            at_most: open.and_then(Figure::at_most),
             mark: mark.map(|(mark, _)| mark),
             line: format!("{word}: {} ({was}{reservation})", self.text),
         }
     }
 
-    /// A figure known only to reach a limit misses an upper bound at or under it, meets a lower one, and
-    /// leaves every other question open.
+    /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
     fn judge(&self, figure: Figure) -> Status {
-        let known = |holds| if holds { Status::Met } else { Status::Missed };
-        match (figure, self.comparison) {
-            (Figure::Exact(value), comparison) => known(comparison.holds(value, self.bound)),
-            (Figure::AtLeast(limit), Comparison::Below | Comparison::AtMost) if limit >= self.bound => {
-                Status::Missed
-            }
-            (Figure::AtLeast(limit), Comparison::Above | Comparison::AtLeast) if limit >= self.bound => {
-                Status::Met
-            }
-            (Figure::AtLeast(_), _) => Status::Unresolvable,
+        let holds = |value| self.comparison.holds(value, self.bound);
+        match (holds(figure.at_least()), holds(figure.at_most().unwrap_or(f64::INFINITY))) {
+            (true, true) => Status::Met,
+            (false, false) => Status::Missed,
+            (true, false) | (false, true) => Status::Unresolvable,
         }
     }
 }
@@ -173,6 +177,24 @@ mod tests {
             ("max ttft < 9s", "unresolvable: max ttft < 9s (was over 5,000 ms)"),
             ("max ttft > 4s", "met: max ttft > 4s (was over 5,000 ms)"),
             ("mean ttft < 9s", "unresolvable: mean ttft < 9s (no such figure in this run)"),
+        ] {
+            assert_eq!(line(objective, &log), expected);
+        }
+    }
+
+    #[test]
+    fn one_request_censored_early_decides_nothing_about_the_median() {
+        // TTFT 1 … 546 ms, and one request that the end of the run cut off 2 ms after its moment.
+        let mut records: Vec<_> =
+            (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 1, 10, 11).build()).collect();
+        records.push(record(546).sent_at(998, 998, 998).censored(1_000).build());
+        let log = run(1_000, records);
+        for (objective, expected) in [
+            ("p50 ttft < 300ms", "met: p50 ttft < 300ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft < 273ms", "missed: p50 ttft < 273ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft < 274ms", "unresolvable: p50 ttft < 274ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft > 272ms", "met: p50 ttft > 272ms (was between 273 ms and 274 ms)"),
+            ("p50 ttft >= 275ms", "missed: p50 ttft >= 275ms (was between 273 ms and 274 ms)"),
         ] {
             assert_eq!(line(objective, &log), expected);
         }

@@ -8,8 +8,9 @@ use super::Figure;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
 ///
-/// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO denominators. A censored one
-/// has those that were complete before the run stopped waiting; the others are known only to exceed a bound.
+/// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO
+/// denominators. A censored one has those that were complete before the run stopped waiting; the others are
+/// known only to exceed a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
@@ -60,12 +61,7 @@ impl RequestLatency {
             e2e: between(Some(record.scheduled), last),
             e2e_from_send: between(record.sent, last),
             tpot: tpot(record, 1),
-            tpot_adjusted: record
-                .chunks
-                .iter()
-                .next()
-                .filter(|chunk| chunk.tokens > 1)
-                .and_then(|chunk| tpot(record, u64::from(chunk.tokens))),
+            tpot_adjusted: first_tokens(record).and_then(|tokens| tpot(record, u64::from(tokens))),
             ..Self::until_first(record, first)
         }
     }
@@ -76,16 +72,19 @@ impl RequestLatency {
         let first = record.chunks.first_at();
         let known = Self::until_first(record, first);
         // Without a first chunk nobody knows whether the answer would have been streamed token by token.
-        let rest = first.filter(|_| record.output_tokens_asked >= 2).map(|first| {
-            let tokens = f64::from(record.output_tokens_asked - 1);
-            Figure::AtLeast(millis(record.ended.since(first)) / tokens)
-        });
+        let rest = |counted: u32| {
+            let tokens = record.output_tokens_asked.checked_sub(counted).filter(|&left| left > 0)?;
+            Some(Figure::AtLeast(millis(record.ended.since(first?)) / f64::from(tokens)))
+        };
         Self {
             ttft: known.ttft.or_else(|| bound(Some(record.scheduled))),
             ttft_from_send: known.ttft_from_send.or_else(|| bound(record.sent)),
             e2e: bound(Some(record.scheduled)),
             e2e_from_send: bound(record.sent),
-            tpot: rest,
+            // Whether it would have reasoned nobody knows either: where other answers did, it counts as one.
+            ttfa: known.ttfa.or_else(|| bound(Some(record.scheduled))),
+            tpot: rest(1),
+            tpot_adjusted: first_tokens(record).and_then(rest),
             ..known
         }
     }
@@ -112,6 +111,11 @@ fn queue_wait(record: &RequestRecord) -> Option<Figure> {
 
 fn between(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<Figure> {
     Some(Figure::Exact(millis(to?.since(from?))))
+}
+
+/// Tokens of the first chunk, where it carried more than one.
+fn first_tokens(record: &RequestRecord) -> Option<u32> {
+    record.chunks.iter().next().map(|chunk| chunk.tokens).filter(|&tokens| tokens > 1)
 }
 
 /// (last chunk − first chunk) / (output tokens − `counted`), where there are tokens left to divide by.

@@ -96,13 +96,14 @@ impl Serialize for LatencyRow {
 
 impl Serialize for Percentile {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let at_least = match self.figure {
-            Figure::Exact(_) => None,
-            Figure::AtLeast(bound) => Some(bound),
+        let (at_least, at_most) = match self.figure {
+            Figure::Exact(_) => (None, None),
+            open => (Some(open.at_least()), open.at_most()),
         };
-        let mut out = serializer.serialize_struct("Percentile", 5)?;
+        let mut out = serializer.serialize_struct("Percentile", 6)?;
         out.serialize_field("value_ms", &self.figure.exact())?;
         out.serialize_field("at_least_ms", &at_least)?;
+        out.serialize_field("at_most_ms", &at_most)?;
         out.serialize_field("interval_low_ms", &self.interval.0)?;
         out.serialize_field("interval_high_ms", &self.interval.1)?;
         out.serialize_field("mark", &self.mark)?;

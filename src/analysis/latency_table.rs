@@ -28,6 +28,9 @@ impl LatencyTable {
     /// All metrics over every measured request.
     pub(crate) fn of_run(observed: &Observed<'_>) -> (Self, Stalls) {
         let capped = observed.log.header.limits.max_concurrency.is_some();
+        // Where no answer reasoned first, none that is cut off was about to.
+        let reasoned =
+            observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
         let mut gaps = Gaps::default();
         for request in &observed.requests {
             // What a censored answer had sent until then was received like any other.
@@ -40,6 +43,7 @@ impl LatencyTable {
             Metric::Itl => LatencyRow::of(&itl),
             Metric::ChunkGap => LatencyRow::of(&chunk_gap),
             Metric::QueueWait if !capped => None,
+            Metric::Ttfa if !reasoned => None,
             metric => row(observed.requests.iter(), metric),
         });
         (table, stalls)
@@ -70,7 +74,6 @@ fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {
         Metric::TpotAdjusted => latency.tpot_adjusted,
         Metric::E2e => latency.e2e,
         Metric::E2eFromSend => latency.e2e_from_send,
-        // Under a cap the pacer lets go what a slot is free for: all of the wait is in this lag.
         Metric::ScheduleLag => latency.schedule_lag,
         Metric::QueueWait => latency.queue_wait,
         Metric::Itl | Metric::ChunkGap => None,

@@ -25,14 +25,15 @@ mod summary;
 pub(crate) mod test_runs;
 mod tokens;
 mod verdict;
+pub(crate) mod wording;
 
 pub use attainment::Attainment;
 pub use counts::RequestCounts;
 pub use failures::{FailureCount, Failures};
 pub use findings::{Finding, FindingKind};
 pub use gaps::Stalls;
-pub use group::Group;
-pub use in_flight::InFlight;
+pub use group::{Group, Promise};
+pub use in_flight::{InFlight, Level};
 pub use judgement::{Judgement, Status};
 pub use latency::RequestLatency;
 pub use latency_row::{LatencyRow, Percentile};

@@ -53,8 +53,10 @@ impl<'a> Observed<'a> {
         let recorded = records.len() as u64;
         let distinct = records.iter().map(|record| record.index).collect::<HashSet<_>>().len() as u64;
         let missing = plan.measured_requests.saturating_sub(distinct);
-        // What a run that stopped early never let go left no record, and was never due.
-        let (never_due, unrecorded) = if cut_short { (missing, 0) } else { (0, missing) };
+        // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
+        // that left a record was lost, what would have come after it was never due.
+        let unrecorded = if cut_short { missing.min(come(log).saturating_sub(distinct)) } else { missing };
+        let never_due = missing - unrecorded;
         Self {
             log,
             start: plan.window_start,
@@ -90,11 +92,17 @@ impl<'a> Observed<'a> {
     }
 }
 
+/// Requests of the window up to the last of which a record tells that its moment had come.
+fn come(log: &RunLog) -> u64 {
+    let plan = &log.header.plan;
+    let past_last = log.records.iter().map(|record| record.index + 1).max().unwrap_or(0);
+    past_last.saturating_sub(plan.warmup_requests).min(plan.measured_requests)
+}
+
 /// The last release of a log without a footer, and whether requests of the window were still to come.
 fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     let plan = &log.header.plan;
-    let released = log.records.iter().filter(|record| record.phase == Phase::Measured).count() as u64;
-    if released >= plan.measured_requests {
+    if come(log) >= plan.measured_requests {
         return (plan.window_end, false);
     }
     let last = log.records.iter().map(|record| record.dispatched).max();
@@ -106,7 +114,12 @@ fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = RequestLatency::of(record);
     let latency = if log.header.engine.streamed { latency } else { latency.of_whole_answer() };
     let completed = record.outcome == Outcome::Completed;
-    let slo = SloOutcome::of(promise(log, record), completed.then_some(&latency));
+    let (promise, latency_of_answer) = (promise(log, record), completed.then_some(&latency));
+    let slo = if log.header.engine.streamed {
+        SloOutcome::of(promise, latency_of_answer)
+    } else {
+        SloOutcome::of_whole_answer(promise, latency_of_answer)
+    };
     Measured { record, latency, slo }
 }
 

@@ -4,11 +4,18 @@ use super::Quantile;
 use super::binomial;
 use super::sorted::Sorted;
 
-/// A value that was measured, or of which only a lower bound is known.
+/// A value that was measured, or of which only bounds are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
     /// The value.
     Exact(f64),
+    /// It lies between these two: requests that were still running when the run stopped waiting decide where.
+    Between {
+        /// The least that it can be.
+        low: f64,
+        /// The most that it can be.
+        high: f64,
+    },
     /// It is at least this: the request was still running when the run stopped waiting.
     AtLeast(f64),
 }
@@ -19,23 +26,42 @@ impl Figure {
     pub const fn exact(self) -> Option<f64> {
         match self {
             Self::Exact(value) => Some(value),
+            Self::Between { .. } | Self::AtLeast(_) => None,
+        }
+    }
+
+    /// The least that it can be.
+    #[must_use]
+    pub const fn at_least(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::Between { low: value, .. } | Self::AtLeast(value) => value,
+        }
+    }
+
+    /// The most that it can be; `None` when nothing bounds it.
+    #[must_use]
+    pub const fn at_most(self) -> Option<f64> {
+        match self {
+            Self::Exact(value) | Self::Between { high: value, .. } => Some(value),
             Self::AtLeast(_) => None,
         }
     }
 
-    /// The value, or the bound that it is known to reach.
-    #[must_use]
-    pub const fn at_least(self) -> f64 {
-        match self {
-            Self::Exact(value) | Self::AtLeast(value) => value,
+    /// What is known of a value that lies between `low` and `high`, where there is a `high`.
+    fn within(low: f64, high: Option<f64>) -> Self {
+        match high {
+            None => Self::AtLeast(low),
+            Some(high) if high > low => Self::Between { low, high },
+            Some(high) => Self::Exact(high),
         }
     }
 }
 
 /// Samples in ascending order, so that nobody asks an unsorted list for a percentile.
 ///
-/// A censored sample is known only to exceed a bound. A percentile is exact when it comes out the same whether
-/// the censored samples are put at their bounds or at infinity; otherwise the first is a lower bound for it.
+/// A censored sample is known only to exceed a bound. With all of them at their bounds a percentile is at its
+/// lowest, with all of them at infinity at its highest: it is exact when both are the same, lies between them
+/// when both are finite, and is known only to reach the lower one when its rank falls among the infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     observed: Sorted,
@@ -79,15 +105,7 @@ impl Sample {
     #[must_use]
     pub fn quantile(&self, fraction: f64) -> Option<Figure> {
         let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
-        let share = rank.fract();
-        let low = self.order_statistic(rank as u64)?;
-        if share == 0.0 {
-            return Some(low);
-        }
-        let high = self.order_statistic(rank as u64 + 1)?;
-        let value = interpolate(low.at_least(), high.at_least(), share);
-        let exact = low.exact().is_some() && high.exact().is_some();
-        Some(if exact { Figure::Exact(value) } else { Figure::AtLeast(value) })
+        Some(Figure::within(at_rank(self.lower(), rank)?, at_rank(&self.observed, rank)))
     }
 
     /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
@@ -95,14 +113,14 @@ impl Sample {
     #[must_use]
     pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
         let (low, high) = binomial::bracket(self.len(), quantile.fraction());
-        let at = |rank: Option<u64>| self.order_statistic(rank? - 1);
-        (at(low).map(Figure::at_least), at(high).and_then(Figure::exact))
+        let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
+        (at(self.lower(), low), at(&self.observed, high))
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        if self.is_empty() || self.censored() > 0 {
+        if self.is_empty() || self.with_bounds.is_some() {
             return None;
         }
         let sum: f64 = self.observed.iter().map(|(value, weight)| value * weight as f64).sum();
@@ -132,9 +150,7 @@ impl Sample {
 
     /// The sample of rank `rank`, counted from 0.
     fn order_statistic(&self, rank: u64) -> Option<Figure> {
-        let low = self.lower().at(rank)?;
-        let same = self.observed.at(rank) == Some(low);
-        Some(if same { Figure::Exact(low) } else { Figure::AtLeast(low) })
+        Some(Figure::within(self.lower().at(rank)?, self.observed.at(rank)))
     }
 
     fn lower(&self) -> &Sorted {
@@ -144,19 +160,21 @@ impl Sample {
 
 impl FromIterator<Figure> for Sample {
     fn from_iter<I: IntoIterator<Item = Figure>>(figures: I) -> Self {
-        let (mut observed, mut bounds) = (Vec::new(), Vec::new());
+        let (mut observed, mut lowest, mut all_exact) = (Vec::new(), Vec::new(), true);
         for figure in figures {
-            match figure {
-                Figure::Exact(value) => observed.push(value),
-                Figure::AtLeast(bound) => bounds.push(bound),
-            }
+            all_exact &= figure.exact().is_some();
+            lowest.push(figure.at_least());
+            observed.extend(figure.at_most());
         }
-        let with_bounds = (!bounds.is_empty()).then(|| {
-            bounds.extend_from_slice(&observed);
-            Sorted::new(bounds)
-        });
-        Self { observed: Sorted::new(observed), with_bounds }
+        Self { observed: Sorted::new(observed), with_bounds: (!all_exact).then(|| Sorted::new(lowest)) }
     }
+}
+
+/// The value at a rank counted from 0, which may lie between two samples; `None` past the end.
+fn at_rank(sorted: &Sorted, rank: f64) -> Option<f64> {
+    let low = sorted.at(rank as u64)?;
+    let share = rank.fract();
+    if share == 0.0 { Some(low) } else { Some(interpolate(low, sorted.at(rank as u64 + 1)?, share)) }
 }
 
 /// The point `share` of the way from `low` to `high`, computed from the nearer end, as numpy does.

@@ -8,6 +8,7 @@ use super::{
     Stalls, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog};
+use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
@@ -54,6 +55,8 @@ pub struct RunDescription {
     pub workload: String,
     /// Seed of its schedule.
     pub seed: u64,
+    /// When its requests arrived.
+    pub arrival: ArrivalPattern,
     /// SHA-256 of the plan.
     pub plan_hash: String,
     /// How prompts were made.
@@ -141,6 +144,7 @@ fn describe(log: &RunLog) -> RunDescription {
     RunDescription {
         workload: header.workload.name,
         seed: header.workload.seed,
+        arrival: header.workload.arrival,
         plan_hash: header.plan.hash,
         prompt_method: header.prompts.method,
         engine: header.engine,

@@ -1,11 +1,10 @@
 //! Decides whether the figures of a run can be trusted.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
+use super::wording::{counted, percent, seconds};
 use super::{Objective, Summary};
-use crate::units::{count, spoken, three_digits};
+use crate::units::count;
 
 /// Largest share of failed requests in a valid run that declares no objective on it.
 const ERROR_RATE_BAR: f64 = 0.01;
@@ -40,8 +39,8 @@ pub enum Rule {
     WholeWindow,
     /// planned = completed + failed + censored, exactly.
     Conservation,
-    /// Something was answered.
-    NotAllFailed,
+    /// At least one request completed.
+    SomethingCompleted,
     /// Failures are rare.
     ErrorRate,
 }
@@ -53,7 +52,7 @@ impl Verdict {
             measured_requests(summary),
             whole_window(summary),
             conservation(summary),
-            not_all_failed(summary),
+            something_completed(summary),
             error_rate(summary, objectives),
         ]
         .into_iter()
@@ -81,8 +80,7 @@ fn whole_window(summary: &Summary) -> Option<Reason> {
     if !window.cut_short {
         return None;
     }
-    let after = spoken(Duration::from_secs_f64(window.end_s));
-    let planned = spoken(Duration::from_secs_f64(window.planned_end_s));
+    let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
     let what = match window.ending {
         Some(_) => "the run was interrupted",
         None => "the log ends",
@@ -95,9 +93,9 @@ fn conservation(summary: &Summary) -> Option<Reason> {
     let counts = &summary.requests;
     if counts.unplanned > 0 {
         let sentence = format!(
-            "the log has {} records for {} planned requests: {} too many, the bar is none",
-            count(counts.flown()),
-            count(counts.planned),
+            "the log has {} for {}: {} too many, the bar is none",
+            counted(counts.flown(), "record"),
+            counted(counts.planned, "planned request"),
             count(counts.unplanned)
         );
         return Some(reason(Rule::Conservation, sentence, "check that no log was merged into itself"));
@@ -106,31 +104,35 @@ fn conservation(summary: &Summary) -> Option<Reason> {
         return None;
     }
     let sentence = format!(
-        "{} of {} planned requests left no record; the bar is none",
+        "{} of {} left no record; the bar is none",
         count(counts.unrecorded),
-        count(counts.planned)
+        counted(counts.planned, "planned request")
     );
     Some(reason(Rule::Conservation, sentence, "keep the log whole (is the disk full?) and run again"))
 }
 
-fn not_all_failed(summary: &Summary) -> Option<Reason> {
+fn something_completed(summary: &Summary) -> Option<Reason> {
     let counts = &summary.requests;
-    if counts.completed > 0 || counts.failed == 0 {
+    if counts.completed > 0 || counts.flown() == 0 {
         return None;
     }
     let example = summary.failures.kinds.first();
     let example =
         example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
     let sentence = format!(
-        "none of {} requests completed, {} failed{}",
-        count(counts.flown()),
+        "none of {} completed: {} failed, {} censored{}",
+        counted(counts.flown(), "request"),
         count(counts.failed),
+        count(counts.censored),
         example.unwrap_or_default()
     );
     Some(reason(
-        Rule::NotAllFailed,
+        Rule::SomethingCompleted,
         sentence,
-        "try one request by hand against the same address, then run again",
+        match counts.failed {
+            0 => "lower the rate, or raise --drain: no answer came whole before the run stopped waiting",
+            _ => "try one request by hand against the same address, then run again",
+        },
     ))
 }
 
@@ -140,11 +142,11 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Option<Reason> {
         return None;
     }
     let sentence = format!(
-        "{} % of the requests failed ({} of {}); the bar is {} %",
-        three_digits(rate * 100.0),
+        "{} of the requests failed ({} of {}); the bar is {}",
+        percent(rate),
         count(summary.requests.failed),
         count(summary.slo.scheduled),
-        three_digits(ERROR_RATE_BAR * 100.0)
+        percent(ERROR_RATE_BAR)
     );
     Some(reason(
         Rule::ErrorRate,

@@ -1,14 +1,13 @@
 //! What flowed: rates in rows of their own, and the account of tokens.
 
-use super::grid::Grid;
-use super::latency;
+use super::grid::{Column, Grid};
 use super::page::{Page, Tone};
 use crate::analysis::{Balance, Summary};
 use crate::units::{count, three_digits};
 
 pub(crate) fn rates(page: &mut Page, summary: &Summary) {
     let rates = &summary.rates;
-    let mut grid = Grid::new(["", "per second"]);
+    let mut grid = Grid::new(page, [Column::Always(""), Column::Always("per second")]);
     let mut any = false;
     for (name, rate) in [
         ("requests offered", rates.offered_requests_per_s),
@@ -25,7 +24,7 @@ pub(crate) fn rates(page: &mut Page, summary: &Summary) {
     }
     if any {
         page.heading("Throughput, over the window");
-        latency::write(page, &grid);
+        grid.write(page);
     }
 }
 

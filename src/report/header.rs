@@ -6,6 +6,7 @@ use super::page::{Page, Tone};
 use crate::analysis::{Summary, Window};
 use crate::record::{PromptMethod, RunEnding};
 use crate::units::{count, spoken, three_digits};
+use crate::workload::ArrivalPattern;
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
     let counts = &summary.requests;
@@ -32,6 +33,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
+    page.entry(Tone::Normal, "  arrivals   ", &arrivals(&run.arrival));
     page.entry(Tone::Normal, "  model      ", &engine.model);
     page.entry(
         Tone::Normal,
@@ -57,7 +59,42 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     page.entry(Tone::Normal, "  requests   ", &requests(summary));
     if let Some(in_flight) = summary.in_flight {
         let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
-        page.entry(Tone::Normal, "  in flight  ", &line);
+        let waiting = in_flight.waiting.map_or(String::new(), |waiting| {
+            format!(
+                "; waiting under the cap: mean {}, peak {}",
+                three_digits(waiting.mean),
+                count(waiting.peak)
+            )
+        });
+        page.entry(Tone::Normal, "  in flight  ", &(line + &waiting));
+    }
+}
+
+fn arrivals(pattern: &ArrivalPattern) -> String {
+    let rate = |rate_per_s: f64| format!("{} requests/s", three_digits(rate_per_s));
+    match pattern {
+        ArrivalPattern::Poisson { rate_per_s } => format!("Poisson, {}", rate(*rate_per_s)),
+        ArrivalPattern::Constant { rate_per_s } => format!("constant, {}", rate(*rate_per_s)),
+        ArrivalPattern::Gamma { rate_per_s, burstiness } => {
+            format!("gamma, {}, burstiness {}", rate(*rate_per_s), three_digits(*burstiness))
+        }
+        ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => format!(
+            "Poisson in bursts: {} for {base_s} s, then {} for {burst_s} s, and again",
+            rate(*base_rate_per_s),
+            rate(*burst_rate_per_s)
+        ),
+        ArrivalPattern::Stages { stages } => {
+            let stages = stages.iter().map(|stage| {
+                let (from, to) = (stage.from_rate_per_s, stage.to_rate_per_s);
+                let from_to = if from == to {
+                    three_digits(to)
+                } else {
+                    format!("{} to {}", three_digits(from), three_digits(to))
+                };
+                format!("{from_to} requests/s for {} s", stage.duration_s)
+            });
+            format!("Poisson in stages: {}", stages.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

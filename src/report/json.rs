@@ -31,7 +31,7 @@ mod tests {
         assert_eq!(
             summary["latency"]["ttft"]["p50"],
             json!({
-                "value_ms": 100.0, "at_least_ms": null, "interval_low_ms": null, "interval_high_ms": null,
+                "value_ms": 100.0, "at_least_ms": null, "at_most_ms": null, "interval_low_ms": null, "interval_high_ms": null,
                 "mark": null
             })
         );

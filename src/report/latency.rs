@@ -1,12 +1,11 @@
 //! The latency table of the report.
 
+use super::grid::Column::{Always, Wide};
 use super::grid::Grid;
-use super::page::{Page, Tone};
+use super::page::{NOTHING, Page, Tone};
+use crate::analysis::wording::counted;
 use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Summary};
 use crate::units::{count, spoken, three_digits};
-
-/// Stands where there is no figure.
-const NOTHING: &str = "–";
 
 /// The rows of the report; the other metrics are in the JSON.
 const ROWS: [(Metric, &str); 8] = [
@@ -21,7 +20,19 @@ const ROWS: [(Metric, &str); 8] = [
 ];
 
 pub(crate) fn table(page: &mut Page, summary: &Summary) {
-    let mut grid = Grid::new(["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+    let columns = [
+        Always(""),
+        Always("n"),
+        Always("mean"),
+        Wide("min"),
+        Always("p50"),
+        Always("p90"),
+        Always("p95"),
+        Always("p99"),
+        Wide("p99.9"),
+        Always("max"),
+    ];
+    let mut grid = Grid::new(page, columns);
     let rows: Vec<_> = ROWS
         .into_iter()
         .filter_map(|(metric, name)| Some((metric, name, summary.latency.row(metric)?)))
@@ -29,13 +40,14 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
     if rows.is_empty() {
         return;
     }
-    page.heading("Latency, ms, from the scheduled moment");
+    page.heading("Latency, ms; TTFT and e2e count from the scheduled moment");
     for &(_, name, row) in &rows {
         let [p50, p90, p95, p99, p999] = row.percentiles.each_ref().map(percentile);
         grid.row([
             name.to_owned(),
             count(row.n),
-            row.mean_ms.map_or(NOTHING.to_owned(), three_digits),
+            row.mean_ms.map_or(NOTHING.to_owned(), millis),
+            figure(row.min),
             p50,
             p90,
             p95,
@@ -44,23 +56,26 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
             figure(row.max),
         ]);
     }
-    write(page, &grid);
+    grid.write(page);
     notes(page, &rows.iter().map(|(_, _, row)| *row).collect::<Vec<_>>());
     stalls(page, summary);
 }
 
-/// Puts a grid on the page, its header faint.
-pub(crate) fn write(page: &mut Page, grid: &Grid) {
-    for (i, line) in grid.lines().enumerate() {
-        page.line(if i == 0 { Tone::Faint } else { Tone::Normal }, &line);
+/// Milliseconds with three digits, but none finer than a microsecond.
+fn millis(value: f64) -> String {
+    match value {
+        value if value > 0.0 && value < 0.001 => "<0.001".to_owned(),
+        value if value > 0.0 && value < 0.1 => format!("{value:.3}"),
+        value => three_digits(value),
     }
 }
 
-/// A figure; `> limit` when only that is known.
+/// A figure; `≤` or `>` its bound when only that is known.
 pub(crate) fn figure(figure: Figure) -> String {
     match figure {
-        Figure::Exact(value) => three_digits(value),
-        Figure::AtLeast(limit) => format!("> {}", three_digits(limit)),
+        Figure::Exact(value) => millis(value),
+        Figure::Between { high, .. } => format!("≤ {}", millis(high)),
+        Figure::AtLeast(limit) => format!("> {}", millis(limit)),
     }
 }
 
@@ -98,9 +113,9 @@ pub(crate) fn notes(page: &mut Page, rows: &[&LatencyRow]) {
             Tone::Faint,
             "  > ",
             &format!(
-                "{} requests were still running when the run stopped waiting; a figure among them is known \
-                 only to exceed this, and there is no mean",
-                count(censored)
+                "{} still running when the run stopped waiting: a figure among those is known only to exceed this (>), \
+                 one that they may have moved not to exceed it (≤), and there is no mean",
+                counted(censored, "request")
             ),
         );
     }

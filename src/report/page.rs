@@ -47,6 +47,9 @@ impl Tone {
     }
 }
 
+/// Stands where there is no figure.
+pub(crate) const NOTHING: &str = "–";
+
 /// The page. Every text that is put on it goes through [`printable`].
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -57,6 +60,11 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) fn new(style: Style) -> Self {
         Self { style, out: String::new() }
+    }
+
+    /// Whether there is room for every column of a table.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.style.width >= Style::PLAIN.width
     }
 
     pub(crate) fn finish(self) -> String {

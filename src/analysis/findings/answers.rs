@@ -1,9 +1,10 @@
 //! Advice on the lengths of prompts and answers, and on how their tokens came.
 
-use super::{Finding, FindingKind, finding, percent};
+use super::{Finding, FindingKind, finding};
 use crate::analysis::Summary;
+use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
-use crate::units::{count, three_digits};
+use crate::units::count;
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
@@ -22,13 +23,13 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "answers came {} % {} than asked ({} tokens for {}); {} of {} requests are off by more than 10 %",
-        three_digits(error.abs() * 100.0),
+        "answers came {} {} than asked ({} tokens for {}); {} of {} off by more than 10 %",
+        percent(error.abs()),
         if error < 0.0 { "shorter" } else { "longer" },
         count(balance.got_tokens),
         count(balance.asked_tokens),
         count(off),
-        count(balance.requests)
+        counted(balance.requests, "request")
     );
     Some(finding(
         FindingKind::OutputLength,
@@ -64,9 +65,9 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "output tokens of {} of {} answers are guessed: one chunk, one token; TPOT, ITL and tokens/s rest on it",
+        "output tokens of {} of {} are guessed: one chunk, one token; TPOT, ITL and tokens/s rest on it",
         count(tokens.from_chunks),
-        count(tokens.output.requests)
+        counted(tokens.output.requests, "answer")
     );
     Some(finding(
         FindingKind::EstimatedTokens,
@@ -82,9 +83,9 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the chunks of {} answers add up to {} tokens, usage to {}: {} apart, the bar is {}; TPOT follows \
+        "the chunks of {} add up to {} tokens, usage to {}: {} apart, the bar is {}; TPOT follows \
          usage, ITL follows the chunks",
-        count(tokens.disagreeing_requests),
+        counted(tokens.disagreeing_requests, "answer"),
         count(tokens.chunk_tokens),
         count(tokens.usage_tokens),
         percent(off),

@@ -1,12 +1,18 @@
 //! Advice on how the load was flown.
 
-use super::{Finding, FindingKind, finding, percent, seconds};
+use super::{Finding, FindingKind, finding};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
+use crate::workload::ArrivalPattern;
 
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
+/// Failures among the requests that keep the load up after the horizon, as a share.
+const COOLDOWN_BAR: f64 = 0.01;
+/// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
+const UNEVEN_BAR: f64 = 0.1;
 /// Waiting for a slot for longer than this is waiting.
 const QUEUE_BAR_MS: f64 = 1.0;
 
@@ -15,8 +21,9 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
         Some(RunEnding::Interrupted) => Some(finding(
             FindingKind::Interrupted,
             format!(
-                "the run was interrupted: {} requests were still running or had not left",
-                count(summary.requests.censored + summary.requests.never_due)
+                "the run was interrupted: {} still running, {} never due",
+                counted(summary.requests.censored, "request"),
+                count(summary.requests.never_due)
             ),
             "let the run finish before its figures are used",
         )),
@@ -37,9 +44,9 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the drain limit ended {} of {} requests; they are counted as misses, and their latency is known only to exceed it",
+        "the drain limit cut off {} of {}; they count as misses, and their latency is known only to exceed a limit",
         count(cut),
-        count(summary.requests.planned)
+        counted(summary.requests.planned, "request")
     );
     Some(finding(
         FindingKind::DrainLimit,
@@ -55,9 +62,9 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the cap of {} requests in flight held requests back for up to {} (p50 {} ms); the bar is {} ms, and \
+        "the cap of {} in flight held requests back for up to {} (p50 {} ms); the bar is {} ms, and \
          the wait is part of every latency counted from the scheduled moment",
-        count(cap),
+        counted(cap, "request"),
         seconds(wait.max.at_least() / 1e3),
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
         three_digits(QUEUE_BAR_MS),
@@ -85,13 +92,15 @@ pub(super) fn schedule_lag(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
-    let slowest = summary.latency.row(Metric::E2e)?.max.at_least() / 1e3;
+    let longest = summary.latency.row(Metric::E2e)?.max;
+    let slowest = longest.at_least() / 1e3;
     let window = summary.window.length_s();
     if slowest <= window {
         return None;
     }
     let sentence = format!(
-        "the slowest request took {}, longer than the window of {}",
+        "the slowest request took {}{}, longer than the window of {}",
+        if longest.exact().is_some() { "" } else { "over " },
         seconds(slowest),
         seconds(window)
     );
@@ -102,45 +111,64 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
     ))
 }
 
-pub(super) fn few_samples(summary: &Summary) -> Option<Finding> {
-    let have = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?.n;
-    let need = Quantile::P99.floor();
-    if have >= need {
+pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
+    let (window, arrival) = (&summary.window, &summary.run.arrival);
+    let cure = match arrival {
+        ArrivalPattern::Bursts { base_s, burst_s, .. } => {
+            format!("let the window last a whole number of periods of {}", seconds(base_s + burst_s))
+        }
+        ArrivalPattern::Stages { stages } => {
+            let all = stages.iter().map(|stage| stage.duration_s).sum();
+            format!(
+                "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
+                 first stage",
+                seconds(all)
+            )
+        }
+        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
+            return None;
+        }
+    };
+    let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
+    let expected = arrival.expected_arrivals(window.end_s) - arrival.expected_arrivals(window.start_s);
+    let (here, whole) = (expected / length, arrival.mean_rate_per_s());
+    if (here - whole).abs() <= whole * UNEVEN_BAR {
         return None;
     }
-    let rate = summary.rates.offered_requests_per_s.filter(|&rate| rate > 0.0);
-    let longer = rate.map_or(String::new(), |rate| {
-        format!(", or about {} at this rate", seconds((need as f64 / rate).ceil()))
-    });
-    let sentence = format!("p99 rests on {} requests; it needs {}{longer}", count(have), count(need));
+    let sentence = format!(
+        "the window of {} holds a part of the arrival pattern that is unlike the whole: {} requests/s where the \
+         pattern's mean is {}; the bar is {}",
+        seconds(length),
+        three_digits(here),
+        three_digits(whole),
+        percent(UNEVEN_BAR)
+    );
+    Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
+}
+
+pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
+    let kinds = &summary.failures.cooldown_kinds;
+    let first = kinds.first()?;
+    let (failed, all) = (kinds.iter().map(|kind| kind.count).sum::<u64>(), summary.window.cooldown_requests);
+    let share = failed as f64 / all as f64;
+    if share <= COOLDOWN_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "{} of {} that kept the load up after the horizon failed ({}), mostly {} ({}), such as: {}; the bar is {}, \
+         for the window's last requests had less company than planned",
+        count(failed),
+        counted(all, "request"),
+        percent(share),
+        first.kind,
+        count(first.count),
+        first.example,
+        percent(COOLDOWN_BAR)
+    );
     Some(finding(
-        FindingKind::FewSamples,
+        FindingKind::CooldownFailures,
         sentence,
-        "run longer or at a higher rate, or rely on p50 and p90 only",
-    ))
-}
-
-pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
-    if summary.run.engine.streamed || summary.slo.over_ttft + summary.slo.over_tpot == 0 {
-        return None;
-    }
-    Some(finding(
-        FindingKind::UnmeasurableSlo,
-        "the workload bounds TTFT or TPOT, which answers that are not streamed do not have; such requests count \
-         as misses"
-            .to_owned(),
-        "stream the answers, or bound e2e only",
-    ))
-}
-
-pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {
-    if summary.slo.declared || summary.slo.scheduled == 0 {
-        return None;
-    }
-    Some(finding(
-        FindingKind::NoSlo,
-        "the workload declares no SLO: attainment and goodput count every completed request".to_owned(),
-        "give its classes bounds, such as slo = { ttft_ms = 500 }",
+        "mend the cause; it may have begun inside the window",
     ))
 }
 
@@ -151,8 +179,8 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "{} requests ({}) had to open their own connection, which counts in their latency; the bar is {}",
-        count(opened),
+        "{} ({}) had to open a connection first, which counts in the latency; the bar is {}",
+        counted(opened, "request"),
         percent(share),
         percent(CONNECTION_BAR)
     );

@@ -72,6 +72,20 @@ fn a_censored_request_without_a_token() {
     let latency = RequestLatency::of(&record(0).sent_at(100, 101, 102).censored(1_100).build());
     assert_eq!((latency.ttft, latency.ttft_from_send), (Some(AtLeast(1_000.0)), Some(AtLeast(998.0))));
     assert_eq!((latency.e2e, latency.tpot), (Some(AtLeast(1_000.0)), None));
+    assert_eq!((latency.ttfa, latency.tpot_adjusted), (Some(AtLeast(1_000.0)), None));
+}
+
+#[test]
+fn a_censored_request_whose_first_chunk_carried_several_tokens() {
+    // Asked for 23 tokens; three came at 100, and until 1,100 no more: the other 20 take at least 1,000 ms.
+    let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 3)]).censored(1_100).build();
+    record.output_tokens_asked = 23;
+    let latency = RequestLatency::of(&record);
+    assert_eq!((latency.tpot_adjusted, latency.ttfa), (Some(AtLeast(50.0)), Some(AtLeast(1_100.0))));
+    record.first_answer = Some(ms(600));
+    assert_eq!(RequestLatency::of(&record).ttfa, Some(Exact(600.0)));
+    record.output_tokens_asked = 3;
+    assert_eq!(RequestLatency::of(&record).tpot_adjusted, None);
 }
 
 #[test]

@@ -71,18 +71,35 @@ fn a_percentile_among_the_censored_is_a_lower_bound() {
     assert_eq!(sample.quantile(0.999).map(Figure::exact), Some(None));
     assert_eq!(sample.max(), Some(Figure::AtLeast(5_000.0)));
     assert_eq!((sample.mean(), sample.std()), (None, None));
-    // scipy: ranks 90 and 100; the upper one is censored.
+    // scipy: ranks 90 and 100; nothing bounds the upper one.
     assert_eq!(sample.interval(Quantile::P95), (Some(90.0), None));
 }
 
 #[test]
-fn a_bound_among_the_observed_makes_what_lies_above_it_uncertain() {
+fn a_bound_among_the_observed_leaves_what_lies_above_it_between_two_ends() {
     let sample: Sample = [Figure::Exact(1.0), Figure::Exact(2.0), Figure::Exact(3.0), Figure::AtLeast(1.5)]
         .into_iter()
         .collect();
     assert_eq!(sample.min(), Some(Figure::Exact(1.0)));
     // At its bound the censored one makes the median 1.75; at infinity, 2.5.
-    assert_eq!(sample.quantile(0.5), Some(Figure::AtLeast(1.75)));
+    assert_eq!(sample.quantile(0.5), Some(Figure::Between { low: 1.75, high: 2.5 }));
+    assert_eq!(sample.quantile(1.0), Some(Figure::AtLeast(3.0)));
+    let early: Sample = [Figure::AtLeast(0.5), Figure::Exact(2.0)].into_iter().collect();
+    assert_eq!(early.min(), Some(Figure::Between { low: 0.5, high: 2.0 }));
+}
+
+#[test]
+fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
+    // 1 … 546 and one known only to exceed 0.25. By hand, ranks 273, 540.54 and 545.454 from 0: with that one
+    // first every sample stands a rank higher than with it last.
+    let sample: Sample =
+        (1..=546).map(|i| Figure::Exact(f64::from(i))).chain([Figure::AtLeast(0.25)]).collect();
+    assert_eq!(sample.quantile(0.5), Some(Figure::Between { low: 273.0, high: 274.0 }));
+    let p99 = sample.quantile(0.99).unwrap();
+    assert!((p99.at_least() - 540.54).abs() < 1e-9 && (p99.at_most().unwrap() - 541.54).abs() < 1e-9);
+    assert_eq!(sample.quantile(0.999).unwrap().at_most(), None);
+    // Sums of binomial coefficients reach 2.5 % and 97.5 % of 2^547 at 251 and 296: ranks 251 and 297.
+    assert_eq!(sample.interval(Quantile::P50), (Some(250.0), Some(297.0)));
 }
 
 #[test]
@@ -128,6 +145,7 @@ proptest! {
         let truth = truth.quantile(fraction).unwrap().at_least();
         match reported {
             Figure::Exact(value) => prop_assert_eq!(value, truth),
+            Figure::Between { low, high } => prop_assert!(low <= truth + 1e-9 && truth <= high + 1e-9),
             Figure::AtLeast(bound) => prop_assert!(bound <= truth + 1e-9),
         }
     }

@@ -118,3 +118,16 @@ fn the_page_is_no_wider_than_asked() {
         assert!(line.chars().count() <= 100, "{line}");
     }
 }
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    let mut log = minute();
+    log.header.workload.classes[0].name = "a_class_with_quite_a_long_name_indeed".to_owned();
+    let summary = summarise(&log, &[]);
+    for width in [80, 100] {
+        let page = text(&summary, Style { width, ..Style::PLAIN });
+        let widest = page.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(widest.chars().count() <= width, "{widest}");
+    }
+    assert!(!text(&summary, Style { width: 80, ..Style::PLAIN }).contains("p99.9  "), "no room for it");
+}

@@ -1,0 +1,138 @@
+//! Runs built so that one piece of advice, and no other of its kind, is due.
+
+use crate::analysis::test_runs::{class, record, run};
+use crate::analysis::{FindingKind, Summary, summarise};
+use crate::record::{Failure, FailureKind, Phase, RunEnding, RunLog};
+use crate::workload::{ArrivalPattern, Priority, Slo, Stage};
+
+fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
+    summary.findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.sentence.clone())
+}
+
+/// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
+fn overloaded(drain_ms: u64) -> RunLog {
+    let end = 60_000 + drain_ms;
+    let records = (0..600).map(|i| {
+        let (at, done) = (i * 100, (i + 1) * 200);
+        let request = record(i).sent_at(at, at, at);
+        let mut record =
+            if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
+        record.opened_connection = true;
+        record
+    });
+    run(60_000, records.collect())
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_its_queue() {
+    // 300 of 600 are done within the window; by the law of the queue 5 t + 1 are there at t, 263.5 in its
+    // last quarter.
+    let summary = summarise(&overloaded(90_000), &[]);
+    let said = sentence(&summary, FindingKind::Overload).unwrap();
+    assert!(said.contains("of 10.0 requests/s in the window it completed 4.98"), "{said}");
+    assert!(
+        said.contains("264 requests were waiting or in flight in the window's last quarter after 188"),
+        "{said}"
+    );
+    for misleading in [FindingKind::ShortWindow, FindingKind::ColdConnections] {
+        assert_eq!(sentence(&summary, misleading), None);
+    }
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
+    let mut log = overloaded(10_000);
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    let said = sentence(&summarise(&log, &[]), FindingKind::Overload).unwrap();
+    assert!(said.contains("250 requests were left when the drain limit came"), "{said}");
+}
+
+#[test]
+fn a_slow_server_that_keeps_up_is_not_overloaded() {
+    // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
+    let records: Vec<_> = (0..600)
+        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build())
+        .collect();
+    let summary = summarise(&run(60_000, records.clone()), &[]);
+    assert_eq!(sentence(&summary, FindingKind::Overload), None);
+    // Nor is one that a single straggler met at the drain limit.
+    let mut log = run(60_000, records);
+    log.records[300] = record(300).sent_at(30_000, 30_000, 30_000).censored(90_000).build();
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Overload), None);
+}
+
+#[test]
+fn what_was_cut_off_took_longer_than_it_is_known_to() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+    log.records.push(record(1).sent_at(900, 900, 900).censored(5_000).build());
+    log.header.plan.measured_requests = 2;
+    let said = sentence(&summarise(&log, &[]), FindingKind::ShortWindow).unwrap();
+    assert_eq!(said, "the slowest request took over 4.1 s, longer than the window of 1 s");
+    log.records[1] = record(1).sent_at(900, 900, 900).paced(5_000, 1, 1).build();
+    let said = sentence(&summarise(&log, &[]), FindingKind::ShortWindow).unwrap();
+    assert_eq!(said, "the slowest request took 4.1 s, longer than the window of 1 s");
+}
+
+#[test]
+fn one_is_said_as_one() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+    log.records[0].opened_connection = true;
+    let said = sentence(&summarise(&log, &[]), FindingKind::ColdConnections).unwrap();
+    assert!(said.starts_with("1 request (100 %)"), "{said}");
+}
+
+#[test]
+fn failures_that_took_the_load_away_after_the_horizon_are_told() {
+    let failed = |failed: u64| {
+        let mut records = vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()];
+        records.extend((1..=200).map(|i| {
+            let request = record(i).phase(Phase::Cooldown).sent_at(1_000 + i, 1_000 + i, 1_000 + i);
+            let failure = Failure::new(FailureKind::HttpStatus(503), "busy");
+            if i <= failed { request.failed(1_300, failure).build() } else { request.censored(1_500).build() }
+        }));
+        summarise(&run(1_000, records), &[])
+    };
+    let said = sentence(&failed(3), FindingKind::CooldownFailures).unwrap();
+    assert!(
+        said.starts_with(
+            "3 of 200 requests that kept the load up after the horizon failed (1.50 %), mostly http 503 (3), such \
+             as: busy; the bar is 1.00 %"
+        ),
+        "{said}"
+    );
+    assert_eq!(failed(3).failures.error_rate, Some(0.0));
+    assert_eq!(sentence(&failed(2), FindingKind::CooldownFailures), None);
+}
+
+#[test]
+fn a_window_that_is_unlike_its_pattern_is_told() {
+    let told = |arrival: ArrivalPattern, window_ms: u64| {
+        let mut log = run(window_ms, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+        log.header.workload.arrival = arrival;
+        sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
+    };
+    // 8 s at 2/s and 2 s at 20/s: 5.6/s over whole periods, (3 × 16 + 2 × 40) / 28 = 4.57/s until 28 s.
+    let bursts =
+        ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
+    assert_eq!(told(bursts.clone(), 30_000), None);
+    let said = told(bursts, 28_000).unwrap();
+    assert!(said.contains("4.57 requests/s where the pattern's mean is 5.60; the bar is 10.0 %"), "{said}");
+    // A ramp from 0 to 10/s over 10 s: 5/s, but 2.5/s in its first half.
+    let ramp = Stage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
+    let ramp = ArrivalPattern::Stages { stages: vec![ramp] };
+    assert_eq!(told(ramp.clone(), 10_000), None);
+    assert!(told(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
+    assert_eq!(told(ArrivalPattern::Poisson { rate_per_s: 100.0 }, 28_000), None);
+}
+
+#[test]
+fn bounds_that_can_be_measured_are_not_complained_of() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).whole_answer(100, 1).build()]);
+    log.header.engine.streamed = false;
+    let bounds = Slo { e2e_ms: Some(500.0), ..Slo::default() };
+    log.header.workload.classes = vec![class("chat", &[(Priority::High, bounds)])];
+    let summary = summarise(&log, &[]);
+    assert_eq!(sentence(&summary, FindingKind::UnmeasurableSlo), None);
+    assert_eq!(summary.slo.slo_attainment, Some(1.0));
+}

@@ -1,0 +1,34 @@
+//! Figures as they stand in sentences.
+
+use std::time::Duration;
+
+use crate::units::{count, spoken, three_digits};
+
+/// A number of things: `1 request`, `1,200 requests`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number))
+}
+
+/// A share between 0 and 1: `12.5 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+/// A length of time in seconds, as a person says it.
+pub(crate) fn seconds(length: f64) -> String {
+    spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!((counted(0, "request"), counted(1, "request")), ("0 requests".into(), "1 request".into()));
+        assert_eq!(counted(1_200, "answer"), "1,200 answers");
+        assert_eq!((percent(0.125), seconds(125.0)), ("12.5 %".into(), "2 min 5 s".into()));
+        assert_eq!(seconds(-1.0), "0 ms");
+    }
+}
