@@ -1,13 +1,13 @@
 //! What flowed: rates in rows of their own, and the account of tokens.
 
-use super::grid::{Column, Grid};
+use super::grid::{ALWAYS, Grid, cell};
 use super::page::{Page, Tone};
 use crate::analysis::{Balance, Summary};
 use crate::units::{count, three_digits};
 
 pub(crate) fn rates(page: &mut Page, summary: &Summary) {
     let rates = &summary.rates;
-    let mut grid = Grid::new(page, [Column::Always(""), Column::Always("per second")]);
+    let mut grid = Grid::new(&[("", ALWAYS), ("per second", ALWAYS)]);
     let mut any = false;
     for (name, rate) in [
         ("requests offered", rates.offered_requests_per_s),
@@ -19,12 +19,12 @@ pub(crate) fn rates(page: &mut Page, summary: &Summary) {
     ] {
         if let Some(rate) = rate {
             any = true;
-            grid.row([name.to_owned(), three_digits(rate)]);
+            grid.row([name.to_owned(), cell(rate)]);
         }
     }
     if any {
         page.heading("Throughput, over the window");
-        grid.write(page);
+        page.grid(grid);
     }
 }
 

@@ -1,16 +1,15 @@
 //! The top of the report: the verdict and what was run.
 
-use std::time::Duration;
-
+use super::arrivals;
 use super::page::{Page, Tone};
+use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{PromptMethod, RunEnding};
-use crate::units::{count, spoken, three_digits};
-use crate::workload::ArrivalPattern;
+use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
     let counts = &summary.requests;
-    let line = format!("{} of {} requests completed", count(counts.completed), count(counts.planned));
+    let line = format!("{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
     if summary.verdict.valid {
         page.line(Tone::Good, &format!("VALID: {line}"));
     } else {
@@ -33,7 +32,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
-    page.entry(Tone::Normal, "  arrivals   ", &arrivals(&run.arrival));
+    page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
     page.entry(Tone::Normal, "  model      ", &engine.model);
     page.entry(
         Tone::Normal,
@@ -51,7 +50,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(
             Tone::Normal,
             "  cap        ",
-            &format!("{} requests in flight; waiting counts in latency", count(cap)),
+            &format!("{} in flight; waiting counts in latency", counted(cap, "request")),
         );
     }
     page.entry(Tone::Normal, "  started    ", &run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
@@ -59,41 +58,14 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     page.entry(Tone::Normal, "  requests   ", &requests(summary));
     if let Some(in_flight) = summary.in_flight {
         let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
-        let waiting = in_flight.waiting.map_or(String::new(), |waiting| {
-            format!(
-                "; waiting under the cap: mean {}, peak {}",
+        page.entry(Tone::Normal, "  in flight  ", &line);
+        if let Some(waiting) = in_flight.waiting {
+            let line = format!(
+                "mean {}, peak {}, for a place under the cap",
                 three_digits(waiting.mean),
                 count(waiting.peak)
-            )
-        });
-        page.entry(Tone::Normal, "  in flight  ", &(line + &waiting));
-    }
-}
-
-fn arrivals(pattern: &ArrivalPattern) -> String {
-    let rate = |rate_per_s: f64| format!("{} requests/s", three_digits(rate_per_s));
-    match pattern {
-        ArrivalPattern::Poisson { rate_per_s } => format!("Poisson, {}", rate(*rate_per_s)),
-        ArrivalPattern::Constant { rate_per_s } => format!("constant, {}", rate(*rate_per_s)),
-        ArrivalPattern::Gamma { rate_per_s, burstiness } => {
-            format!("gamma, {}, burstiness {}", rate(*rate_per_s), three_digits(*burstiness))
-        }
-        ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => format!(
-            "Poisson in bursts: {} for {base_s} s, then {} for {burst_s} s, and again",
-            rate(*base_rate_per_s),
-            rate(*burst_rate_per_s)
-        ),
-        ArrivalPattern::Stages { stages } => {
-            let stages = stages.iter().map(|stage| {
-                let (from, to) = (stage.from_rate_per_s, stage.to_rate_per_s);
-                let from_to = if from == to {
-                    three_digits(to)
-                } else {
-                    format!("{} to {}", three_digits(from), three_digits(to))
-                };
-                format!("{from_to} requests/s for {} s", stage.duration_s)
-            });
-            format!("Poisson in stages: {}", stages.collect::<Vec<_>>().join(", "))
+            );
+            page.entry(Tone::Normal, "  waiting    ", &line);
         }
     }
 }
@@ -109,7 +81,6 @@ fn prompts(method: &PromptMethod) -> String {
 }
 
 fn window(window: &Window) -> String {
-    let span = |seconds: f64| spoken(Duration::from_secs_f64(seconds));
     let ending = match window.ending {
         Some(RunEnding::Finished) => "finished",
         Some(RunEnding::DrainLimit) => "ended by the drain limit",
@@ -118,10 +89,12 @@ fn window(window: &Window) -> String {
     };
     let warm_up = match window.warmup_requests {
         0 => "no warm-up".to_owned(),
-        requests => format!("after {} of warm-up ({} requests)", span(window.start_s), count(requests)),
+        requests => {
+            format!("after {} of warm-up ({})", seconds(window.start_s), counted(requests, "request"))
+        }
     };
     let planned = if window.cut_short {
-        format!(" of {} planned", span((window.planned_end_s - window.start_s).max(0.0)))
+        format!(" of {} planned", seconds(window.planned_end_s - window.start_s))
     } else {
         String::new()
     };
@@ -129,7 +102,7 @@ fn window(window: &Window) -> String {
         0 => String::new(),
         requests => format!(", {} more to keep the load up", count(requests)),
     };
-    format!("{}{planned}, {warm_up}{cool_down}, {ending}", span(window.length_s()))
+    format!("{}{planned}, {warm_up}{cool_down}, {ending}", seconds(window.length_s()))
 }
 
 fn requests(summary: &Summary) -> String {

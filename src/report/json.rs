@@ -38,6 +38,13 @@ mod tests {
         assert_eq!(summary["latency"]["ttft"]["p99_9"]["value_ms"], json!(null));
         assert_eq!(summary["latency"]["ttft"]["p99_9"]["mark"], json!("too_few_samples"));
         assert_eq!(summary["rates"]["output_tokens_per_s"], json!(44.0));
+        assert_eq!(summary["run"]["arrival"], json!({ "kind": "poisson", "rate_per_s": 10.0 }));
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 11).build()]);
+        log.header.workload.classes[0].priorities[0].slo.ttft_ms = Some(200.0);
+        assert_eq!(
+            printed(&log)["by_class"][0]["promises"],
+            json!([{ "class": "chat", "priority": "high", "slo": { "ttft_ms": 200.0 } }])
+        );
         assert_eq!(summary["requests"]["planned"], json!(5));
         assert_eq!(summary["run"]["engine"]["engine"], json!("vllm"));
         for metric in Metric::ALL {
@@ -45,6 +52,20 @@ mod tests {
         }
         let keys = Quantile::ALL.map(|quantile| quantile.to_string().replace('.', "_"));
         assert!(keys.iter().all(|key| summary["latency"]["itl"][key]["value_ms"] == json!(10.0)));
+    }
+
+    #[test]
+    fn an_open_percentile_has_both_ends() {
+        let mut records: Vec<_> =
+            (1..4).map(|i| record(i).sent_at(0, 0, 0).paced(100 * i, 10, 11).build()).collect();
+        records.push(record(0).sent_at(900, 900, 900).censored(1_000).build());
+        let summary = printed(&run(1_000, records));
+        // 100, 100, 200, 300 at the least, 100, 200, 300 and infinity at the most.
+        let median = &summary["latency"]["ttft"]["p50"];
+        assert_eq!(
+            (&median["value_ms"], &median["at_least_ms"], &median["at_most_ms"]),
+            (&json!(null), &json!(150.0), &json!(250.0))
+        );
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! The latency table of the report.
 
-use super::grid::Column::{Always, Wide};
-use super::grid::Grid;
-use super::page::{NOTHING, Page, Tone};
-use crate::analysis::wording::counted;
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::page::{Page, Tone};
+use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Summary};
-use crate::units::{count, spoken, three_digits};
+use crate::units::count;
 
 /// The rows of the report; the other metrics are in the JSON.
 const ROWS: [(Metric, &str); 8] = [
@@ -19,63 +18,68 @@ const ROWS: [(Metric, &str); 8] = [
     (Metric::ScheduleLag, "schedule lag"),
 ];
 
+/// The columns of the latency table; some are worth their room on wide pages only.
+fn columns(width: usize) -> Vec<(&'static str, u8)> {
+    [
+        ("", ALWAYS),
+        ("n", 6),
+        ("mean", 4),
+        ("std", 1),
+        ("min", 3),
+        ("p50", ALWAYS),
+        ("p90", 5),
+        ("p95", ALWAYS),
+        ("p99", ALWAYS),
+        ("p99.9", 2),
+        ("max", 7),
+        ("p99/p50", 0),
+    ]
+    .into_iter()
+    .filter(|(_, worth)| match worth {
+        0 | 1 => width >= 110,
+        2 => width >= 100,
+        _ => true,
+    })
+    .collect()
+}
+
 pub(crate) fn table(page: &mut Page, summary: &Summary) {
-    let columns = [
-        Always(""),
-        Always("n"),
-        Always("mean"),
-        Wide("min"),
-        Always("p50"),
-        Always("p90"),
-        Always("p95"),
-        Always("p99"),
-        Wide("p99.9"),
-        Always("max"),
-    ];
-    let mut grid = Grid::new(page, columns);
-    let rows: Vec<_> = ROWS
-        .into_iter()
-        .filter_map(|(metric, name)| Some((metric, name, summary.latency.row(metric)?)))
-        .collect();
+    let rows: Vec<_> =
+        ROWS.into_iter().filter_map(|(metric, name)| Some((name, summary.latency.row(metric)?))).collect();
     if rows.is_empty() {
         return;
     }
-    page.heading("Latency, ms; TTFT and e2e count from the scheduled moment");
-    for &(_, name, row) in &rows {
-        let [p50, p90, p95, p99, p999] = row.percentiles.each_ref().map(percentile);
-        grid.row([
-            name.to_owned(),
-            count(row.n),
-            row.mean_ms.map_or(NOTHING.to_owned(), millis),
-            figure(row.min),
-            p50,
-            p90,
-            p95,
-            p99,
-            p999,
-            figure(row.max),
-        ]);
+    page.heading("Latency, ms; TTFT, TTFA and e2e from the scheduled moment");
+    let columns = columns(page.width());
+    let mut grid = Grid::new(&columns);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
+    for &(name, row) in &rows {
+        grid.row(columns.iter().map(|(title, _)| match *title {
+            "" => name.to_owned(),
+            "n" => count(row.n),
+            "mean" => known(row.mean_ms),
+            "std" => known(row.std_ms),
+            "min" => figure(row.min),
+            "max" => figure(row.max),
+            "p99/p50" => known(row.p99_over_p50()),
+            title => {
+                let shown = row.percentiles.iter().find(|shown| shown.quantile.to_string() == title);
+                shown.map_or(NOTHING.to_owned(), percentile)
+            }
+        }));
     }
-    grid.write(page);
-    notes(page, &rows.iter().map(|(_, _, row)| *row).collect::<Vec<_>>());
+    page.grid(grid);
+    notes(page, summary, &rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
     stalls(page, summary);
 }
 
-/// Milliseconds with three digits, but none finer than a microsecond.
-fn millis(value: f64) -> String {
-    match value {
-        value if value > 0.0 && value < 0.001 => "<0.001".to_owned(),
-        value if value > 0.0 && value < 0.1 => format!("{value:.3}"),
-        value => three_digits(value),
-    }
-}
-
-/// A figure; `≤` or `>` its bound when only that is known.
-pub(crate) fn figure(figure: Figure) -> String {
+/// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
+fn figure(figure: Figure) -> String {
     match figure {
-        Figure::Exact(value) => millis(value),
-        Figure::Between { high, .. } => format!("≤ {}", millis(high)),
-        Figure::AtLeast(limit) => format!("> {}", millis(limit)),
+        Figure::Exact(value) => cell(value),
+        Figure::Between { low, high } if cell(low) == cell(high) => cell(high),
+        Figure::Between { high, .. } => format!("≤ {}", cell(high)),
+        Figure::AtLeast(limit) => format!("> {}", cell(limit)),
     }
 }
 
@@ -90,42 +94,61 @@ pub(crate) fn percentile(percentile: &Percentile) -> String {
 }
 
 /// Explains the signs that the rows use.
-pub(crate) fn notes(page: &mut Page, rows: &[&LatencyRow]) {
+fn notes(page: &mut Page, summary: &Summary, rows: &[&LatencyRow]) {
     let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
     let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
     if marked(Mark::TooFewSamples) {
-        let floors: Vec<_> = Quantile::ALL[1..]
-            .iter()
-            .map(|quantile| format!("{quantile} {}", count(quantile.floor())))
-            .collect();
-        page.entry(
-            Tone::Faint,
-            "  * ",
-            &format!("too few samples to rely on; at least needed: {}", floors.join(", ")),
-        );
+        page.entry(Tone::Faint, "  * ", &floors(summary));
     }
     if marked(Mark::Indicative) {
         page.entry(Tone::Faint, "  ~ ", "indicative: fewer than ten samples lie above it");
     }
-    let censored = rows.iter().map(|row| row.censored).max().unwrap_or(0);
-    if censored > 0 {
-        page.entry(
-            Tone::Faint,
-            "  > ",
-            &format!(
-                "{} still running when the run stopped waiting: a figure among those is known only to exceed this (>), \
-                 one that they may have moved not to exceed it (≤), and there is no mean",
-                counted(censored, "request")
-            ),
-        );
+    let shown = |sign| {
+        let ends = rows.iter().flat_map(|row| [figure(row.min), figure(row.max)]);
+        percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
+    };
+    let still_running = rows.iter().map(|row| row.censored).max().unwrap_or(0);
+    let still_running = match still_running {
+        1 => "1 request was still running when the run stopped waiting".to_owned(),
+        many => format!("{} requests were still running when the run stopped waiting", count(many)),
+    };
+    if shown('≤') {
+        let text = format!("{still_running}; a figure that depends on how long they took is at most this");
+        page.entry(Tone::Faint, "  ≤ ", &text);
     }
+    if shown('>') {
+        let text = format!(
+            "{still_running}; a figure among them is known only to exceed this, and there is no mean"
+        );
+        page.entry(Tone::Faint, "  > ", &text);
+    }
+}
+
+/// How many samples each percentile needs, and how long this run must last for the next.
+fn floors(summary: &Summary) -> String {
+    let floors: Vec<_> =
+        Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.floor()))).collect();
+    let requests = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
+    let next = requests.and_then(|row| Quantile::ALL.into_iter().find(|next| next.floor() > row.n));
+    let rate = summary.rates.offered_requests_per_s.filter(|&rate| rate > 0.0);
+    let longer = match (next, rate) {
+        (Some(next), Some(rate)) => {
+            let length = seconds((next.floor() as f64 / rate).ceil());
+            format!("; {next} of requests needs a window of about {length} at this rate")
+        }
+        _ => String::new(),
+    };
+    format!("too few samples to rely on; at least needed: {}{longer}", floors.join(", "))
 }
 
 fn stalls(page: &mut Page, summary: &Summary) {
     let stalls = &summary.stalls;
     let Some(longest) = stalls.longest_ms else { return };
-    let longest = spoken(std::time::Duration::from_secs_f64(longest / 1e3));
-    let text =
-        format!("{} in {} answers, the longest {longest}", count(stalls.count), count(stalls.requests));
+    let text = format!(
+        "{} in {}, the longest {}",
+        count(stalls.count),
+        counted(stalls.requests, "answer"),
+        seconds(longest / 1e3)
+    );
     page.entry(Tone::Normal, "  stalls: ", &text);
 }

@@ -1,5 +1,6 @@
 //! A summary as bytes: text for people, JSON for programs.
 
+mod arrivals;
 mod flow_lines;
 mod grid;
 mod header;

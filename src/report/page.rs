@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::grid::Grid;
+
 /// How a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -47,9 +49,6 @@ impl Tone {
     }
 }
 
-/// Stands where there is no figure.
-pub(crate) const NOTHING: &str = "–";
-
 /// The page. Every text that is put on it goes through [`printable`].
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -62,13 +61,13 @@ impl Page {
         Self { style, out: String::new() }
     }
 
-    /// Whether there is room for every column of a table.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.style.width >= Style::PLAIN.width
-    }
-
     pub(crate) fn finish(self) -> String {
         self.out
+    }
+
+    /// Columns of the page.
+    pub(crate) fn width(&self) -> usize {
+        self.style.width
     }
 
     pub(crate) fn blank(&mut self) {
@@ -91,6 +90,13 @@ impl Page {
         }
     }
 
+    /// A grid, its header faint.
+    pub(crate) fn grid(&mut self, grid: Grid) {
+        for (i, line) in grid.lines(self.style.width).iter().enumerate() {
+            self.line(if i == 0 { Tone::Faint } else { Tone::Normal }, line);
+        }
+    }
+
     /// A text behind a label, wrapped to the page's width, later lines under the first one's text.
     pub(crate) fn entry(&mut self, tone: Tone, label: &str, text: &str) {
         let indent = label.chars().count();
@@ -102,7 +108,7 @@ impl Page {
     }
 }
 
-/// Breaks a text into lines of at most `width` characters at its spaces; a longer word gets a line of its own.
+/// Breaks a text into lines of at most `width` characters at its spaces, and a longer word where the line ends.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -115,6 +121,12 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
             line.push_str(word);
         } else {
             lines.push(word.to_owned());
+        }
+        while let Some(line) = lines.last_mut()
+            && let Some((end, _)) = line.char_indices().nth(width)
+        {
+            let rest = line.split_off(end);
+            lines.push(rest);
         }
     }
     lines
@@ -160,5 +172,6 @@ mod tests {
             page.finish(),
             "  cure: give this machine less other\n        work, or several machines\n"
         );
+        assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);
     }
 }

@@ -1,10 +1,10 @@
 //! Promises: attainment and goodput, the breakdown by priority and class, and objectives.
 
-use super::grid::Column::{Always, Wide};
-use super::grid::Grid;
+use super::grid::{ALWAYS, Grid, NOTHING, cell, shortened};
 use super::latency;
-use super::page::{NOTHING, Page, Tone};
-use crate::analysis::{Attainment, Group, Metric, Promise, Quantile, Status, Summary};
+use super::page::{Page, Tone};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Group, Metric, Promise, Quantile, Status, Summary};
 use crate::units::{count, three_digits};
 use crate::workload::Slo;
 
@@ -14,25 +14,17 @@ pub(crate) fn slo(page: &mut Page, summary: &Summary) {
         return;
     }
     page.heading("SLO");
-    for (name, promise) in promised(&summary.by_class) {
-        page.entry(Tone::Normal, "  promised    ", &format!("{name}: {}", bounds(&promise.slo)));
-    }
-    let (Some(attainment), Some(goodput), Some(met)) = (slo.slo_attainment, slo.goodput_per_s, slo.met)
-    else {
-        page.entry(
-            Tone::Normal,
-            "  attainment  ",
-            "not known: answers that are not streamed have no TTFT and no TPOT",
-        );
-        return;
+    promises(page, summary);
+    let scheduled = counted(slo.scheduled, "scheduled request");
+    let line = match (slo.slo_attainment, slo.met, slo.goodput_per_s) {
+        (Some(attainment), Some(met), Some(goodput)) => format!(
+            "{} of {scheduled} met it ({}); goodput {} requests/s",
+            percent(attainment),
+            count(met),
+            three_digits(goodput)
+        ),
+        _ => format!("{NOTHING}: how many of {scheduled} met it is unknown, and so is goodput"),
     };
-    let line = format!(
-        "{} % of {} scheduled requests met it ({}); goodput {} requests/s",
-        three_digits(attainment * 100.0),
-        count(slo.scheduled),
-        count(met),
-        three_digits(goodput)
-    );
     page.entry(Tone::Normal, "  attainment  ", &line);
     let misses: Vec<_> = [
         (slo.over_ttft, "over TTFT"),
@@ -49,25 +41,37 @@ pub(crate) fn slo(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// Every promise with a name: its class and priority, or what tells it from the others.
-fn promised(classes: &[Group]) -> impl Iterator<Item = (String, &Promise)> {
-    let one_class = classes.len() == 1;
-    classes.iter().flat_map(|class| &class.promises).map(move |promise| {
-        let name = if one_class {
-            promise.priority.to_string()
-        } else {
-            format!("{}, {}", promise.class, promise.priority)
+/// Every promise, unless the tables of the groups have room to tell: where each group has one.
+fn promises(page: &mut Page, summary: &Summary) {
+    let groups = || summary.by_class.iter().chain(&summary.by_priority);
+    let told = summary.by_class.len().max(summary.by_priority.len()) > 1
+        && [&summary.by_class, &summary.by_priority]
+            .into_iter()
+            .any(|groups| groups.len() > 1 && groups.iter().all(|group| shared(group).is_some()));
+    if told {
+        return;
+    }
+    let mut label = "  promised    ";
+    let mut all: Vec<&Promise> = Vec::new();
+    for promise in groups().flat_map(|group| &group.promises) {
+        if !all.contains(&promise) {
+            all.push(promise);
+        }
+    }
+    for promise in &all {
+        let line = match all.len() {
+            1 => bounds(promise.slo),
+            _ => format!("{}, {}: {}", promise.class, promise.priority, bounds(promise.slo)),
         };
-        (name, promise)
-    })
+        page.entry(Tone::Normal, label, &line);
+        label = "              ";
+    }
 }
 
-fn bounds(slo: &Slo) -> String {
-    let bounds: Vec<_> = [("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("e2e", slo.e2e_ms)]
-        .into_iter()
-        .filter_map(|(name, bound)| Some(format!("{name} ≤ {} ms", three_digits(bound?))))
-        .collect();
-    if bounds.is_empty() { "nothing".to_owned() } else { bounds.join(", ") }
+/// What a group promises, where it promises the same to all of its requests.
+fn shared(group: &Group) -> Option<Slo> {
+    let first = group.promises.first()?.slo;
+    group.promises.iter().all(|promise| promise.slo == first).then_some(first)
 }
 
 pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
@@ -75,32 +79,31 @@ pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
         // One group says what the whole run says.
         if groups.len() > 1 {
             page.heading(&format!("{title}, ms"));
-            group_table(page, groups);
+            latencies(page, groups);
+            if groups.iter().any(|group| group.slo.declared) {
+                attainments(page, groups);
+            }
         }
     }
 }
 
-fn group_table(page: &mut Page, groups: &[Group]) {
-    let columns = [
-        Always(""),
-        Always("requests"),
-        Always("TTFT p50"),
-        Always("p95"),
-        Wide("p99"),
-        Always("TPOT p50"),
-        Wide("p95"),
-        Always("e2e p50"),
-        Wide("p95"),
-        Always("SLO %"),
-        Wide("goodput/s"),
-    ];
-    let mut grid = Grid::new(page, columns);
+fn latencies(page: &mut Page, groups: &[Group]) {
+    let mut grid = Grid::new(&[
+        ("", ALWAYS),
+        ("requests", 4),
+        ("TTFT p50", ALWAYS),
+        ("p95", ALWAYS),
+        ("p99", 1),
+        ("TPOT p50", ALWAYS),
+        ("p95", 2),
+        ("e2e p50", ALWAYS),
+        ("p95", 3),
+    ]);
     for group in groups {
         let cell = |metric, quantile| {
             let row = group.latency.row(metric);
             row.map_or(NOTHING.to_owned(), |row| latency::percentile(row.percentile(quantile)))
         };
-        let (attainment, goodput) = attainment(&group.slo);
         grid.row([
             group.name.clone(),
             count(group.requests),
@@ -111,20 +114,41 @@ fn group_table(page: &mut Page, groups: &[Group]) {
             cell(Metric::Tpot, Quantile::P95),
             cell(Metric::E2e, Quantile::P50),
             cell(Metric::E2e, Quantile::P95),
-            attainment,
-            goodput,
         ]);
     }
-    grid.write(page);
+    page.grid(grid);
 }
 
-/// Attainment in per cent and goodput; nothing for a group that promises nothing.
-fn attainment(slo: &Attainment) -> (String, String) {
-    let known = |value: Option<f64>| value.filter(|_| slo.declared);
-    (
-        known(slo.slo_attainment).map_or(NOTHING.to_owned(), |share| three_digits(share * 100.0)),
-        known(slo.goodput_per_s).map_or(NOTHING.to_owned(), three_digits),
-    )
+/// What each group was promised and how much of it was kept; nothing for one that was promised nothing.
+fn attainments(page: &mut Page, groups: &[Group]) {
+    let columns = ["SLO", "requests", "met", "%", "goodput/s"].map(|title| (title, ALWAYS));
+    let mut grid = Grid::new(&columns);
+    for group in groups {
+        let slo = &group.slo;
+        let label = match shared(group).filter(|slo| !slo.is_empty()) {
+            Some(slo) => format!("{} ({})", shortened(&group.name), bounds(slo)),
+            None => group.name.clone(),
+        };
+        let known = |value: Option<f64>| value.filter(|_| slo.declared).map_or(NOTHING.to_owned(), cell);
+        grid.row([
+            label,
+            count(slo.scheduled),
+            slo.met.filter(|_| slo.declared).map_or(NOTHING.to_owned(), count),
+            known(slo.slo_attainment.map(|share| share * 100.0)),
+            known(slo.goodput_per_s),
+        ]);
+    }
+    page.blank();
+    page.grid(grid);
+}
+
+/// Bounds as a person reads them.
+fn bounds(slo: Slo) -> String {
+    let given: Vec<_> = [("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("e2e", slo.e2e_ms)]
+        .into_iter()
+        .filter_map(|(figure, bound)| Some(format!("{figure} ≤ {} ms", bound?)))
+        .collect();
+    if given.is_empty() { "nothing".to_owned() } else { given.join(", ") }
 }
 
 pub(crate) fn objectives(page: &mut Page, summary: &Summary) {

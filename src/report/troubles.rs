@@ -2,7 +2,8 @@
 
 use super::page::{Page, Tone};
 use crate::analysis::Summary;
-use crate::units::{count, three_digits};
+use crate::analysis::wording::percent;
+use crate::units::count;
 
 pub(crate) fn failures(page: &mut Page, summary: &Summary) {
     if summary.failures.kinds.is_empty() {
@@ -11,12 +12,7 @@ pub(crate) fn failures(page: &mut Page, summary: &Summary) {
     page.heading("Failures");
     for failure in &summary.failures.kinds {
         let label = format!("  {:>6}  ", count(failure.count));
-        let text = format!(
-            "{} ({} %), such as: {}",
-            failure.kind,
-            three_digits(failure.share * 100.0),
-            failure.example
-        );
+        let text = format!("{} ({}), such as: {}", failure.kind, percent(failure.share), failure.example);
         page.entry(Tone::Normal, &label, &text);
     }
 }

@@ -57,7 +57,7 @@ fn growth(summary: &Summary) -> Option<String> {
     }
     let present = summary.in_flight?;
     let (before, after) = (present.third_quarter_mean, present.last_quarter_mean);
-    let bar = (before * GROWTH_BAR).max(before.max(1.0).sqrt() * GROWTH_DEVIATIONS);
+    let bar = (before * GROWTH_BAR).max(after.sqrt() * GROWTH_DEVIATIONS);
     (after - before > bar).then(|| {
         format!(
             "{} requests were waiting or in flight in the window's last quarter after {} in its third",

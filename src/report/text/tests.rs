@@ -112,22 +112,93 @@ fn colour_changes_nothing_but_colour() {
     assert_eq!(plain, text(&summary, Style::PLAIN));
 }
 
+/// Half an hour with large figures, long names, censored requests and a cap.
+fn long_run() -> RunLog {
+    let mut log = minute();
+    for record in &mut log.records {
+        let at = record.index * 3_000;
+        let request = crate::analysis::test_runs::record(record.index)
+            .class((record.index % 2) as u16, record.priority)
+            .sent_at(at, at, at + 1);
+        *record = match record.index % 25 {
+            24 => request.censored(2_000_000).build(),
+            _ => request.paced(at + 61_234, 1_234, 40).usage(112, 40).build(),
+        };
+        record.admitted = Some(ms(at));
+    }
+    log.header.plan.window_end = ms(1_800_000);
+    log.footer.as_mut().unwrap().released_until = ms(1_800_000);
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    log.header.limits.max_concurrency = Some(8);
+    log.header.engine.url = format!("https://{}.example.org/v1", "gateway".repeat(20));
+    log.header.engine.model = "m".repeat(200);
+    let subject = "customer_service_questions_with_long_retrieved_passages_and_a_long_name";
+    log.header.workload.classes = ["first", "second"]
+        .map(|which| {
+            class(
+                &format!("{which}_{subject}"),
+                &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))],
+            )
+        })
+        .to_vec();
+    log.header.workload.classes[1].priorities[0].slo.e2e_ms = Some(20_000.0);
+    log
+}
+
 #[test]
-fn the_page_is_no_wider_than_asked() {
-    for line in shown(&minute(), &[]).lines() {
-        assert!(line.chars().count() <= 100, "{line}");
+fn no_line_is_wider_than_the_page() {
+    for log in [minute(), long_run()] {
+        let summary = summarise(&log, &["p99.9 ttft < 500ms".parse().unwrap()]);
+        for width in [80, 100, 110, 140] {
+            for line in text(&summary, Style { width, ..Style::PLAIN }).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
     }
 }
 
 #[test]
-fn no_table_is_wider_than_the_terminal() {
-    let mut log = minute();
-    log.header.workload.classes[0].name = "a_class_with_quite_a_long_name_indeed".to_owned();
-    let summary = summarise(&log, &[]);
-    for width in [80, 100] {
+fn a_narrow_page() {
+    insta::assert_snapshot!(text(&summarise(&long_run(), &[]), Style { width: 80, ..Style::PLAIN }));
+}
+
+#[test]
+fn columns_come_with_the_width() {
+    let summary = summarise(&minute(), &[]);
+    let header = |width| {
         let page = text(&summary, Style { width, ..Style::PLAIN });
-        let widest = page.lines().max_by_key(|line| line.chars().count()).unwrap();
-        assert!(widest.chars().count() <= width, "{widest}");
-    }
-    assert!(!text(&summary, Style { width: 80, ..Style::PLAIN }).contains("p99.9  "), "no room for it");
+        let line = page.lines().find(|line| line.contains("p50")).unwrap();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(header(80), "n mean min p50 p90 p95 p99 max");
+    assert_eq!(header(100), "n mean min p50 p90 p95 p99 p99.9 max");
+    assert_eq!(header(110), "n mean std min p50 p90 p95 p99 p99.9 max p99/p50");
+}
+
+#[test]
+fn an_open_percentile_says_the_most_that_it_can_be() {
+    // 546 requests of 101 … 646 ms, and one that was cut off 2 ms after its moment.
+    let mut records: Vec<_> =
+        (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 101, 10, 11).build()).collect();
+    records.push(record(546).sent_at(998, 998, 998).censored(1_000).build());
+    let page = shown(&run(1_000, records), &[]);
+    let ttft: Vec<_> =
+        page.lines().find(|line| line.contains("  TTFT  ")).unwrap().split_whitespace().collect();
+    // At most 101, 374, 592.4 and so on; the largest two and what lies between them exceed.
+    assert_eq!(ttft.join(" "), "TTFT 547 – ≤ 101 ≤ 374 ≤ 592 ≤ 620 ≤ 642* > 645* > 646");
+    assert!(page.contains("≤ 1 request was still running"), "{page}");
+}
+
+#[test]
+fn a_cap_shows_who_waited_apart() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(300, 1, 1).build()]);
+    log.records.push(record(1).sent_at(0, 0, 300).paced(600, 1, 1).build());
+    (log.records[0].admitted, log.records[1].admitted) = (Some(ms(0)), Some(ms(300)));
+    log.header.plan.measured_requests = 2;
+    assert!(!shown(&log, &[]).contains("waiting"), "no cap, nobody waits");
+    log.header.limits.max_concurrency = Some(1);
+    let page = shown(&log, &[]);
+    assert!(page.contains("cap        1 request in flight; waiting counts"), "{page}");
+    assert!(page.contains("in flight  mean 0.600, peak 1\n"), "{page}");
+    assert!(page.contains("waiting    mean 0.300, peak 1, for a place under the cap\n"), "{page}");
 }
