@@ -10,7 +10,7 @@
 //! | 0 | [`clock`], [`units`], [`random`] |
 //! | 1 | [`workload`] |
 //! | 2 | [`record`] |
-//! | 3 | [`generator`], [`analysis`] |
+//! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
 //! | 5 | [`runner`], [`mock`] |
 //! | 6 | [`report`], [`live`] |
@@ -27,5 +27,6 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod runner;
+pub mod simulator;
 pub mod units;
 pub mod workload;
