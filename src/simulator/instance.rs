@@ -122,9 +122,13 @@ impl Instance {
         if self.step.is_some() {
             return None;
         }
-        let work = self.scheduler.plan(now);
-        if work.sequences == 0 {
-            return None;
+        let mut work = self.scheduler.plan(now);
+        while work.sequences == 0 {
+            if self.jobs() == 0 {
+                return None;
+            }
+            // The first in line was also the least urgent and gave its blocks up; now others have them.
+            work = self.scheduler.plan(now);
         }
         let step = Step { began: now, ends_at: now.after(self.step_time.of(&work)), work };
         self.step = Some(step);
@@ -183,7 +187,7 @@ impl Instance {
     }
 
     /// Refuses what could never be served: the same checks as vLLM's, and its start-up check on the KV cache.
-    fn check(&self, job: &Job) -> Result<(), Reject> {
+    pub(super) fn check(&self, job: &Job) -> Result<(), Reject> {
         if job.input_tokens == 0 || job.output_tokens == 0 {
             return Err(Reject::Empty);
         }

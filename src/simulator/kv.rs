@@ -184,7 +184,9 @@ mod tests {
     /// A sequence of blocks with these hashes comes, fills them, and leaves.
     fn pass_through(pool: &mut BlockPool, hashes: &[u64]) {
         assert!(pool.take(hashes.len() as u64));
-        hashes.iter().for_each(|&hash| pool.name(hash));
+        for &hash in hashes {
+            pool.name(hash);
+        }
         pool.give_back(hashes, 0);
     }
 

@@ -5,6 +5,8 @@
 //! hardware, or from a measured table. [`simulate`] runs any [`Server`] over virtual time; a mock server runs the same
 //! [`Server`] over real time.
 
+mod bandwidth;
+mod cluster;
 mod delay;
 mod deployment;
 mod fixed_queue;
@@ -14,9 +16,11 @@ mod job;
 mod kv;
 mod limits;
 mod model;
+mod pools;
 mod precision;
 mod preset;
 mod roofline;
+mod router;
 mod scheduler;
 mod sequence;
 mod server;
@@ -24,6 +28,8 @@ mod simulate;
 mod speculative;
 mod step_time;
 
+pub use bandwidth::BandwidthMath;
+pub use cluster::{Cluster, NoReplicas};
 pub use delay::Delay;
 pub use deployment::{Deployment, DoesNotFit};
 pub use fixed_queue::FixedQueue;
@@ -32,9 +38,11 @@ pub use instance::{BLOCK_SIZE, Instance, InstanceConfig, Step};
 pub use job::{Job, JobId, Prefix, urgency};
 pub use limits::{Limits, Policy};
 pub use model::{Experts, KvLayout, MODELS, ServingModel};
+pub use pools::{KvTransfer, Pools};
 pub use precision::Precision;
 pub use preset::UnknownName;
 pub use roofline::{Efficiency, Roofline, StepParts};
+pub use router::{Lane, Routing};
 pub use server::{FirstToken, Gauges, Reject, Server, TokenEvent};
 pub use simulate::{End, History, simulate};
 pub use speculative::Speculation;

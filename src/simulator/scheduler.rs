@@ -34,6 +34,12 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     pub(super) fn new(limits: Limits, blocks: u64, block_size: u32, drafts: u32) -> Self {
+        // Without a seat or a token nothing would ever move.
+        let limits = Limits {
+            max_num_seqs: limits.max_num_seqs.max(1),
+            max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
+            ..limits
+        };
         Self {
             limits,
             block_size: block_size.max(1),
@@ -201,7 +207,8 @@ impl Scheduler {
             if sequence.scheduled.is_none() {
                 sequence.scheduled = Some(now);
                 sequence.cached_tokens = found * self.block_size;
-                if self.limits.prefix_caching {
+                // One whose prompt was computed elsewhere looks nothing up.
+                if self.limits.prefix_caching && sequence.emitted == 0 {
                     self.prefix_queries += u64::from(known);
                     self.prefix_hits += u64::from(sequence.cached_tokens);
                 }

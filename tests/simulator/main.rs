@@ -3,8 +3,12 @@
 #[cfg(test)]
 mod closed_forms;
 #[cfg(test)]
+mod clusters;
+#[cfg(test)]
 mod drive;
 #[cfg(test)]
 mod invariants;
+#[cfg(test)]
+mod phenomena;
 #[cfg(test)]
 mod scheduling;
