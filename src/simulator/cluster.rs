@@ -67,6 +67,10 @@ impl<S: Server> Server for Cluster<S> {
         self.replicas.iter().map(Server::jobs).sum()
     }
 
+    fn reset_prefix_cache(&mut self) {
+        self.replicas.iter_mut().for_each(Server::reset_prefix_cache);
+    }
+
     fn cached_tokens(&self, job: &Job) -> u32 {
         self.replicas.iter().map(|replica| replica.cached_tokens(job)).max().unwrap_or(0)
     }

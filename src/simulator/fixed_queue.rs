@@ -54,6 +54,23 @@ impl FixedQueue {
             counts: Gauges::default(),
         }
     }
+
+    /// Gives the free places to those who wait.
+    fn start_waiting(&mut self, at: Timestamp) {
+        while self.free_places > 0
+            && let Some(job) = self.waiting.pop_front()
+        {
+            self.free_places -= 1;
+            self.running.push(Reverse(Running {
+                next_token: at.after(self.ttft.draw(&mut self.ttfts)),
+                scheduled: at,
+                id: job.id,
+                input_tokens: job.input_tokens,
+                left: job.output_tokens,
+                first: true,
+            }));
+        }
+    }
 }
 
 impl Server for FixedQueue {
@@ -86,41 +103,29 @@ impl Server for FixedQueue {
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        while let Some(mut top) = self.running.peek_mut() {
-            let job = &mut top.0;
-            if job.next_token > now {
-                break;
-            }
+        while self.running.peek().is_some_and(|next| next.0.next_token <= now)
+            && let Some(Reverse(mut job)) = self.running.pop()
+        {
+            let at = job.next_token;
             let first = job.first.then_some(FirstToken { scheduled: job.scheduled, cached_tokens: 0 });
             job.left -= 1;
             let finished = job.left == 0;
-            events.push(TokenEvent { job: job.id, at: job.next_token, tokens: 1, first, finished });
+            events.push(TokenEvent { job: job.id, at, tokens: 1, first, finished });
             self.counts.generation_tokens += 1;
             self.counts.request_success += u64::from(finished);
             if job.first {
                 self.counts.prompt_tokens += u64::from(job.input_tokens);
             }
             if finished {
-                std::collections::binary_heap::PeekMut::pop(top);
                 self.free_places += 1;
+                self.start_waiting(at);
             } else {
                 job.first = false;
-                job.next_token = job.next_token.after(self.gap.draw(&mut self.gaps));
+                job.next_token = at.after(self.gap.draw(&mut self.gaps));
+                self.running.push(Reverse(job));
             }
         }
-        while self.free_places > 0
-            && let Some(job) = self.waiting.pop_front()
-        {
-            self.free_places -= 1;
-            self.running.push(Reverse(Running {
-                next_token: now.after(self.ttft.draw(&mut self.ttfts)),
-                scheduled: now,
-                id: job.id,
-                input_tokens: job.input_tokens,
-                left: job.output_tokens,
-                first: true,
-            }));
-        }
+        self.start_waiting(self.woken);
     }
 
     fn gauges(&self) -> Gauges {

@@ -181,11 +181,6 @@ impl Instance {
         self.step
     }
 
-    /// Forgets all cached prefixes that no sequence is using (`/reset_prefix_cache`).
-    pub fn reset_prefix_cache(&mut self) {
-        self.scheduler.pool.forget();
-    }
-
     /// Refuses what could never be served: the same checks as vLLM's, and its start-up check on the KV cache.
     pub(super) fn check(&self, job: &Job) -> Result<(), Reject> {
         if job.input_tokens == 0 || job.output_tokens == 0 {
@@ -232,10 +227,14 @@ impl Server for Instance {
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        if self.step.is_some_and(|step| step.ends_at <= now) {
+        while let Some(step) = self.step {
+            if step.ends_at > now {
+                return;
+            }
             self.end_step(events);
+            self.begin_step(step.ends_at);
         }
-        self.begin_step(now);
+        self.begin_step(self.woken);
     }
 
     fn gauges(&self) -> Gauges {
@@ -253,6 +252,10 @@ impl Server for Instance {
 
     fn jobs(&self) -> u64 {
         (self.scheduler.running.len() + self.scheduler.waiting.len()) as u64
+    }
+
+    fn reset_prefix_cache(&mut self) {
+        self.scheduler.pool.forget();
     }
 
     fn cached_tokens(&self, job: &Job) -> u32 {

@@ -67,6 +67,15 @@ impl Prefix {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }
 
+    /// The same prefix with hashes for at least `blocks` blocks; those added belong to `owner` alone.
+    pub(super) fn lengthened(&self, blocks: u32, owner: u64) -> Self {
+        if blocks as usize <= self.0.len() {
+            return self.clone();
+        }
+        let added = (self.0.len() as u64..u64::from(blocks)).map(|place| mix(mix(!owner) ^ place));
+        Self(self.0.iter().copied().chain(added).collect())
+    }
+
     /// The chained hashes, first block first.
     #[must_use]
     pub fn hashes(&self) -> &[u64] {
@@ -93,6 +102,14 @@ mod tests {
         assert_ne!(a.hashes()[1], b.hashes()[1]);
         assert_ne!(a.hashes()[2], b.hashes()[2], "a block after a different one is a different block");
         assert_eq!(Prefix::of_blocks([1, 2]).hashes(), &a.hashes()[..2]);
+    }
+
+    #[test]
+    fn lengthening_keeps_what_is_shared_and_shares_nothing_more() {
+        let of = |owner| Prefix::of_group(1, 2).lengthened(4, owner);
+        assert_eq!(of(7).hashes()[..2], of(8).hashes()[..2]);
+        assert!(of(7).hashes()[2..].iter().all(|hash| !of(8).hashes().contains(hash)));
+        assert_eq!(of(7).lengthened(3, 9), of(7));
     }
 
     #[test]

@@ -107,8 +107,28 @@ impl Pools {
             // A cancelled job has no more entry.
             let Some(job) = self.moved.remove(&id) else { continue };
             let place = self.decode_router.choose(&self.decode, &job);
-            let taken = self.decode[place].submit_prefilled(now, job);
+            let taken = self.decode[place].submit_prefilled(at, job);
             debug_assert!(taken.is_ok(), "submit checked the job against every decode engine");
+        }
+    }
+
+    /// Does what is due at `now`.
+    fn pass(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.prefill.advance(now, &mut fresh);
+        for mut event in fresh.drain(..) {
+            if let Some(job) = self.in_prefill.remove(&event.job) {
+                event.finished = false;
+                self.send(event.at, job);
+            }
+            events.push(event);
+        }
+        self.fresh = fresh;
+        self.receive(now);
+        for engine in &mut self.decode {
+            if engine.next_event().is_some_and(|due| due <= now) {
+                engine.advance(now, events);
+            }
         }
     }
 }
@@ -140,21 +160,11 @@ impl Server for Pools {
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        let mut fresh = std::mem::take(&mut self.fresh);
-        self.prefill.advance(now, &mut fresh);
-        for mut event in fresh.drain(..) {
-            if let Some(job) = self.in_prefill.remove(&event.job) {
-                event.finished = false;
-                self.send(now, job);
-            }
-            events.push(event);
-        }
-        self.fresh = fresh;
-        self.receive(now);
-        for engine in &mut self.decode {
-            if engine.next_event().is_some_and(|due| due <= now) {
-                engine.advance(now, events);
-            }
+        // One moment at a time, so that each pool sees the other's in order also when the driver is late.
+        while let Some(due) = self.next_event()
+            && due <= now
+        {
+            self.pass(due, events);
         }
     }
 
@@ -166,6 +176,11 @@ impl Server for Pools {
             num_requests_waiting: all.num_requests_waiting + self.moved.len() as u64,
             ..all
         }
+    }
+
+    fn reset_prefix_cache(&mut self) {
+        self.prefill.reset_prefix_cache();
+        self.decode.iter_mut().for_each(Server::reset_prefix_cache);
     }
 
     fn jobs(&self) -> u64 {

@@ -172,6 +172,13 @@ impl Scheduler {
     /// step that were to be its.
     fn preempt(&mut self, victim: usize) -> u32 {
         let mut sequence = self.running.remove(victim);
+        if self.limits.prefix_caching {
+            // In vLLM every full block has a hash, so that a preempted sequence finds again what nobody has taken
+            // meanwhile. Here blocks of its own have one from now on, made of its turn, which no other has.
+            let full = sequence.computed / self.block_size;
+            sequence.job.prefix = sequence.job.prefix.lengthened(full, sequence.turn.1);
+            name_full_blocks(&mut sequence, full, &mut self.pool);
+        }
         self.pool.give_back(sequence.shared(), sequence.held.own);
         let new = sequence.new;
         sequence.held = Holding::default();
@@ -229,13 +236,7 @@ impl Scheduler {
         if !self.limits.prefix_caching {
             return;
         }
-        let full = (sequence.computed / self.block_size) as usize;
-        let hashes = sequence.job.prefix.hashes();
-        while (sequence.held.shared as usize) < full.min(hashes.len()) {
-            self.pool.name(hashes[sequence.held.shared as usize]);
-            sequence.held.shared += 1;
-            sequence.held.own -= 1;
-        }
+        name_full_blocks(sequence, sequence.computed / self.block_size, &mut self.pool);
     }
 
     /// Lets go of every running sequence whose answer is whole.
@@ -248,5 +249,15 @@ impl Scheduler {
             }
             !finished
         });
+    }
+}
+
+/// Makes the sequence's first `full` blocks findable, as far as they have a hash.
+fn name_full_blocks(sequence: &mut Sequence, full: u32, pool: &mut BlockPool) {
+    let hashes = sequence.job.prefix.hashes();
+    for &hash in hashes.iter().take(full as usize).skip(sequence.held.shared as usize) {
+        pool.name(hash);
+        sequence.held.shared += 1;
+        sequence.held.own -= 1;
     }
 }

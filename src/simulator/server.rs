@@ -6,7 +6,9 @@ use crate::clock::Timestamp;
 /// A server in virtual time. It does nothing by itself: whoever drives it asks when something will happen next, and
 /// calls [`Server::advance`] then, in a loop over virtual time or after a real sleep until that moment.
 ///
-/// Time never runs backwards: no call's `now` lies before that of an earlier one.
+/// Time never runs backwards: no call's `now` lies before that of an earlier one. A driver that wakes late still gets
+/// every token stamped with the moment it was due at, and nothing after it is put off; when a job comes in after a
+/// moment that is due, it must advance first and submit then.
 pub trait Server {
     /// Takes a job in; to be followed by [`Server::advance`] once all that arrive at this moment are in.
     ///
@@ -29,6 +31,9 @@ pub trait Server {
 
     /// Jobs in it, waiting and running: what a router knows of its load.
     fn jobs(&self) -> u64;
+
+    /// Forgets all cached prefixes that no job is using (vLLM's `/reset_prefix_cache`).
+    fn reset_prefix_cache(&mut self) {}
 
     /// Tokens of the job's prompt that it need not compute, by its prefix cache as it is now.
     fn cached_tokens(&self, _job: &Job) -> u32 {

@@ -165,11 +165,11 @@ pub(crate) fn chat(id: u64, stream: &mut Stream) -> Job {
     Job::new(JobId(id), input, normal(stream, 128.0, 64.0, (8, 512)))
 }
 
-/// The workload `bursty_mix` with its rates times `scale`, for 60 s: 4/s for 10 s and 16/s for 5 s, in turn; 85 % chats
+/// The workload `bursty_mix`, 60 s of it: 4/s for 10 s and 16/s for 5 s, in turn; 85 % chats
 /// of priority -1 or 0, 15 % RAG prompts around 6,000 tokens of priority 1.
-pub(crate) fn bursty_mix(scale: f64, seed: u64) -> Vec<(Timestamp, Job)> {
+pub(crate) fn bursty_mix(seed: u64) -> Vec<(Timestamp, Job)> {
     let mut thinning = Stream::named(seed, "test bursts");
-    let highest = poisson(16.0 * scale, 60.0, seed, |id, stream| {
+    let highest = poisson(16.0, 60.0, seed, |id, stream| {
         if stream.unit() < 0.85 {
             let priority = if stream.unit() < 0.7 { -1 } else { 0 };
             return Job { priority, ..chat(id, stream) };

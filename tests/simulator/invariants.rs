@@ -1,9 +1,12 @@
 //! Holds the simulator to what must be true of every run.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    End, History, Instance, InstanceConfig, Job, JobId, Policy, Prefix, Server, Speculation, simulate,
+    Delay, End, FixedQueue, History, Instance, InstanceConfig, Job, JobId, KvTransfer, Policy, Pools, Prefix,
+    Routing, Server, Speculation, simulate,
 };
 
 use crate::drive::ten_ms_engine;
@@ -115,5 +118,31 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_history(config in engines(), plan in plans()) {
         prop_assert_eq!(histories(&config, &plan).0, histories(&config, &plan).0);
+    }
+
+    #[test]
+    fn a_driver_that_wakes_late_loses_no_time(config in engines(), plan in plans(), late in 0_u64..25_000_000) {
+        let jobs = || arrivals(&plan).into_iter().map(|(_, job)| job);
+        let tokens = |server: &mut dyn Server, late: u64| {
+            let mut events = Vec::new();
+            jobs().for_each(|job| server.submit(Timestamp::ZERO, job).unwrap());
+            while let Some(due) = server.next_event() {
+                server.advance(Timestamp::from_nanos(due.as_nanos() + late), &mut events);
+            }
+            events.sort_by_key(|event| (event.job, event.at));
+            events
+        };
+        let transfer = KvTransfer { bytes_per_token: 1e3, bandwidth: 5e6, latency: Duration::from_millis(1) };
+        let servers: [&dyn Fn() -> Box<dyn Server>; 3] = [
+            &|| Box::new(Instance::new(config.clone())),
+            &|| Box::new(FixedQueue::new(3, Delay::Constant(0.02), Delay::Constant(0.007), 1)),
+            &|| {
+                let fleet = |count| (0..count).map(|_| Instance::new(config.clone())).collect();
+                Box::new(Pools::new(fleet(2), fleet(1), Routing::RoundRobin, transfer).unwrap())
+            },
+        ];
+        for server in servers {
+            prop_assert_eq!(tokens(&mut *server(), late), tokens(&mut *server(), 0));
+        }
     }
 }

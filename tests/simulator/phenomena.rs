@@ -10,7 +10,7 @@ use skyline::simulator::{
 
 use crate::drive::{Latencies, bursty_mix, chat, normal, poisson, preset, run};
 
-/// Short chat at 10/s on Llama-3.1-8B on an A10G: p95 TTFT 37.7 s, and 99 % miss 200 ms; 60 s of arrivals bring 590
+/// Short chat at 10/s on Llama-3.1-8B on an A10G: p95 TTFT 35.0 s, and 99 % miss 200 ms; 60 s of arrivals bring 590
 /// requests to a server that completes about 6 a second. At 5/s: p95 0.53 s, and 53 % still miss.
 ///
 /// Measured on that machine: p95 5–9 s and 90–99 % misses, with at most 50 requests in flight and latency taken from
@@ -70,7 +70,8 @@ fn past_the_knee_the_tail_explodes_before_the_median() {
 /// |---|---|---|---|---|---|
 /// | 16 | 370 | 116 · 299 ms | 42 ms | 76.6 s | 0 |
 /// | 64 | 741 | 164 · 789 ms | 81 ms | 20.5 s | 0 |
-/// | 128 | 727 | 330 · 1,576 ms | 132 ms | 20.9 s | 110 |
+/// | 96 | 801 | 208 · 909 ms | 112 ms | 16.7 s | 6 |
+/// | 128 | 746 | 322 · 1,576 ms | 128 ms | 19.6 s | 110 |
 ///
 /// More seats lift throughput and slow each token, the first one too once it has a seat: what a closed loop, with as
 /// many users as seats, calls TTFT. Counted from arrival, an overloaded server's TTFT is mostly queue, and the same
@@ -84,7 +85,8 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
         let latencies = Latencies::of(&run(&mut engine, poisson(10.0, 60.0, 42, chat)));
         (latencies, engine.gauges().num_preemptions)
     };
-    let ((few, _), (some, undisturbed), (many, preempted)) = (with(16), with(64), with(128));
+    let ((few, _), (some, _), (most, disturbed), (too_many, preempted)) =
+        (with(16), with(64), with(96), with(128));
     assert!(some.tokens_per_s() > 1.5 * few.tokens_per_s());
     assert!(
         some.seated_ttft(50.0) > 1.2 * few.seated_ttft(50.0)
@@ -92,8 +94,8 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
     );
     assert!(some.tpot(50.0) > 1.5 * few.tpot(50.0));
     assert!(some.ttft(50.0) < few.ttft(50.0));
-    assert!(undisturbed == 0 && preempted > 0);
-    assert!(many.tokens_per_s() < some.tokens_per_s() && many.ttft(50.0) > some.ttft(50.0));
+    assert!(preempted > 5 * disturbed, "{disturbed} → {preempted} preemptions");
+    assert!(too_many.tokens_per_s() < most.tokens_per_s() && too_many.ttft(50.0) > most.ttft(50.0));
 }
 
 /// Chats at 1/s on an A10G, where every 20th request may be a RAG prompt of 8,000 tokens, 3.5 s of prefill: under first
@@ -133,19 +135,19 @@ fn a_warm_prefix_cuts_ttft() {
     assert!(warm.ttft(50.0) < 0.25 * cold.ttft(50.0));
 }
 
-/// `bursty_mix` at half its rate on four A10G with Llama-3.1-8B, six seeds of 60 s together:
+/// `bursty_mix` on eight A10G with Llama-3.1-8B, six seeds of 60 s together:
 ///
-/// | servers | p95 TTFT | chats' p50 · p95 | p50 · p95 TPOT |
+/// | servers | p95 TTFT | chats' p50 · p95 TTFT | p50 · p95 TPOT |
 /// |---|---|---|---|
-/// | four alike, round robin | 9.1 s | 192 ms · 8.6 s | 50 · 130 ms |
-/// | four alike, least loaded | 9.4 s | 173 ms · 8.4 s | 52 · 118 ms |
-/// | four alike, least loaded, priority scheduling | 4.9 s | 165 ms · 3.3 s | 54 · 122 ms |
-/// | three prefill, one of them for urgent short prompts, one decode | 6.3 s | 168 ms · 0.58 s | 43 · 130 ms |
+/// | eight alike, round robin | 8.7 s | 185 ms · 8.1 s | 51 · 124 ms |
+/// | eight alike, least loaded | 5.6 s | 159 ms · 4.7 s | 53 · 114 ms |
+/// | eight alike, least loaded, priority scheduling | 4.8 s | 158 ms · 3.3 s | 55 · 117 ms |
+/// | two prefill for urgent short prompts, four for the rest, two decode | 5.1 s | 144 ms · 0.39 s | 43 · 124 ms |
 ///
-/// So the pools improve the p95 by 30 % and the chats' by 93 %, at the same TPOT. Priority scheduling alone does more
-/// for the p95 of all, which long prompts decide; only the lane of their own takes the chats out from behind them.
-/// It is no free gift: with half of the servers in the decode pool the p95 of all is 28 s, and at the full rate one
-/// decode server is too few.
+/// So the p95 of all improves by 41 % on round robin and the chats' by 95 %, at the same time per token. Of that, the
+/// router's knowing the load does much, and the p95 of all, which long prompts decide, then moves little; what only a lane
+/// of their own brings is that chats no longer wait behind a prompt. It is no free gift either: with three decode
+/// servers in place of two the p95 of all is 10.8 s, and with one the median time per token is 216 ms.
 #[test]
 fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     let shared = preset("a10g", "llama-3.1-8b", 1);
@@ -158,33 +160,33 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     // 25 Gbit/s of network between the machines.
     let transfer = KvTransfer::of(&deployment, 25e9 / 8.0);
     let lanes = [
-        Lane { servers: vec![0], priority_up_to: Some(0), input_up_to: Some(1024) },
-        Lane { servers: vec![1, 2], priority_up_to: None, input_up_to: None },
+        Lane { servers: vec![0, 1], priority_up_to: Some(0), input_up_to: Some(1024) },
+        Lane { servers: vec![2, 3, 4, 5], priority_up_to: None, input_up_to: None },
     ];
 
     let [mut in_turn, mut by_load, mut split] = [const { Vec::new() }; 3];
     for seed in 0..6 {
-        let arrivals = bursty_mix(0.5, seed);
+        let arrivals = bursty_mix(seed);
         // Jobs of all seeds in one list; whether a job is a chat goes along.
         let add = |all: &mut Vec<(bool, History)>, histories: Vec<History>| {
             let is_chat = |history: &History| arrivals[history.job.0 as usize].1.input_tokens <= 1024;
             all.extend(histories.into_iter().map(|history| (is_chat(&history), history)));
         };
         for (all, routing) in [(&mut in_turn, Routing::RoundRobin), (&mut by_load, Routing::LeastLoaded)] {
-            let mut cluster = Cluster::new(fleet(&shared, 4), routing).unwrap();
+            let mut cluster = Cluster::new(fleet(&shared, 8), routing).unwrap();
             add(all, run(&mut cluster, arrivals.clone()));
         }
         let routing = Routing::Lanes(lanes.to_vec());
-        let mut pools = Pools::new(fleet(&urgent_first, 3), fleet(&shared, 1), routing, transfer).unwrap();
+        let mut pools = Pools::new(fleet(&urgent_first, 6), fleet(&shared, 2), routing, transfer).unwrap();
         add(&mut split, run(&mut pools, arrivals.clone()));
         assert_eq!(pools.gauges().request_success, arrivals.len() as u64);
     }
     let everyone = |list: &[(bool, History)]| Latencies::of(list.iter().map(|(_, history)| history));
     let chats =
         |list: &[(bool, History)]| Latencies::of(list.iter().filter(|(is_chat, _)| *is_chat).map(|(_, h)| h));
-    for baseline in [in_turn, by_load] {
+    for (baseline, bar) in [(in_turn, 0.75), (by_load, 1.0)] {
         let (before, after) = (everyone(&baseline), everyone(&split));
-        assert!(after.ttft(95.0) <= 0.75 * before.ttft(95.0), "{} → {}", before.ttft(95.0), after.ttft(95.0));
+        assert!(after.ttft(95.0) <= bar * before.ttft(95.0), "{} → {}", before.ttft(95.0), after.ttft(95.0));
         assert!(after.tpot(95.0) < 1.25 * before.tpot(95.0), "{} → {}", before.tpot(95.0), after.tpot(95.0));
         let (before, after) = (chats(&baseline), chats(&split));
         assert!(after.ttft(95.0) < 0.2 * before.ttft(95.0), "{} → {}", before.ttft(95.0), after.ttft(95.0));

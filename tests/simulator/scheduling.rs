@@ -82,6 +82,24 @@ fn the_last_admitted_gives_way_when_blocks_run_out() {
 }
 
 #[test]
+fn a_preempted_job_finds_again_what_nobody_has_taken() {
+    // As above, with prefix caching: of the second job's two full blocks the first job takes the last, so that of 33
+    // known tokens 16 are found and 17 are computed again.
+    let mut engine = Instance::new(ten_ms_engine(4));
+    let mut events = Vec::new();
+    for (at, job) in jobs(&[(0, 16, 20), (0, 16, 20)]) {
+        engine.submit(at, job).unwrap();
+    }
+    let mut prefills = Vec::new();
+    while let Some(at) = engine.next_event() {
+        engine.advance(at, &mut events);
+        prefills.extend(engine.step().map(|step| step.work.prefill_tokens).filter(|&tokens| tokens > 0));
+    }
+    assert_eq!(prefills, [32, 17]);
+    assert_eq!(engine.gauges().prefix_cache_queries, 32, "only the first look-up of each job counts");
+}
+
+#[test]
 fn under_priority_the_urgent_go_first_and_the_least_urgent_gives_way() {
     let mut config = ten_ms_engine(1000);
     config.limits.policy = Policy::Priority;
