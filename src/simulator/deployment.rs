@@ -17,7 +17,7 @@ pub struct Deployment {
     pub kv_cache: Precision,
     /// Accelerators that share each layer.
     pub tensor_parallel: u32,
-    /// Share of the memory that the server may fill; 0.92 is vLLM's default.
+    /// Share of the memory that the server may fill; 0.92 is vLLM's default (0.32; older ones 0.9).
     pub gpu_memory_utilization: f64,
     /// Bytes of each accelerator kept for CUDA graphs, activations, logits and communication buffers. vLLM
     /// measures it at start-up; 1.5 GB is a typical finding (an estimate).

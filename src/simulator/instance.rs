@@ -147,8 +147,8 @@ impl Instance {
             let (new, drafts) = (sequence.new, sequence.drafts);
             let accepted =
                 self.speculation.map_or(0, |speculation| speculation.accepted(drafts, &mut self.acceptance));
-            self.scheduler.keep(place, new - drafts + accepted);
             let sequence = &mut self.scheduler.running[place];
+            sequence.computed += new - drafts + accepted;
             sequence.new = 0;
             sequence.drafts = 0;
             // With drafts accepted, it has computed tokens that it is only now to give out.

@@ -22,11 +22,11 @@ impl Holding {
 ///
 /// - a full block with a hash stays findable after its last user has left, until it is needed;
 /// - blocks are taken from the front of one queue and come back to its end, a sequence's last block first, so the
-///   least recently used go first and a chain is eaten from its tail;
-/// - blocks without a hash wait in the same queue, so they age the others, but are only counted.
+///   least recently used go first and a chain is eaten from its tail; a block that is not full comes back to the front;
+/// - full blocks that no other sequence can want wait in the same queue, so they age the others, but are only counted.
 ///
-/// One difference: when two sequences compute equal blocks side by side, vLLM keeps both until they end; here the
-/// second gives its own back as soon as it is full.
+/// One difference: when two sequences have computed equal blocks side by side, vLLM can find either; here the second is
+/// only its owner's, until the first is gone.
 #[derive(Clone, Debug)]
 pub(super) struct BlockPool {
     total: u64,
@@ -121,19 +121,22 @@ impl BlockPool {
         self.findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
     }
 
-    /// Makes a block that its sequence has just filled findable, and gives it back when there is one like it.
-    pub(super) fn name(&mut self, hash: u64) {
-        if let Entry::Vacant(place) = self.findable.entry(hash) {
-            place.insert(Findable { users: 1, turn: 0 });
-        } else {
-            self.give_back_unnamed(1);
-            self.refer(&[hash]);
-        }
+    /// Makes a block that its sequence fills findable; no when there is one like it already.
+    #[must_use]
+    pub(super) fn name(&mut self, hash: u64) -> bool {
+        let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
+        place.insert(Findable { users: 1, turn: 0 });
+        true
     }
 
-    /// Gives a sequence's blocks back; `hashes` are those of its shared ones.
-    pub(super) fn give_back(&mut self, hashes: &[u64], own: u32) {
-        self.give_back_unnamed(u64::from(own));
+    /// Gives a sequence's blocks back: `hashes` are those of its shared ones, `full` and `begun` its own that are full and
+    /// that are not. What is begun is of use to nobody, and is taken again first.
+    pub(super) fn give_back(&mut self, hashes: &[u64], full: u32, begun: u32) {
+        if begun > 0 {
+            self.free += u64::from(begun);
+            self.queue.push_front(Free::Unnamed(u64::from(begun)));
+        }
+        self.give_back_unnamed(u64::from(full));
         for &hash in hashes.iter().rev() {
             if let Some(block) = self.findable.get_mut(&hash) {
                 block.users -= 1;
@@ -185,9 +188,9 @@ mod tests {
     fn pass_through(pool: &mut BlockPool, hashes: &[u64]) {
         assert!(pool.take(hashes.len() as u64));
         for &hash in hashes {
-            pool.name(hash);
+            assert!(pool.name(hash));
         }
-        pool.give_back(hashes, 0);
+        pool.give_back(hashes, 0, 0);
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
         assert!(pool.take(7));
         assert!(!pool.take(4), "only three are left");
         assert_eq!(pool.free(), 3);
-        pool.give_back(&[], 7);
+        pool.give_back(&[], 5, 2);
         assert_eq!(pool.free(), 10);
     }
 
@@ -220,7 +223,7 @@ mod tests {
         pass_through(&mut pool, &[1]);
         pass_through(&mut pool, &[2]);
         pool.refer(&[1]);
-        pool.give_back(&[1], 0);
+        pool.give_back(&[1], 0, 0);
         assert!(pool.take(1));
         assert_eq!((pool.found(&[1]), pool.found(&[2])), (1, 0));
     }
@@ -237,15 +240,38 @@ mod tests {
     }
 
     #[test]
-    fn equal_blocks_are_kept_once() {
+    fn of_equal_blocks_the_first_is_found() {
         let mut pool = BlockPool::new(2);
         assert!(pool.take(2));
-        pool.name(1);
-        pool.name(1);
-        assert_eq!(pool.free(), 1);
-        pool.give_back(&[1], 0);
-        pool.give_back(&[1], 0);
-        assert_eq!(pool.free(), 2);
+        assert!(pool.name(1) && !pool.name(1));
+        assert_eq!(pool.free(), 0);
+        pool.give_back(&[], 1, 0);
+        pool.give_back(&[1], 0, 0);
+        assert_eq!((pool.free(), pool.found(&[1])), (2, 1));
+    }
+
+    #[test]
+    fn blocks_that_were_only_begun_are_taken_first() {
+        let mut pool = BlockPool::new(3);
+        pass_through(&mut pool, &[1, 2, 3]);
+        pool.refer(&[1, 2]);
+        assert!(pool.take(1)); // evicts 3
+        pool.give_back(&[1, 2], 0, 1);
+        assert!(pool.take(1));
+        assert_eq!(pool.found(&[1, 2]), 2);
+    }
+
+    #[test]
+    fn the_queue_does_not_grow_with_use() {
+        let mut pool = BlockPool::new(8);
+        pass_through(&mut pool, &[1, 2, 3]);
+        for _ in 0..10_000 {
+            pool.refer(&[1, 2, 3]);
+            pool.give_back(&[1, 2, 3], 0, 0);
+        }
+        assert!(pool.queue.len() < 200, "{}", pool.queue.len());
+        assert!(pool.take(8) && !pool.take(1));
+        assert_eq!(pool.found(&[1, 2, 3]), 0);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub enum Policy {
 }
 
 impl Limits {
-    /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.33):
+    /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32):
     /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an A100, 2,048 and
     /// 256 otherwise; chunked prefill and prefix caching on, first come first served.
     #[must_use]

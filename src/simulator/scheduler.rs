@@ -17,6 +17,8 @@ use crate::clock::Timestamp;
 /// free blocks (vLLM's `scheduler_reserve_full_isl`). When a running sequence finds no block, the one admitted last
 /// (under `Priority`: the least urgent, of those the latest) loses all of its own, goes back to its place in the queue
 /// and is computed again later; nothing new is admitted in that step.
+///
+/// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     limits: Limits,
@@ -70,7 +72,7 @@ impl Scheduler {
     pub(super) fn remove(&mut self, id: JobId) -> bool {
         if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
             let sequence = self.running.remove(place);
-            self.pool.give_back(sequence.shared(), sequence.held.own);
+            give_back(&sequence, self.block_size, &mut self.pool);
             return true;
         }
         let turn = self.waiting.values().find(|sequence| sequence.job.id == id).map(|sequence| sequence.turn);
@@ -144,6 +146,9 @@ impl Scheduler {
                 sequence.held.own += wanted as u32;
                 sequence.new = new;
                 sequence.drafts = drafts;
+                if self.limits.prefix_caching {
+                    name_full_blocks(sequence, self.block_size, &mut self.pool);
+                }
                 *budget -= new;
                 place += 1;
                 continue;
@@ -175,11 +180,11 @@ impl Scheduler {
         if self.limits.prefix_caching {
             // In vLLM every full block has a hash, so that a preempted sequence finds again what nobody has taken
             // meanwhile. Here blocks of its own have one from now on, made of its turn, which no other has.
-            let full = sequence.computed / self.block_size;
+            let full = full_blocks(&sequence, self.block_size);
             sequence.job.prefix = sequence.job.prefix.lengthened(full, sequence.turn.1);
-            name_full_blocks(&mut sequence, full, &mut self.pool);
+            name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
         }
-        self.pool.give_back(sequence.shared(), sequence.held.own);
+        give_back(&sequence, self.block_size, &mut self.pool);
         let new = sequence.new;
         sequence.held = Holding::default();
         sequence.computed = 0;
@@ -223,40 +228,47 @@ impl Scheduler {
             sequence.computed = computed;
             sequence.held = Holding { shared: found, own: own as u32 };
             sequence.new = new;
+            if self.limits.prefix_caching {
+                name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
+            }
             *budget -= new;
             self.running.push(sequence);
         }
     }
 
-    /// Writes down what the step has computed: `computed` tokens more for the sequence at `place`, and its full blocks
-    /// with a hash become findable.
-    pub(super) fn keep(&mut self, place: usize, computed: u32) {
-        let sequence = &mut self.running[place];
-        sequence.computed += computed;
-        if !self.limits.prefix_caching {
-            return;
-        }
-        name_full_blocks(sequence, sequence.computed / self.block_size, &mut self.pool);
-    }
-
     /// Lets go of every running sequence whose answer is whole.
     pub(super) fn retire_finished(&mut self) {
-        let pool = &mut self.pool;
         self.running.retain(|sequence| {
             let finished = sequence.emitted >= sequence.job.output_tokens;
             if finished {
-                pool.give_back(sequence.shared(), sequence.held.own);
+                give_back(sequence, self.block_size, &mut self.pool);
             }
             !finished
         });
     }
 }
 
-/// Makes the sequence's first `full` blocks findable, as far as they have a hash.
-fn name_full_blocks(sequence: &mut Sequence, full: u32, pool: &mut BlockPool) {
+/// Blocks that known tokens will fill by the end of the step.
+fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
+    (sequence.computed + sequence.new).min(sequence.known()) / block_size
+}
+
+/// Gives all of a sequence's blocks back.
+fn give_back(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
+    let Holding { shared, own } = sequence.held;
+    let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
+    pool.give_back(sequence.shared(), full, own - full);
+}
+
+/// Makes the blocks that this step fills findable, as far as they have a hash: already for the next in line, as in vLLM,
+/// because within a pass each layer writes all keys and values before any are read.
+fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut BlockPool) {
+    let full = full_blocks(sequence, block_size) as usize;
     let hashes = sequence.job.prefix.hashes();
-    for &hash in hashes.iter().take(full as usize).skip(sequence.held.shared as usize) {
-        pool.name(hash);
+    for &hash in hashes.iter().take(full).skip(sequence.held.shared as usize) {
+        if !pool.name(hash) {
+            break;
+        }
         sequence.held.shared += 1;
         sequence.held.own -= 1;
     }

@@ -1,6 +1,8 @@
 //! Holds the simulator to closed forms, to vLLM's scheduling rules, to its own invariants and to known phenomena.
 
 #[cfg(test)]
+mod against_vllm;
+#[cfg(test)]
 mod closed_forms;
 #[cfg(test)]
 mod clusters;
