@@ -151,7 +151,7 @@ impl Instance {
             sequence.computed += new - drafts + accepted;
             sequence.new = 0;
             sequence.drafts = 0;
-            // With drafts accepted, it has computed tokens that it is only now to give out.
+            // A prompt that is not yet whole gives nothing out.
             if sequence.computed < sequence.known() {
                 continue;
             }

@@ -91,7 +91,7 @@ impl BlockPool {
         }
     }
 
-    /// Takes `count` blocks, oldest first; takes none and says no when there are not as many.
+    /// Takes `count` blocks, oldest first; takes none, and says so, when there are not as many.
     #[must_use]
     pub(super) fn take(&mut self, count: u64) -> bool {
         if count > self.free {
@@ -121,7 +121,7 @@ impl BlockPool {
         self.findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
     }
 
-    /// Makes a block that its sequence fills findable; no when there is one like it already.
+    /// Makes a block that its sequence fills findable; says whether none like it was findable before.
     #[must_use]
     pub(super) fn name(&mut self, hash: u64) -> bool {
         let Entry::Vacant(place) = self.findable.entry(hash) else { return false };

@@ -68,7 +68,7 @@ impl Scheduler {
         self.waiting.insert(turn, Sequence { computed, emitted, ..Sequence::new(job, turn) });
     }
 
-    /// Lets a job go, and its blocks with it; no if there is none of this name.
+    /// Lets a job go, and its blocks with it; says whether there was one of this name.
     pub(super) fn remove(&mut self, id: JobId) -> bool {
         if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
             let sequence = self.running.remove(place);
@@ -79,6 +79,7 @@ impl Scheduler {
         turn.is_some_and(|turn| self.waiting.remove(&turn).is_some())
     }
 
+    /// Tokens in a block.
     pub(super) const fn block_size(&self) -> u32 {
         self.block_size
     }
@@ -121,7 +122,7 @@ impl Scheduler {
         work
     }
 
-    /// Gives the running sequences their tokens; no if one had to be preempted.
+    /// Gives the running sequences their tokens; says whether none had to be preempted for it.
     fn continue_running(&mut self, budget: &mut u32) -> bool {
         for sequence in &mut self.running {
             sequence.new = 0;
@@ -195,6 +196,7 @@ impl Scheduler {
         new
     }
 
+    /// Admits waiting sequences, in order, until one does not fit.
     fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) {
         while *budget > 0 && self.running.len() < self.limits.max_num_seqs as usize {
             let Some(sequence) = self.waiting.values().next() else { break };
