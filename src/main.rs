@@ -1,3 +1,7 @@
 //! The `skyline` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    skyline::cli::main()
+}

@@ -1,1 +1,48 @@
-//! (room in the making)
+//! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
+
+mod attainment;
+mod binomial;
+mod counts;
+mod failures;
+mod findings;
+mod gaps;
+mod group;
+mod in_flight;
+mod judgement;
+mod latency;
+mod latency_row;
+mod latency_table;
+mod metric;
+mod objective;
+mod observed;
+mod percentile;
+mod quantile;
+mod rates;
+mod sorted;
+mod subject;
+mod summary;
+#[cfg(test)]
+pub(crate) mod test_runs;
+mod tokens;
+mod verdict;
+
+pub use attainment::Attainment;
+pub use counts::RequestCounts;
+pub use failures::{FailureCount, Failures};
+pub use findings::{Finding, FindingKind};
+pub use gaps::Stalls;
+pub use group::Group;
+pub use in_flight::InFlight;
+pub use judgement::{Judgement, Status};
+pub use latency::RequestLatency;
+pub use latency_row::{LatencyRow, Percentile};
+pub use latency_table::LatencyTable;
+pub use metric::Metric;
+pub use objective::{Objective, ObjectiveError};
+pub use percentile::{Figure, Sample};
+pub use quantile::{Mark, Quantile};
+pub use rates::Rates;
+pub use subject::{Comparison, Flow, Share, Statistic, Subject};
+pub use summary::{RunDescription, Summary, Window, summarise};
+pub use tokens::{Balance, TokenAccount};
+pub use verdict::{Reason, Rule, Verdict};

@@ -1,1 +1,91 @@
-//! (room in the making)
+//! The door: what a person types, turned into what the rooms do. One file per verb; clap stops here.
+
+mod args;
+mod bench;
+mod check;
+mod command_line;
+mod exit;
+mod host;
+mod outcome;
+mod printer;
+mod report;
+mod session;
+mod workloads;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use self::printer::Printer;
+
+/// Open-loop load generator for LLM servers.
+///
+/// Draws a workload into a schedule of timed requests, streams them against an OpenAI-compatible server, stamps
+/// every token as it arrives, and reports exact percentiles of TTFT, TPOT, ITL and end-to-end latency, SLO
+/// attainment and goodput.
+#[derive(Debug, Parser)]
+#[command(name = "skyline", version, max_term_width = 100, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  skyline bench short_chat 60
+  skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
+
+Exit codes:
+  0    fine
+  1    an objective was missed
+  2    the command line or the workload has a mistake
+  3    the run was impossible, or its numbers are INVALID
+  130  interrupted";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Fly a workload against a server and report how it did
+    Bench(Box<bench::BenchArgs>),
+    /// Show a stored run again
+    Report(report::ReportArgs),
+    /// Ask whether a server is ready and answers correctly
+    Check(Box<check::CheckArgs>),
+    /// List the workloads that can be run, or show one to start your own from
+    Workloads(workloads::WorkloadsArgs),
+}
+
+/// Runs the program on the process's own arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
+        )
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
+    let cli = Cli::parse();
+    let printer = Printer;
+    let outcome = match cli.verb {
+        Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Report(args) => report::run(&args, printer),
+        Verb::Check(args) => check::run(&args, printer),
+        Verb::Workloads(args) => workloads::run(&args, printer),
+    };
+    let exit = outcome.unwrap_or_else(|stop| {
+        printer.words(&format!("error: {}", stop.message()));
+        stop.exit()
+    });
+    exit.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,7 +1,5 @@
 //! The work order of one request.
 
-use std::fmt;
-
 use crate::clock::Timestamp;
 use crate::record::Phase;
 use crate::workload::{Priority, Slo};
@@ -27,24 +25,6 @@ pub struct RequestSpec {
     pub slo: Slo,
     /// What it says.
     pub prompt: Prompt,
-}
-
-impl RequestSpec {
-    /// The request's name in logs and in the `X-Request-Id` header: `req_000042`.
-    #[must_use]
-    pub fn id(&self) -> RequestId {
-        RequestId(self.index)
-    }
-}
-
-/// The name of a request, made from its place in the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestId(pub u64);
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "req_{:06}", self.0)
-    }
 }
 
 /// What a request says.

@@ -27,6 +27,9 @@ pub struct RunHeader {
     pub engine: EngineFacts,
     /// What the client was told to enforce.
     pub limits: Limits,
+    /// Objectives that the run is held against, as typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<String>,
     /// The machine that sent.
     pub host: HostFacts,
 }
@@ -47,8 +50,10 @@ pub struct PlanFacts {
     /// Planned requests in the window.
     pub measured_requests: u64,
     /// First moment of the window.
+    #[serde(rename = "window_start_ns")]
     pub window_start: Timestamp,
     /// First moment after the window.
+    #[serde(rename = "window_end_ns")]
     pub window_end: Timestamp,
 }
 
@@ -97,6 +102,9 @@ pub struct EngineFacts {
     /// Longest prompt plus answer that the model takes, where the server tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u64>,
+    /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
+    /// hexadecimal digits follows.
+    pub request_id_prefix: String,
 }
 
 /// What the client was told to enforce. Absent: no limit.
@@ -136,8 +144,10 @@ pub struct HostFacts {
 pub struct RunFooter {
     /// Requests scheduled before this moment were released, those scheduled later never were: the end of the
     /// plan, or the moment at which a person stopped the run.
+    #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
     /// When the run stopped waiting.
+    #[serde(rename = "ended_ns")]
     pub ended: Timestamp,
     /// What made it stop.
     pub ending: RunEnding,

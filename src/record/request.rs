@@ -11,7 +11,7 @@ use crate::workload::Priority;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
-    /// Place in the schedule, from 0; shown as `req_000042`.
+    /// Place in the schedule, from 0.
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,
@@ -24,28 +24,30 @@ pub struct RequestRecord {
     /// Answer tokens asked for.
     pub output_tokens_asked: u32,
     /// The moment the schedule says.
+    #[serde(rename = "scheduled_ns")]
     pub scheduled: Timestamp,
-    /// The pacer let it go; absent when the run ended first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dispatched: Option<Timestamp>,
+    /// The pacer let it go. A request that never was has no record.
+    #[serde(rename = "dispatched_ns")]
+    pub dispatched: Timestamp,
     /// A place under the concurrency cap came free for it; absent when there was no cap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "admitted_ns", default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Timestamp>,
     /// The request was handed to the socket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sent_ns", default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Timestamp>,
     /// The response status was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "headers_ns", default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<Timestamp>,
     /// Every chunk with non-empty content, reasoning or tool-call text. Empty for an answer that was not streamed.
     pub chunks: ChunkTrain,
     /// First chunk that was not reasoning, where reasoning came before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "first_answer_ns", default, skip_serializing_if = "Option::is_none")]
     pub first_answer: Option<Timestamp>,
     /// Arrival of the whole answer, where it was not streamed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "whole_answer_ns", default, skip_serializing_if = "Option::is_none")]
     pub whole_answer: Option<Timestamp>,
     /// The stream closed, was cancelled or failed.
+    #[serde(rename = "ended_ns")]
     pub ended: Timestamp,
     /// How it ended.
     pub outcome: Outcome,

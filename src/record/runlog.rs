@@ -95,20 +95,18 @@ impl RunLog {
             }
             let cut_off = !text.ends_with('\n');
             let bad = |message: String| RunLogError::Line { path: path.clone(), line, message };
+            if line == 1
+                && let Some(found) = newer_schema(&text)
+            {
+                return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
+            }
             match serde_json::from_str(&text) {
                 Ok(LineIn::Header(found)) if line == 1 => header = Some(*found),
                 Ok(LineIn::Request(record)) if line > 1 => records.push(*record),
                 Ok(LineIn::Footer(found)) if line > 1 => footer = Some(found),
                 Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
                 Err(_) if cut_off && line > 1 => break,
-                Err(error) => {
-                    if line == 1
-                        && let Some(found) = newer_schema(&text)
-                    {
-                        return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
-                    }
-                    return Err(bad(error.to_string()));
-                }
+                Err(error) => return Err(bad(error.to_string())),
             }
         }
         let header = header.ok_or_else(|| RunLogError::Line {
@@ -120,7 +118,7 @@ impl RunLog {
     }
 }
 
-/// The schema of a header line that this program cannot read, if it is a newer one.
+/// The schema of a header line, if it is newer than this program.
 fn newer_schema(text: &str) -> Option<u32> {
     let line: serde_json::Value = serde_json::from_str(text).ok()?;
     let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;

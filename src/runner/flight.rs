@@ -33,7 +33,7 @@ impl Flight {
                 input_tokens_asked: request.input_tokens,
                 output_tokens_asked: request.output_tokens,
                 scheduled: request.scheduled,
-                dispatched: Some(dispatched),
+                dispatched,
                 admitted: None,
                 sent: None,
                 headers: None,

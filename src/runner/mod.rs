@@ -1,6 +1,7 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
 mod flight;
+mod keeper;
 mod options;
 mod pacer;
 mod progress;
@@ -8,6 +9,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use keeper::Keeper;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use pacer::Feed;
 pub use progress::{Progress, Snapshot};

@@ -2,11 +2,24 @@
 
 use serde::Serialize;
 
+use super::reading::{Allowed, Fields, Place};
+use super::weights;
+
+/// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
+/// gives none. It lies beyond the context of any model served today.
+pub const TOKEN_LIMIT: u32 = 1_000_000;
+/// Counts of tokens, and their means and spreads.
+const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
+const MEAN: Allowed = Allowed::above(0.0, TOKEN_LIMIT as f64);
+/// At 5, one request in forty is longer than 18,000 times the median.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+
 /// A distribution of token counts. A draw is rounded to the nearest whole token.
 ///
 /// `min` and `max` are inclusive bounds in tokens. The normal and the log-normal are *truncated* to them (drawn
 /// from the conditional distribution given the bounds, not piled up on the edges), so the realised mean moves
-/// when a bound cuts deep; the exponential likewise.
+/// when a bound cuts deep; the exponential likewise. In a file, a `min` that is left out is 1 and a `max`
+/// [`TOKEN_LIMIT`], save for the uniform, which needs both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Distribution {
@@ -61,4 +74,87 @@ pub enum Distribution {
         /// One weight a value; all equal when the file gives none.
         weights: Vec<f64>,
     },
+}
+
+impl Distribution {
+    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+        place.tagged(
+            "distribution",
+            &[
+                ("constant", |fields| Some(Self::Constant { value: fields.required("value", tokens)? })),
+                ("uniform", |fields| {
+                    let (min, max) = (fields.required("min", tokens), fields.required("max", tokens));
+                    let (min, max) = in_order(fields, min, max)?;
+                    Some(Self::Uniform { min, max })
+                }),
+                ("normal", |fields| {
+                    let mean = fields.required("mean", |place| place.number(MEAN));
+                    let std = fields.required("std", |place| place.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
+                }),
+                ("log_normal", |fields| {
+                    let median = fields.required("median", |place| place.number(MEAN));
+                    let sigma = fields.required("sigma", |place| place.number(SIGMA));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
+                }),
+                ("exponential", |fields| {
+                    let mean = fields.required("mean", |place| place.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
+                }),
+                ("empirical", |fields| {
+                    let values = fields.required("values", |place| place.list(tokens));
+                    let weights =
+                        fields.optional("weights", None, |place| place.list(weights::read).map(Some));
+                    let values = values?;
+                    let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
+                    if weights.len() != values.len() {
+                        let (given, wanted) = (weights.len(), values.len());
+                        let sentence = format!(
+                            "has length {given} and `values` {wanted}; give one weight for each, or none"
+                        );
+                        fields.complain_of("weights", &sentence);
+                        return None;
+                    }
+                    weights::positive_total(fields, "weights", &weights)?;
+                    Some(Self::Empirical { values, weights })
+                }),
+            ],
+        )
+    }
+}
+
+fn tokens(place: Place<'_>) -> Option<u32> {
+    place.whole(COUNT).and_then(|count| u32::try_from(count).ok())
+}
+
+fn bounds(fields: &mut Fields<'_>) -> Option<(u32, u32)> {
+    let min = fields.optional("min", 1, tokens);
+    let max = fields.optional("max", TOKEN_LIMIT, tokens);
+    in_order(fields, min, max)
+}
+
+fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(u32, u32)> {
+    let (min, max) = (min?, max?);
+    if min <= max {
+        return Some((min, max));
+    }
+    fields.complain_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"));
+    None
+}
+
+/// Refuses a truncation that leaves next to nothing of the distribution: its draws would be the bounds' doing.
+fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
+    /// Share of the draws before truncation that must lie within the bounds.
+    const LEAST: f64 = 0.001;
+    if distribution.share_kept() >= LEAST {
+        return Some(distribution);
+    }
+    fields.complain(&format!(
+        "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
+         them, or choose the kind uniform or constant"
+    ));
+    None
 }

@@ -3,11 +3,24 @@
 mod arrival;
 mod class;
 mod distribution;
+mod expectation;
+pub mod library;
+mod load;
+mod overrides;
+mod rate;
+mod reading;
 mod slo;
 mod spec;
+mod weights;
+mod window;
 
 pub use arrival::{ArrivalPattern, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
-pub use distribution::Distribution;
+pub use distribution::{Distribution, TOKEN_LIMIT};
+pub use overrides::Overrides;
+pub use reading::{Mistake, SpecError};
 pub use slo::{Priority, Slo};
 pub use spec::WorkloadSpec;
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::reading::{Allowed, Place};
+
 /// How urgent a request is. Ordered: `High` is the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -15,6 +17,12 @@ pub enum Priority {
     Medium,
     /// Nobody is waiting.
     Low,
+}
+
+impl Priority {
+    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+        place.choice(&[("high", Self::High), ("medium", Self::Medium), ("low", Self::Low)])
+    }
 }
 
 impl fmt::Display for Priority {
@@ -48,5 +56,16 @@ impl Slo {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
+    }
+    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+        /// A day: no answer is awaited longer.
+        const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
+        let bound = |place: Place<'_>| place.number(BOUND_MS).map(Some);
+        place.table("an SLO", |fields| {
+            let ttft_ms = fields.optional("ttft_ms", None, bound);
+            let tpot_ms = fields.optional("tpot_ms", None, bound);
+            let e2e_ms = fields.optional("e2e_ms", None, bound);
+            Some(Self { ttft_ms: ttft_ms?, tpot_ms: tpot_ms?, e2e_ms: e2e_ms? })
+        })
     }
 }

@@ -1,0 +1,98 @@
+//! Advice that a run gives to the person who flew it.
+
+mod answers;
+mod load;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Summary;
+use crate::units::{spoken, three_digits};
+
+/// A piece of advice. It does not make a run invalid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// What was found, with the figure and the bar.
+    pub sentence: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A person stopped the run.
+    Interrupted,
+    /// The log has no last line.
+    CutOff,
+    /// Requests were still running when the drain limit came.
+    DrainLimit,
+    /// Requests waited for a slot under the concurrency cap.
+    CapBound,
+    /// Requests left late.
+    ScheduleLag,
+    /// The window is shorter than the slowest request.
+    ShortWindow,
+    /// p99 rests on too few samples.
+    FewSamples,
+    /// No class declares an SLO.
+    NoSlo,
+    /// An SLO bounds a figure that answers which are not streamed do not have.
+    UnmeasurableSlo,
+    /// Answers are longer or shorter than asked.
+    OutputLength,
+    /// Prompts are longer or shorter than asked.
+    PromptLength,
+    /// Token counts are guessed from chunks.
+    EstimatedTokens,
+    /// Chunk counts do not add up to the server's.
+    TokenMismatch,
+    /// Many chunks shared a read.
+    MergedReads,
+    /// A prefix cache was warm.
+    WarmCache,
+    /// Requests opened their own connections.
+    ColdConnections,
+}
+
+type Rule = fn(&Summary) -> Option<Finding>;
+
+impl Finding {
+    /// Everything that there is to say about a run, the gravest first.
+    pub(crate) fn all(summary: &Summary) -> Vec<Self> {
+        const RULES: [Rule; 15] = [
+            load::ending,
+            load::drain_limit,
+            load::cap_bound,
+            load::schedule_lag,
+            load::short_window,
+            load::few_samples,
+            load::unmeasurable_slo,
+            load::no_slo,
+            answers::output_length,
+            answers::prompt_length,
+            answers::estimated_tokens,
+            answers::token_mismatch,
+            answers::merged_reads,
+            answers::warm_cache,
+            load::cold_connections,
+        ];
+        RULES.iter().filter_map(|rule| rule(summary)).collect()
+    }
+}
+
+fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {
+    Finding { kind, sentence, cure: cure.to_owned() }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+fn seconds(length: f64) -> String {
+    spoken(Duration::try_from_secs_f64(length).unwrap_or(Duration::MAX))
+}

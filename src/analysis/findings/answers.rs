@@ -1,0 +1,119 @@
+//! Advice on the lengths of prompts and answers, and on how their tokens came.
+
+use super::{Finding, FindingKind, finding, percent};
+use crate::analysis::Summary;
+use crate::record::PromptMethod;
+use crate::units::{count, three_digits};
+
+/// A tenth off what was asked is too much.
+const LENGTH_BAR: f64 = 0.1;
+/// Chunk counts may miss this share of the server's tokens (a last token without text, a swallowed one).
+const MISMATCH_BAR: f64 = 0.005;
+/// Above this share of merged reads, gaps tell more about buffers than about the model.
+const MERGED_BAR: f64 = 0.1;
+/// A chat template's own opening is shared by all prompts; more than this share is a warm cache.
+const CACHED_BAR: f64 = 0.05;
+
+pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
+    let balance = &summary.tokens.output;
+    let error = balance.relative_error?;
+    let off = balance.requests_off_by_a_tenth;
+    if error.abs() <= LENGTH_BAR && off as f64 <= balance.requests as f64 * LENGTH_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "answers came {} % {} than asked ({} tokens for {}); {} of {} requests are off by more than 10 %",
+        three_digits(error.abs() * 100.0),
+        if error < 0.0 { "shorter" } else { "longer" },
+        count(balance.got_tokens),
+        count(balance.asked_tokens),
+        count(off),
+        count(balance.requests)
+    );
+    Some(finding(
+        FindingKind::OutputLength,
+        sentence,
+        "use an --engine whose dialect forces the length (ignore_eos), and check the model's longest answer",
+    ))
+}
+
+pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
+    let balance = &summary.tokens.input;
+    let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
+    let sentence = format!(
+        "the server counts {} prompt tokens where {} were asked for: {} {} on average (its chat template \
+         included); the bar is {}",
+        count(balance.got_tokens),
+        count(balance.asked_tokens),
+        percent(error.abs()),
+        if error < 0.0 { "fewer" } else { "more" },
+        percent(LENGTH_BAR)
+    );
+    let cure = match summary.run.prompt_method {
+        PromptMethod::Tokenizer { .. } => {
+            "check that the tokenizer is the served model's; the rest is its chat template, so ask for fewer tokens"
+        }
+        PromptMethod::Server | PromptMethod::WordList => "give --tokenizer, so that prompts are exact",
+    };
+    Some(finding(FindingKind::PromptLength, sentence, cure))
+}
+
+pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
+    let tokens = &summary.tokens;
+    if tokens.from_chunks == 0 {
+        return None;
+    }
+    let sentence = format!(
+        "output tokens of {} of {} answers are guessed: one chunk, one token; TPOT, ITL and tokens/s rest on it",
+        count(tokens.from_chunks),
+        count(tokens.output.requests)
+    );
+    Some(finding(
+        FindingKind::EstimatedTokens,
+        sentence,
+        "let the server send usage (stream_options.include_usage)",
+    ))
+}
+
+pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
+    let tokens = &summary.tokens;
+    let off = tokens.chunk_tokens.abs_diff(tokens.usage_tokens) as f64 / tokens.usage_tokens.max(1) as f64;
+    if off <= MISMATCH_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "the chunks of {} answers add up to {} tokens, usage to {}: {} apart, the bar is {}; TPOT follows \
+         usage, ITL follows the chunks",
+        count(tokens.disagreeing_requests),
+        count(tokens.chunk_tokens),
+        count(tokens.usage_tokens),
+        percent(off),
+        percent(MISMATCH_BAR)
+    );
+    Some(finding(FindingKind::TokenMismatch, sentence, "prefer TPOT to ITL on this server"))
+}
+
+pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
+    let share = summary.tokens.merged_share().filter(|&share| share > MERGED_BAR)?;
+    let sentence = format!(
+        "{} of the chunks came in one read with the chunk before; the bar is {}: something between the model \
+         and here gathers them",
+        percent(share),
+        percent(MERGED_BAR)
+    );
+    Some(finding(FindingKind::MergedReads, sentence, "look for a buffering proxy; prefer TPOT to ITL"))
+}
+
+pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
+    let cached = summary.tokens.cached_input_tokens?;
+    let share = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
+    if share <= CACHED_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "{} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {}",
+        percent(share),
+        percent(CACHED_BAR)
+    );
+    Some(finding(FindingKind::WarmCache, sentence, "reset the server's prefix cache before the run"))
+}

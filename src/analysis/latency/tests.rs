@@ -1,0 +1,81 @@
+//! Five records whose latencies were computed by hand.
+
+use super::Figure::{AtLeast, Exact};
+use super::*;
+use crate::analysis::test_runs::{ms, record};
+use crate::record::{Failure, FailureKind};
+
+#[test]
+fn a_streamed_answer() {
+    // Scheduled 1,000, let go at 1,002, sent at 1,003; five tokens at 1,203, 1,223, 1,243, 1,263, 1,303.
+    let record = record(0).sent_at(1_000, 1_002, 1_003).chunks(&[
+        (1_203, 1),
+        (1_223, 1),
+        (1_243, 1),
+        (1_263, 1),
+        (1_303, 1),
+    ]);
+    assert_eq!(
+        RequestLatency::of(&record.build()),
+        RequestLatency {
+            schedule_lag: Some(Exact(2.0)),
+            queue_wait: None,
+            ttft: Some(Exact(203.0)),
+            ttft_from_send: Some(Exact(200.0)),
+            ttfa: None,
+            e2e: Some(Exact(303.0)),
+            e2e_from_send: Some(Exact(300.0)),
+            tpot: Some(Exact(25.0)),
+            tpot_adjusted: None,
+        }
+    );
+}
+
+#[test]
+fn a_reasoning_answer_in_chunks_of_several_tokens() {
+    // Nine tokens in chunks of 3, 2, 4 at 100, 150, 220; the thinking ends with the second chunk.
+    let mut record = record(0).sent_at(0, 0, 1).chunks(&[(100, 3), (150, 2), (220, 4)]).build();
+    record.first_answer = Some(ms(150));
+    let latency = RequestLatency::of(&record);
+    assert_eq!((latency.ttft, latency.ttfa), (Some(Exact(100.0)), Some(Exact(150.0))));
+    assert_eq!((latency.tpot, latency.tpot_adjusted), (Some(Exact(15.0)), Some(Exact(20.0))));
+}
+
+#[test]
+fn an_answer_that_was_not_streamed() {
+    let latency = RequestLatency::of(&record(0).sent_at(10, 10, 12).whole_answer(512, 40).build());
+    assert_eq!((latency.e2e, latency.e2e_from_send), (Some(Exact(502.0)), Some(Exact(500.0))));
+    assert_eq!((latency.ttft, latency.ttft_from_send, latency.tpot), (None, None, None));
+}
+
+#[test]
+fn a_failed_request() {
+    let failure = Failure::new(FailureKind::Truncated, "closed early");
+    let record = record(0).sent_at(10, 13, 14).chunks(&[(50, 1), (60, 1)]).failed(70, failure).build();
+    let expected = RequestLatency { schedule_lag: Some(Exact(3.0)), ..RequestLatency::default() };
+    assert_eq!(RequestLatency::of(&record), expected);
+}
+
+#[test]
+fn a_censored_request() {
+    // Asked for 21 tokens; two had come when waiting ended at 1,100: the other 19 take at least until then.
+    let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 1), (130, 1)]).censored(1_100).build();
+    record.output_tokens_asked = 21;
+    let latency = RequestLatency::of(&record);
+    assert_eq!((latency.ttft, latency.ttft_from_send), (Some(Exact(100.0)), Some(Exact(90.0))));
+    assert_eq!((latency.e2e, latency.e2e_from_send), (Some(AtLeast(1_100.0)), Some(AtLeast(1_090.0))));
+    assert_eq!(latency.tpot, Some(AtLeast(50.0)));
+}
+
+#[test]
+fn a_censored_request_without_a_token() {
+    let latency = RequestLatency::of(&record(0).sent_at(100, 101, 102).censored(1_100).build());
+    assert_eq!((latency.ttft, latency.ttft_from_send), (Some(AtLeast(1_000.0)), Some(AtLeast(998.0))));
+    assert_eq!((latency.e2e, latency.tpot), (Some(AtLeast(1_000.0)), None));
+}
+
+#[test]
+fn one_token_has_no_time_per_token() {
+    let latency = RequestLatency::of(&record(0).sent_at(0, 0, 1).chunks(&[(100, 1)]).build());
+    assert_eq!((latency.ttft, latency.e2e, latency.tpot), (Some(Exact(100.0)), Some(Exact(100.0)), None));
+}

@@ -1,0 +1,134 @@
+//! What a person demands of a run, such as `p95 ttft < 500ms`, and how it is read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::subject::{Comparison, Share, Subject};
+use crate::units::{millis, parse_duration};
+
+/// A demand on a whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// As it was typed.
+    pub text: String,
+    /// The figure that is judged.
+    pub subject: Subject,
+    /// On which side of the bound it must lie.
+    pub comparison: Comparison,
+    /// The bound: milliseconds, per second, or a share between 0 and 1, as the subject has it.
+    pub bound: f64,
+}
+
+/// A text that is not an objective.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not an objective: {problem}\n{}", ObjectiveError::GRAMMAR)]
+pub struct ObjectiveError {
+    text: String,
+    problem: String,
+}
+
+impl ObjectiveError {
+    /// What an objective looks like.
+    pub const GRAMMAR: &'static str = "  an objective is FIGURE COMPARISON BOUND, for example:\n    \
+        p95 ttft < 500ms      (mean min max p50 p90 p95 p99 p99.9) of (ttft ttft_from_send ttfa tpot\n                          \
+        tpot_adjusted itl chunk_gap e2e e2e_from_send schedule_lag queue_wait)\n    \
+        error_rate < 1%       error_rate reject_rate timeout_rate slo_attainment\n    \
+        goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n  \
+        comparisons are < <= > >=";
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        parse(text).map_err(|problem| ObjectiveError { text: text.to_owned(), problem })
+    }
+}
+
+fn parse(text: &str) -> Result<Objective, String> {
+    let at = text.find(['<', '>']).ok_or("it has no comparison")?;
+    let (figure, rest) = text.split_at(at);
+    let (sign, comparison) = Comparison::SIGNS
+        .into_iter()
+        .find(|(sign, _)| rest.starts_with(sign))
+        .ok_or("it has no comparison")?;
+    let subject = Subject::parse(figure.trim())?;
+    let bound = bound(subject, rest[sign.len()..].trim())?;
+    Ok(Objective { text: text.trim().to_owned(), subject, comparison, bound })
+}
+
+fn bound(subject: Subject, text: &str) -> Result<f64, String> {
+    let number = |digits: &str| digits.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    match subject {
+        Subject::Latency(..) if text.ends_with(|c: char| c.is_ascii_digit()) => {
+            Err(format!("the bound `{text}` has no unit; write {text}ms or {text}s"))
+        }
+        Subject::Latency(..) => parse_duration(text).map(millis),
+        Subject::Rate(_) => number(text.strip_suffix("/s").unwrap_or(text))
+            .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
+        Subject::Share(_) => match text.strip_suffix('%') {
+            Some(percent) => number(percent).map(|percent| percent / 100.0),
+            None => number(text),
+        }
+        .filter(|share| *share <= 1.0)
+        .ok_or_else(|| format!("the bound `{text}` is not a share; write it like 1% or 0.01")),
+    }
+}
+
+impl Objective {
+    /// Whether it is about the share of failed requests.
+    pub(crate) fn is_about_error_rate(&self) -> bool {
+        self.subject == Subject::Share(Share::Errors)
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Flow, Metric, Quantile, Statistic};
+
+    #[test]
+    fn objectives_are_read_as_typed() {
+        let p95 = Statistic::Percentile(Quantile::P95);
+        for (text, subject, comparison, bound) in [
+            ("p95 ttft < 500ms", Subject::Latency(p95, Metric::Ttft), Comparison::Below, 500.0),
+            ("p95 e2el<=2s", Subject::Latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
+            ("Mean TPOT < 40 ms", Subject::Latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
+            ("error_rate < 1%", Subject::Share(Share::Errors), Comparison::Below, 0.01),
+            ("slo_attainment >= 0.95", Subject::Share(Share::SloAttainment), Comparison::AtLeast, 0.95),
+            ("goodput > 5/s", Subject::Rate(Flow::Goodput), Comparison::Above, 5.0),
+            ("output_tokens_per_s > 1000/s", Subject::Rate(Flow::OutputTokens), Comparison::Above, 1_000.0),
+        ] {
+            let objective: Objective = text.parse().unwrap();
+            assert_eq!(
+                (objective.subject, objective.comparison, objective.bound),
+                (subject, comparison, bound)
+            );
+            assert_eq!(objective.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_and_the_grammar_shown() {
+        for (text, problem) in [
+            ("p95 ttft 500ms", "it has no comparison"),
+            ("p97 ttft < 500ms", "`p97` is not a statistic"),
+            ("p95 tft < 500ms", "`tft` is not a latency"),
+            ("ttft < 500ms", "say which part of it, such as `p95 ttft`"),
+            ("p95 ttft < 500", "has no unit; write 500ms or 500s"),
+            ("p95 ttft < soon", "`soon` is not a duration"),
+            ("error_rate < 200%", "`200%` is not a share"),
+            ("goodput > lots", "`lots` is not a rate"),
+            ("happiness > 3", "`happiness` is not a figure of a run"),
+        ] {
+            let error = text.parse::<Objective>().unwrap_err().to_string();
+            assert!(error.contains(problem) && error.contains("goodput > 5/s"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Decides which requests and which stretch of time the figures of a run are about.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::workload::Slo;
+
+use super::{RequestLatency, attainment::SloOutcome};
+
+/// A request of the window, with what analysis asks of it again and again.
+#[derive(Debug)]
+pub(crate) struct Measured<'a> {
+    pub(crate) record: &'a RequestRecord,
+    pub(crate) latency: RequestLatency,
+    pub(crate) slo: SloOutcome,
+}
+
+/// A run as analysis looks at it.
+#[derive(Debug)]
+pub(crate) struct Observed<'a> {
+    pub(crate) log: &'a RunLog,
+    /// First moment of the window.
+    pub(crate) start: Timestamp,
+    /// First moment after the window, or after the last release where the run stopped before the window ended.
+    pub(crate) end: Timestamp,
+    /// Whether the run ended before all of its window had been flown: interrupted, or its log cut off.
+    pub(crate) cut_short: bool,
+    /// Measured requests that were let go, in order of their places in the schedule.
+    pub(crate) requests: Vec<Measured<'a>>,
+    /// Requests of the window that a run which stopped early never let go.
+    pub(crate) never_due: u64,
+    /// Planned requests of the window without a record.
+    pub(crate) unrecorded: u64,
+    /// Records of the window for which there is no plan: doubles, or more than were planned.
+    pub(crate) unplanned: u64,
+}
+
+impl<'a> Observed<'a> {
+    pub(crate) fn of(log: &'a RunLog) -> Self {
+        let plan = &log.header.plan;
+        let (end, cut_short) = match &log.footer {
+            Some(footer) => {
+                (footer.released_until.min(plan.window_end), footer.released_until < plan.window_end)
+            }
+            None => end_of_cut_off_log(log),
+        };
+
+        let mut records: Vec<&RequestRecord> =
+            log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
+        records.sort_unstable_by_key(|record| record.index);
+        let recorded = records.len() as u64;
+        let distinct = records.iter().map(|record| record.index).collect::<HashSet<_>>().len() as u64;
+        let missing = plan.measured_requests.saturating_sub(distinct);
+        // What a run that stopped early never let go left no record, and was never due.
+        let (never_due, unrecorded) = if cut_short { (missing, 0) } else { (0, missing) };
+        Self {
+            log,
+            start: plan.window_start,
+            end,
+            cut_short,
+            requests: records.into_iter().map(|record| measure(log, record)).collect(),
+            never_due,
+            unrecorded,
+            unplanned: (recorded - distinct) + distinct.saturating_sub(plan.measured_requests),
+        }
+    }
+
+    /// Length of the window.
+    pub(crate) fn length(&self) -> Duration {
+        self.end.since(self.start)
+    }
+
+    /// `count` per second of the window; `None` for an empty window.
+    pub(crate) fn per_second(&self, count: f64) -> Option<f64> {
+        let seconds = self.length().as_secs_f64();
+        (seconds > 0.0).then(|| count / seconds)
+    }
+
+    /// Whether `moment` lies in the window.
+    pub(crate) fn contains(&self, moment: Timestamp) -> bool {
+        self.start <= moment && moment < self.end
+    }
+
+    /// Measured requests whose moment came: the denominator of attainment and of failure rates. A request that
+    /// left no record counts, unless the run stopped before its moment came.
+    pub(crate) fn due(&self) -> u64 {
+        self.requests.len() as u64 + self.unrecorded
+    }
+}
+
+/// The last release of a log without a footer, and whether requests of the window were still to come.
+fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
+    let plan = &log.header.plan;
+    let released = log.records.iter().filter(|record| record.phase == Phase::Measured).count() as u64;
+    if released >= plan.measured_requests {
+        return (plan.window_end, false);
+    }
+    let last = log.records.iter().map(|record| record.dispatched).max();
+    let end = last.map_or(Timestamp::ZERO, |at| at.after(Duration::from_nanos(1)));
+    (end.min(plan.window_end), true)
+}
+
+fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
+    let latency = RequestLatency::of(record);
+    let latency = if log.header.engine.streamed { latency } else { latency.of_whole_answer() };
+    let completed = record.outcome == Outcome::Completed;
+    let slo = SloOutcome::of(promise(log, record), completed.then_some(&latency));
+    Measured { record, latency, slo }
+}
+
+/// The SLO that the workload gives to a request of this class and priority.
+fn promise(log: &RunLog, record: &RequestRecord) -> Slo {
+    let class = log.header.workload.classes.get(usize::from(record.class));
+    let share =
+        class.and_then(|class| class.priorities.iter().find(|share| share.priority == record.priority));
+    share.map(|share| share.slo).unwrap_or_default()
+}

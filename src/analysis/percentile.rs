@@ -1,0 +1,169 @@
+//! Exact percentiles, as a view on a sorted sample.
+
+use super::Quantile;
+use super::binomial;
+use super::sorted::Sorted;
+
+/// A value that was measured, or of which only a lower bound is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// The value.
+    Exact(f64),
+    /// It is at least this: the request was still running when the run stopped waiting.
+    AtLeast(f64),
+}
+
+impl Figure {
+    /// The value, where it is known.
+    #[must_use]
+    pub const fn exact(self) -> Option<f64> {
+        match self {
+            Self::Exact(value) => Some(value),
+            Self::AtLeast(_) => None,
+        }
+    }
+
+    /// The value, or the bound that it is known to reach.
+    #[must_use]
+    pub const fn at_least(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::AtLeast(value) => value,
+        }
+    }
+}
+
+/// Samples in ascending order, so that nobody asks an unsorted list for a percentile.
+///
+/// A censored sample is known only to exceed a bound. A percentile is exact when it comes out the same whether
+/// the censored samples are put at their bounds or at infinity; otherwise the first is a lower bound for it.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    observed: Sorted,
+    /// The observed samples and the censored ones at their bounds; absent when none is censored.
+    with_bounds: Option<Sorted>,
+}
+
+impl Sample {
+    /// A sample in which every value was observed.
+    #[must_use]
+    pub fn new(values: Vec<f64>) -> Self {
+        Self { observed: Sorted::new(values), with_bounds: None }
+    }
+
+    /// A sample of pairs of a value and the number of samples that it stands for.
+    #[must_use]
+    pub fn weighted(pairs: Vec<(f64, u32)>) -> Self {
+        Self { observed: Sorted::weighted(pairs), with_bounds: None }
+    }
+
+    /// Number of samples, censored ones included.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.lower().len()
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of samples of which only a bound is known.
+    #[must_use]
+    pub fn censored(&self) -> u64 {
+        self.len() - self.observed.len()
+    }
+
+    /// The quantile at `fraction`, by linear interpolation between closest ranks (numpy's default; type 7 of
+    /// Hyndman and Fan, 1996). `None` for an empty sample.
+    #[must_use]
+    pub fn quantile(&self, fraction: f64) -> Option<Figure> {
+        let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
+        let share = rank.fract();
+        let low = self.order_statistic(rank as u64)?;
+        if share == 0.0 {
+            return Some(low);
+        }
+        let high = self.order_statistic(rank as u64 + 1)?;
+        let value = interpolate(low.at_least(), high.at_least(), share);
+        let exact = low.exact().is_some() && high.exact().is_some();
+        Some(if exact { Figure::Exact(value) } else { Figure::AtLeast(value) })
+    }
+
+    /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
+    /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
+    #[must_use]
+    pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
+        let (low, high) = binomial::bracket(self.len(), quantile.fraction());
+        let at = |rank: Option<u64>| self.order_statistic(rank? - 1);
+        (at(low).map(Figure::at_least), at(high).and_then(Figure::exact))
+    }
+
+    /// Arithmetic mean; `None` when there is no sample or one is censored.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        if self.is_empty() || self.censored() > 0 {
+            return None;
+        }
+        let sum: f64 = self.observed.iter().map(|(value, weight)| value * weight as f64).sum();
+        Some(sum / self.len() as f64)
+    }
+
+    /// Standard deviation with n − 1; `None` under two samples or when one is censored.
+    #[must_use]
+    pub fn std(&self) -> Option<f64> {
+        let mean = self.mean().filter(|_| self.len() >= 2)?;
+        let squares: f64 =
+            self.observed.iter().map(|(value, weight)| (value - mean).powi(2) * weight as f64).sum();
+        Some((squares / (self.len() - 1) as f64).sqrt())
+    }
+
+    /// The smallest sample.
+    #[must_use]
+    pub fn min(&self) -> Option<Figure> {
+        self.order_statistic(0)
+    }
+
+    /// The largest sample.
+    #[must_use]
+    pub fn max(&self) -> Option<Figure> {
+        self.order_statistic(self.len().checked_sub(1)?)
+    }
+
+    /// The sample of rank `rank`, counted from 0.
+    fn order_statistic(&self, rank: u64) -> Option<Figure> {
+        let low = self.lower().at(rank)?;
+        let same = self.observed.at(rank) == Some(low);
+        Some(if same { Figure::Exact(low) } else { Figure::AtLeast(low) })
+    }
+
+    fn lower(&self) -> &Sorted {
+        self.with_bounds.as_ref().unwrap_or(&self.observed)
+    }
+}
+
+impl FromIterator<Figure> for Sample {
+    fn from_iter<I: IntoIterator<Item = Figure>>(figures: I) -> Self {
+        let (mut observed, mut bounds) = (Vec::new(), Vec::new());
+        for figure in figures {
+            match figure {
+                Figure::Exact(value) => observed.push(value),
+                Figure::AtLeast(bound) => bounds.push(bound),
+            }
+        }
+        let with_bounds = (!bounds.is_empty()).then(|| {
+            bounds.extend_from_slice(&observed);
+            Sorted::new(bounds)
+        });
+        Self { observed: Sorted::new(observed), with_bounds }
+    }
+}
+
+/// The point `share` of the way from `low` to `high`, computed from the nearer end, as numpy does.
+fn interpolate(low: f64, high: f64, share: f64) -> f64 {
+    let step = high - low;
+    if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
+}
+
+#[cfg(test)]
+mod tests;

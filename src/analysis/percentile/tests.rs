@@ -1,0 +1,151 @@
+//! Holds percentiles against numpy and hdrhistogram.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// p50, p90, p95, p99, p99.9, mean, std(ddof=1) from numpy 2.4.6:
+/// `[float(np.quantile(x, q)) for q in (.5, .9, .95, .99, .999)], x.mean(), x.std(ddof=1)`.
+fn assert_numpy(sample: &Sample, [p50, p90, p95, p99, p999, mean, std]: [f64; 7]) {
+    for (quantile, expected) in Quantile::ALL.into_iter().zip([p50, p90, p95, p99, p999]) {
+        assert_eq!(sample.quantile(quantile.fraction()), Some(Figure::Exact(expected)), "{quantile}");
+    }
+    assert!((sample.mean().unwrap() / mean - 1.0).abs() < 1e-13);
+    assert!((sample.std().unwrap() / std - 1.0).abs() < 1e-13);
+}
+
+#[test]
+fn figures_are_numpys() {
+    let few = vec![12.5, 3.25, 100.0, 47.75, 8.0, 8.0, 260.5, 31.0, 5.125, 77.0, 19.5];
+    let expected = [
+        19.5,
+        100.0,
+        180.25,
+        244.450_000_000_000_05,
+        258.895_000_000_000_04,
+        52.056_818_181_818_18,
+        76.106_901_864_178_1,
+    ];
+    assert_numpy(&Sample::new(few), expected);
+
+    // x = (np.arange(1, 1001) * 7919 % 1009).astype(float)
+    let many = (1..=1000).map(|i| f64::from(i * 7919 % 1009)).collect();
+    assert_numpy(
+        &Sample::new(many),
+        [505.5, 907.1, 958.05, 998.01, 1_007.001, 505.046, 291.099_111_260_368_83],
+    );
+
+    // x = np.repeat([10, 4.5, 7.25, 30], [3, 5, 2, 1])
+    let repeated = vec![(10.0, 3), (4.5, 5), (99.0, 0), (7.25, 2), (30.0, 1)];
+    let expected = [
+        7.25,
+        10.0,
+        20.0,
+        28.000_000_000_000_007,
+        29.800_000_000_000_004,
+        8.818_181_818_181_818,
+        7.423_013_967_630_424,
+    ];
+    assert_numpy(&Sample::weighted(repeated), expected);
+}
+
+#[test]
+fn an_empty_sample_has_no_figures() {
+    let empty = Sample::new(Vec::new());
+    assert!(empty.is_empty());
+    assert_eq!(empty.quantile(0.5), None);
+    assert_eq!((empty.mean(), empty.std(), empty.min(), empty.max()), (None, None, None, None));
+    assert_eq!(empty.interval(Quantile::P50), (None, None));
+    assert_eq!(Sample::new(vec![4.0]).std(), None);
+}
+
+#[test]
+fn a_percentile_among_the_censored_is_a_lower_bound() {
+    let sample: Sample = (1..=98)
+        .map(|i| Figure::Exact(f64::from(i)))
+        .chain([Figure::AtLeast(5_000.0), Figure::AtLeast(4_000.0)])
+        .collect();
+    assert_eq!((sample.len(), sample.censored()), (100, 2));
+    assert_eq!(sample.quantile(0.5), Some(Figure::Exact(50.5)));
+    assert_eq!(sample.quantile(0.95), Some(Figure::Exact(95.05)));
+    assert_eq!(sample.quantile(0.999).map(Figure::exact), Some(None));
+    assert_eq!(sample.max(), Some(Figure::AtLeast(5_000.0)));
+    assert_eq!((sample.mean(), sample.std()), (None, None));
+    // scipy: ranks 90 and 100; the upper one is censored.
+    assert_eq!(sample.interval(Quantile::P95), (Some(90.0), None));
+}
+
+#[test]
+fn a_bound_among_the_observed_makes_what_lies_above_it_uncertain() {
+    let sample: Sample = [Figure::Exact(1.0), Figure::Exact(2.0), Figure::Exact(3.0), Figure::AtLeast(1.5)]
+        .into_iter()
+        .collect();
+    assert_eq!(sample.min(), Some(Figure::Exact(1.0)));
+    // At its bound the censored one makes the median 1.75; at infinity, 2.5.
+    assert_eq!(sample.quantile(0.5), Some(Figure::AtLeast(1.75)));
+}
+
+#[test]
+fn the_interval_is_a_pair_of_order_statistics() {
+    let sample = Sample::new((1..=1000).map(f64::from).collect());
+    assert_eq!(sample.interval(Quantile::P99), (Some(983.0), Some(997.0)));
+    assert_eq!(sample.interval(Quantile::P999), (Some(997.0), None));
+}
+
+proptest! {
+    #[test]
+    fn quantiles_rise_within_the_extremes(values in prop::collection::vec(0.0..1e6f64, 1..200)) {
+        let sample = Sample::new(values);
+        let ladder: Vec<f64> =
+            (0..=100).map(|i| sample.quantile(f64::from(i) / 100.0).unwrap().at_least()).collect();
+        prop_assert!(ladder.is_sorted());
+        prop_assert_eq!(Some(Figure::Exact(ladder[0])), sample.min());
+        prop_assert_eq!(Some(Figure::Exact(ladder[100])), sample.max());
+    }
+
+    #[test]
+    fn a_weight_is_that_many_equal_samples(pairs in prop::collection::vec((0.0..1e3f64, 0u32..5), 1..60)) {
+        let spread = pairs.iter().flat_map(|&(value, weight)| vec![value; weight as usize]).collect();
+        let (weighted, plain) = (Sample::weighted(pairs), Sample::new(spread));
+        prop_assert_eq!(weighted.len(), plain.len());
+        for quantile in Quantile::ALL {
+            prop_assert_eq!(weighted.quantile(quantile.fraction()), plain.quantile(quantile.fraction()));
+            prop_assert_eq!(weighted.interval(quantile), plain.interval(quantile));
+        }
+    }
+
+    #[test]
+    fn censoring_never_lowers_a_figure(
+        values in prop::collection::vec(0.0..100.0f64, 2..60),
+        bounds in prop::collection::vec(0.0..200.0f64, 0..10),
+        beyond in 0.0..500.0f64,
+        fraction in 0.0..1.0f64,
+    ) {
+        // Whatever the censored samples turn out to be, an exact figure is right and a bound holds.
+        let figures = values.iter().map(|&v| Figure::Exact(v)).chain(bounds.iter().map(|&b| Figure::AtLeast(b)));
+        let reported = figures.collect::<Sample>().quantile(fraction).unwrap();
+        let truth = Sample::new(values.iter().copied().chain(bounds.iter().map(|b| b + beyond)).collect());
+        let truth = truth.quantile(fraction).unwrap().at_least();
+        match reported {
+            Figure::Exact(value) => prop_assert_eq!(value, truth),
+            Figure::AtLeast(bound) => prop_assert!(bound <= truth + 1e-9),
+        }
+    }
+
+    #[test]
+    fn hdrhistogram_agrees_within_its_resolution(values in prop::collection::vec(1u64..10_000_000, 2..300)) {
+        let mut histogram = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+        for &value in &values {
+            histogram.record(value).unwrap();
+        }
+        let sample = Sample::new(values.iter().map(|&value| value as f64).collect());
+        for quantile in Quantile::ALL {
+            // hdrhistogram answers with one of the two ranks between which the exact figure lies.
+            let rank = (values.len() - 1) as f64 * quantile.fraction();
+            let low = sample.order_statistic(rank as u64).unwrap().at_least();
+            let high = sample.order_statistic(rank.ceil() as u64).unwrap().at_least();
+            let coarse = histogram.value_at_quantile(quantile.fraction()) as f64;
+            prop_assert!(low * 0.999 <= coarse && coarse <= high * 1.001 + 1.0, "{} {} {}", low, coarse, high);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The percentiles that are reported, with the number of samples each needs.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A percentile that every latency row reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantile {
+    /// The median.
+    P50,
+    /// Nine in ten are at most this.
+    P90,
+    /// 95 in 100.
+    P95,
+    /// 99 in 100.
+    P99,
+    /// 999 in 1,000.
+    P999,
+}
+
+impl Quantile {
+    /// All of them, ascending.
+    pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
+
+    /// The share of samples at or below it, between 0 and 1.
+    #[must_use]
+    pub const fn fraction(self) -> f64 {
+        match self {
+            Self::P50 => 0.5,
+            Self::P90 => 0.9,
+            Self::P95 => 0.95,
+            Self::P99 => 0.99,
+            Self::P999 => 0.999,
+        }
+    }
+
+    /// Fewest samples that support it: the early-stopping table of MLPerf Inference at confidence 0.99.
+    #[must_use]
+    pub const fn floor(self) -> u64 {
+        match self {
+            Self::P50 => 1,
+            Self::P90 => 64,
+            Self::P95 => 130,
+            Self::P99 => 662,
+            Self::P999 => 6_636,
+        }
+    }
+
+    /// What `samples` samples are worth for it; `None` when they are plenty.
+    ///
+    /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
+    #[must_use]
+    pub const fn mark(self, samples: u64) -> Option<Mark> {
+        let plenty = match self {
+            Self::P99 => 1_000,
+            Self::P999 => 10_000,
+            Self::P50 | Self::P90 | Self::P95 => self.floor(),
+        };
+        if samples < self.floor() {
+            Some(Mark::TooFewSamples)
+        } else if samples < plenty {
+            Some(Mark::Indicative)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Quantile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+        })
+    }
+}
+
+/// A reservation about a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// Under the floor: the figure should not be relied on.
+    TooFewSamples,
+    /// Over the floor, with fewer than ten samples above it.
+    Indicative,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floors_change_the_mark_at_their_own_count() {
+        for (quantile, samples, mark) in [
+            (Quantile::P50, 1, None),
+            (Quantile::P90, 63, Some(Mark::TooFewSamples)),
+            (Quantile::P90, 64, None),
+            (Quantile::P95, 129, Some(Mark::TooFewSamples)),
+            (Quantile::P95, 130, None),
+            (Quantile::P99, 661, Some(Mark::TooFewSamples)),
+            (Quantile::P99, 662, Some(Mark::Indicative)),
+            (Quantile::P99, 1_000, None),
+            (Quantile::P999, 6_635, Some(Mark::TooFewSamples)),
+            (Quantile::P999, 6_636, Some(Mark::Indicative)),
+            (Quantile::P999, 10_000, None),
+        ] {
+            assert_eq!(quantile.mark(samples), mark, "{quantile} of {samples}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a run was and what it found: the summary that every report reads.
+
+use serde::Serialize;
+
+use super::observed::Observed;
+use super::{
+    Attainment, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective, Rates, RequestCounts,
+    Stalls, TokenAccount, Verdict,
+};
+use crate::record::{EngineFacts, HostFacts, Limits, PromptMethod, RunEnding, RunLog};
+
+/// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
+/// `null`, never 0.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of this format: [`Summary::SCHEMA`].
+    pub schema: u32,
+    /// Whether the figures can be trusted.
+    pub verdict: Verdict,
+    /// What was run.
+    pub run: RunDescription,
+    /// The stretch of time that the figures are about.
+    pub window: Window,
+    /// What became of the planned requests.
+    pub requests: RequestCounts,
+    /// Flows per second.
+    pub rates: Rates,
+    /// Latencies.
+    pub latency: LatencyTable,
+    /// How many requests kept their promise.
+    pub slo: Attainment,
+    /// The same by class, in the order of the workload.
+    pub by_class: Vec<Group>,
+    /// The same by priority, the most urgent first.
+    pub by_priority: Vec<Group>,
+    /// What went wrong.
+    pub failures: Failures,
+    /// Tokens asked, told and seen.
+    pub tokens: TokenAccount,
+    /// Long silences inside answers.
+    pub stalls: Stalls,
+    /// Requests in flight; absent for an empty window.
+    pub in_flight: Option<InFlight>,
+    /// Advice.
+    pub findings: Vec<Finding>,
+    /// What was demanded of the run, and whether it was met.
+    pub objectives: Vec<Judgement>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunDescription {
+    /// Name of the workload.
+    pub workload: String,
+    /// Seed of its schedule.
+    pub seed: u64,
+    /// SHA-256 of the plan.
+    pub plan_hash: String,
+    /// How prompts were made.
+    pub prompt_method: PromptMethod,
+    /// Who answered.
+    pub engine: EngineFacts,
+    /// What the client enforced.
+    pub limits: Limits,
+    /// The machine that sent.
+    pub host: HostFacts,
+    /// Wall-clock time of the run's zero.
+    pub started_at: jiff::Timestamp,
+    /// The command line, secrets masked.
+    pub command: Vec<String>,
+    /// Version of Skyline that flew the run.
+    pub skyline_version: String,
+}
+
+/// The stretch of time that the figures are about: seconds since the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Window {
+    /// Its first moment.
+    pub start_s: f64,
+    /// Its end: as planned, or the last release of a run that stopped before.
+    pub end_s: f64,
+    /// Its planned end.
+    pub planned_end_s: f64,
+    /// What made the run stop; absent when its log was cut off.
+    pub ending: Option<RunEnding>,
+    /// Whether the run stopped before every planned request had been let go.
+    pub cut_short: bool,
+    /// Requests flown before the window and not counted.
+    pub warmup_requests: u64,
+}
+
+impl Window {
+    /// Length in seconds.
+    #[must_use]
+    pub fn length_s(&self) -> f64 {
+        (self.end_s - self.start_s).max(0.0)
+    }
+}
+
+impl Summary {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// Turns a run's records into its summary and holds it against `objectives`.
+///
+/// The verdict's bar on the error rate gives way to an objective on it, where there is one.
+#[must_use]
+pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
+    let observed = Observed::of(log);
+    let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
+    let (latency, stalls) = LatencyTable::of_run(&observed);
+    let mut summary = Summary {
+        schema: Summary::SCHEMA,
+        verdict: Verdict::default(),
+        run: describe(log),
+        window: window(&observed),
+        requests: RequestCounts::of(&observed),
+        rates: Rates::of(&observed),
+        latency,
+        slo: Attainment::of(&observed, observed.due(), &outcomes),
+        by_class: Group::by_class(&observed),
+        by_priority: Group::by_priority(&observed),
+        failures: Failures::of(&observed),
+        tokens: TokenAccount::of(&observed),
+        stalls,
+        in_flight: InFlight::of(&observed),
+        findings: Vec::new(),
+        objectives: Vec::new(),
+    };
+    summary.verdict = Verdict::of(&summary, objectives);
+    summary.findings = Finding::all(&summary);
+    summary.objectives = objectives.iter().map(|objective| objective.evaluate(&summary)).collect();
+    summary
+}
+
+fn describe(log: &RunLog) -> RunDescription {
+    let header = log.header.clone();
+    RunDescription {
+        workload: header.workload.name,
+        seed: header.workload.seed,
+        plan_hash: header.plan.hash,
+        prompt_method: header.prompts.method,
+        engine: header.engine,
+        limits: header.limits,
+        host: header.host,
+        started_at: header.started_at,
+        command: header.command,
+        skyline_version: header.skyline_version,
+    }
+}
+
+fn window(observed: &Observed<'_>) -> Window {
+    let log = observed.log;
+    Window {
+        start_s: observed.start.as_secs_f64(),
+        end_s: observed.end.max(observed.start).as_secs_f64(),
+        planned_end_s: log.header.plan.window_end.as_secs_f64(),
+        ending: log.footer.as_ref().map(|footer| footer.ending),
+        cut_short: observed.cut_short,
+        warmup_requests: log.header.plan.warmup_requests,
+    }
+}
+
+#[cfg(test)]
+mod tests;

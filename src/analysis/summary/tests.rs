@@ -1,0 +1,218 @@
+//! Whole runs, built moment by moment, whose summaries were computed by hand.
+
+use std::time::Duration;
+
+use super::*;
+use crate::analysis::test_runs::{class, ms, record, run};
+use crate::analysis::{Figure, FindingKind, Metric, Quantile, Rule};
+use crate::record::{Failure, FailureKind, Phase, RunFooter};
+use crate::workload::{Priority, Slo};
+
+fn rules(summary: &Summary) -> Vec<Rule> {
+    summary.verdict.reasons.iter().map(|reason| reason.rule).collect()
+}
+
+fn kinds(summary: &Summary) -> Vec<FindingKind> {
+    summary.findings.iter().map(|finding| finding.kind).collect()
+}
+
+/// Two classes, two priorities: `chat` (high 200 ms, medium 500 ms TTFT) and `batch` without an SLO.
+fn mixed() -> RunLog {
+    let ttft = |bound| Slo { ttft_ms: Some(bound), ..Slo::default() };
+    let failure = Failure::new(FailureKind::HttpStatus(503), "busy");
+    let mut log = run(
+        10_000,
+        vec![
+            record(0).phase(Phase::Warmup).sent_at(0, 0, 0).paced(9_000, 1, 1).build(),
+            record(1).sent_at(1_000, 1_000, 1_001).paced(1_150, 20, 11).build(),
+            record(2).sent_at(2_000, 2_000, 2_001).paced(2_300, 20, 11).build(),
+            record(3).class(0, Priority::Medium).sent_at(3_000, 3_000, 3_001).paced(3_300, 20, 11).build(),
+            record(4).class(0, Priority::Medium).sent_at(4_000, 4_000, 4_001).failed(4_010, failure).build(),
+            record(5).class(1, Priority::Low).sent_at(5_000, 5_000, 5_001).paced(5_900, 20, 11).build(),
+            record(6).class(1, Priority::Low).sent_at(6_000, 6_000, 6_001).censored(40_000).build(),
+        ],
+    );
+    log.header.workload.classes = vec![
+        class("chat", &[(Priority::High, ttft(200.0)), (Priority::Medium, ttft(500.0))]),
+        class("batch", &[(Priority::Low, Slo::default())]),
+    ];
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    log
+}
+
+#[test]
+fn every_planned_request_is_accounted_for() {
+    let summary = summarise(&mixed(), &[]);
+    let counts = summary.requests;
+    assert_eq!((counts.planned, counts.completed, counts.failed, counts.censored), (6, 4, 1, 1));
+    assert_eq!((counts.unrecorded, counts.unplanned, counts.never_due), (0, 0, 0));
+}
+
+#[test]
+fn attainment_counts_every_scheduled_request() {
+    let summary = summarise(&mixed(), &[]);
+    assert_eq!((summary.slo.scheduled, summary.slo.met, summary.slo.over_ttft), (6, 3, 1));
+    assert_eq!((summary.slo.slo_attainment, summary.slo.goodput_per_s), (Some(0.5), Some(0.3)));
+    let by = |groups: &[Group]| -> Vec<_> {
+        groups.iter().map(|g| (g.name.clone(), g.slo.met, g.slo.scheduled, g.slo.declared)).collect()
+    };
+    assert_eq!(by(&summary.by_class), [("chat".to_owned(), 2, 4, true), ("batch".to_owned(), 1, 2, false)]);
+    assert_eq!(
+        by(&summary.by_priority),
+        [("high".to_owned(), 1, 2, true), ("medium".to_owned(), 1, 2, true), ("low".to_owned(), 1, 2, false)]
+    );
+}
+
+#[test]
+fn the_censored_stay_in_percentiles_and_the_failed_do_not() {
+    let summary = summarise(&mixed(), &[]);
+    let ttft = summary.latency.row(Metric::Ttft).unwrap();
+    // 150, 300, 300, 900 and one over 34,000.
+    assert_eq!((ttft.n, ttft.censored, ttft.mean_ms), (5, 1, None));
+    assert_eq!(ttft.percentile(Quantile::P50).figure, Figure::Exact(300.0));
+    assert_eq!(ttft.max, Figure::AtLeast(34_000.0));
+    assert_eq!(summary.latency.row(Metric::ScheduleLag).unwrap().n, 6);
+    assert_eq!(summary.latency.row(Metric::QueueWait), None);
+    assert_eq!(summary.latency.row(Metric::Itl).unwrap().mean_ms, Some(20.0));
+    assert!(kinds(&summary).contains(&FindingKind::DrainLimit));
+}
+
+#[test]
+fn an_error_rate_over_the_bar_is_invalid_unless_an_objective_judges_it() {
+    assert_eq!(rules(&summarise(&mixed(), &[])), [Rule::ErrorRate]);
+    let objective = "error_rate < 20%".parse().unwrap();
+    let summary = summarise(&mixed(), &[objective]);
+    assert!(summary.verdict.valid);
+    assert!(summary.objectives[0].passed());
+}
+
+#[test]
+fn nothing_lost_nothing_doubled() {
+    let mut lost = mixed();
+    lost.records.remove(2);
+    let summary = summarise(&lost, &[]);
+    assert_eq!((summary.requests.unrecorded, summary.slo.scheduled), (1, 6));
+    assert!(rules(&summary).contains(&Rule::Conservation));
+
+    let mut doubled = mixed();
+    doubled.records.push(doubled.records[2].clone());
+    let summary = summarise(&doubled, &[]);
+    assert_eq!((summary.requests.unrecorded, summary.requests.unplanned), (0, 1));
+    assert!(rules(&summary).contains(&Rule::Conservation));
+}
+
+#[test]
+fn an_interrupted_run_is_about_what_was_flown() {
+    // Ten planned, one a second; stopped just after the fourth had left.
+    let mut records: Vec<_> = (0..3)
+        .map(|i| record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build())
+        .collect();
+    records.push(record(3).scheduled(3_000).censored(3_500).build());
+    let mut log = run(10_000, records);
+    log.header.plan.measured_requests = 10;
+    log.footer =
+        Some(RunFooter { released_until: ms(3_400), ended: ms(3_500), ending: RunEnding::Interrupted });
+    let summary = summarise(&log, &[]);
+    assert_eq!(rules(&summary), [Rule::WholeWindow]);
+    assert!(kinds(&summary).contains(&FindingKind::Interrupted));
+    let counts = summary.requests;
+    assert_eq!((counts.completed, counts.censored, counts.never_due, counts.unrecorded), (3, 1, 6, 0));
+    assert!((summary.window.end_s - 3.4).abs() < 1e-6);
+    assert_eq!(summary.slo.scheduled, 4);
+    assert_eq!(summary.latency.row(Metric::Ttft).unwrap().n, 4);
+}
+
+#[test]
+fn an_interruption_in_the_drain_leaves_the_window_whole() {
+    let mut log = mixed();
+    log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+    let summary = summarise(&log, &[]);
+    assert!(!summary.window.cut_short);
+    assert_eq!(rules(&summary), [Rule::ErrorRate]);
+}
+
+#[test]
+fn a_run_without_a_request_is_invalid_and_full_of_nothing() {
+    let mut log = run(10_000, vec![]);
+    let summary = summarise(&log, &[]);
+    assert_eq!(rules(&summary), [Rule::MeasuredRequests]);
+    assert_eq!((summary.failures.error_rate, summary.slo.slo_attainment), (None, None));
+    log.footer = None;
+    assert!(rules(&summarise(&log, &[])).contains(&Rule::MeasuredRequests));
+}
+
+#[test]
+fn answers_that_are_not_streamed_have_no_token_latencies() {
+    let mut log = run(
+        1_000,
+        vec![
+            record(0).sent_at(0, 0, 1).whole_answer(500, 20).build(),
+            record(1).sent_at(1, 1, 2).censored(900).build(),
+        ],
+    );
+    log.header.engine.streamed = false;
+    let summary = summarise(&log, &[]);
+    for metric in [Metric::Ttft, Metric::TtftFromSend, Metric::Tpot, Metric::Itl, Metric::ChunkGap] {
+        assert_eq!(summary.latency.row(metric), None, "{metric}");
+    }
+    assert_eq!(summary.latency.row(Metric::E2e).unwrap().n, 2);
+    assert_eq!(summary.rates.output_tokens_per_s, Some(20.0));
+}
+
+#[test]
+fn every_request_failed() {
+    let failure = Failure::new(FailureKind::Connect, "connection refused");
+    let log = run(1_000, vec![record(0).sent_at(0, 0, 0).failed(1, failure).build()]);
+    let summary = summarise(&log, &[]);
+    assert_eq!(rules(&summary), [Rule::NotAllFailed]);
+    assert!(summary.verdict.reasons[0].sentence.contains("connect: connection refused"));
+    assert_eq!(summary.latency.row(Metric::E2e), None);
+}
+
+#[test]
+fn findings_name_what_is_off() {
+    let mut records: Vec<_> = (0..50)
+        .map(|i| record(i).sent_at(i, i + 40, i + 40).paced(1_000 + i, 10, 4).usage(150, 9).build())
+        .collect();
+    for record in &mut records {
+        record.output_tokens_asked = 20;
+        record.merged_reads = 2;
+        record.opened_connection = true;
+        record.usage.as_mut().unwrap().cached_tokens = Some(75);
+    }
+    let mut log = run(500, records);
+    let expected = [
+        FindingKind::ScheduleLag,
+        FindingKind::ShortWindow,
+        FindingKind::FewSamples,
+        FindingKind::NoSlo,
+        FindingKind::OutputLength,
+        FindingKind::PromptLength,
+        FindingKind::TokenMismatch,
+        FindingKind::MergedReads,
+        FindingKind::WarmCache,
+        FindingKind::ColdConnections,
+    ];
+    assert_eq!(kinds(&summarise(&log, &[])), expected);
+    log.header.limits.max_concurrency = Some(4);
+    for record in &mut log.records {
+        record.admitted = Some(record.dispatched.after(Duration::from_millis(40)));
+    }
+    let capped = summarise(&log, &[]);
+    assert_eq!(kinds(&capped)[..2], [FindingKind::CapBound, FindingKind::ScheduleLag]);
+    assert_eq!(capped.latency.row(Metric::QueueWait).unwrap().max, Figure::Exact(40.0));
+}
+
+#[test]
+fn a_sound_run_has_nothing_to_complain_of() {
+    let slo = Slo { ttft_ms: Some(200.0), ..Slo::default() };
+    let records: Vec<_> = (0..1_000)
+        .map(|i| record(i).sent_at(i, i, i).paced(i + 100, 10, 20).usage(104, 20).build())
+        .collect();
+    let mut log = run(1_000, records);
+    log.header.workload.classes = vec![class("chat", &[(Priority::High, slo)])];
+    let summary = summarise(&log, &[]);
+    assert!(summary.verdict.valid, "{:?}", summary.verdict);
+    assert_eq!(summary.findings, []);
+    assert_eq!(summary.window.length_s(), ms(1_000).as_secs_f64());
+}

@@ -1,0 +1,183 @@
+//! Builds runs for tests, moment by moment.
+
+use crate::clock::Timestamp;
+use crate::record::{
+    ChunkTrain, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts, PromptFacts,
+    PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, TokenChunk, TokenSource, Usage,
+};
+use crate::workload::{
+    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
+};
+
+pub(crate) const fn ms(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+/// A record in the making: completed, measured, of class 0, high priority; 100 prompt tokens asked for, and as
+/// many answer tokens as it got.
+#[derive(Clone)]
+pub(crate) struct RecordBuilder(RequestRecord);
+
+pub(crate) fn record(index: u64) -> RecordBuilder {
+    RecordBuilder(RequestRecord {
+        index,
+        phase: Phase::Measured,
+        class: 0,
+        priority: Priority::High,
+        input_tokens_asked: 100,
+        output_tokens_asked: 0,
+        scheduled: Timestamp::ZERO,
+        dispatched: Timestamp::ZERO,
+        admitted: None,
+        sent: None,
+        headers: None,
+        chunks: ChunkTrain::default(),
+        first_answer: None,
+        whole_answer: None,
+        ended: Timestamp::ZERO,
+        outcome: Outcome::Completed,
+        finish_reason: None,
+        usage: None,
+        output_tokens: 0,
+        output_tokens_source: TokenSource::Chunks,
+        merged_reads: 0,
+        opened_connection: false,
+    })
+}
+
+impl RecordBuilder {
+    pub(crate) fn sent_at(mut self, scheduled: u64, dispatched: u64, sent: u64) -> Self {
+        self.0.scheduled = ms(scheduled);
+        self.0.dispatched = ms(dispatched);
+        self.0.sent = Some(ms(sent));
+        self
+    }
+
+    pub(crate) fn scheduled(mut self, scheduled: u64) -> Self {
+        self.0.scheduled = ms(scheduled);
+        self.0.dispatched = ms(scheduled);
+        self
+    }
+
+    /// Chunks of an arrival (ms) and tokens; the answer ends with the last.
+    pub(crate) fn chunks(mut self, chunks: &[(u64, u32)]) -> Self {
+        self.0.chunks = chunks.iter().map(|&(at, tokens)| TokenChunk { at: ms(at), tokens }).collect();
+        self.0.ended = self.0.chunks.last_at().unwrap_or_default();
+        self.0.output_tokens = self.0.chunks.tokens();
+        self.0.output_tokens_asked = self.0.output_tokens as u32;
+        self
+    }
+
+    /// `tokens` single-token chunks, the first at `first`, one every `gap`.
+    pub(crate) fn paced(self, first: u64, gap: u64, tokens: u64) -> Self {
+        let chunks: Vec<_> = (0..tokens).map(|i| (first + i * gap, 1)).collect();
+        self.chunks(&chunks)
+    }
+
+    pub(crate) fn whole_answer(mut self, at: u64, tokens: u64) -> Self {
+        self.0.whole_answer = Some(ms(at));
+        self.0.ended = ms(at);
+        self.0.output_tokens = tokens;
+        self.0.output_tokens_asked = tokens as u32;
+        self.usage(100, tokens)
+    }
+
+    pub(crate) fn usage(mut self, prompt_tokens: u64, completion_tokens: u64) -> Self {
+        self.0.usage =
+            Some(Usage { prompt_tokens, completion_tokens, cached_tokens: None, reasoning_tokens: None });
+        self.0.output_tokens = completion_tokens;
+        self.0.output_tokens_source = TokenSource::Usage;
+        self
+    }
+
+    pub(crate) fn failed(mut self, at: u64, failure: Failure) -> Self {
+        self.0.ended = ms(at);
+        self.0.outcome = Outcome::Failed(failure);
+        self
+    }
+
+    pub(crate) fn censored(mut self, at: u64) -> Self {
+        self.0.ended = ms(at);
+        self.0.outcome = Outcome::Censored;
+        self
+    }
+
+    pub(crate) fn phase(mut self, phase: Phase) -> Self {
+        self.0.phase = phase;
+        self
+    }
+
+    pub(crate) fn class(mut self, class: u16, priority: Priority) -> Self {
+        self.0.class = class;
+        self.0.priority = priority;
+        self
+    }
+
+    pub(crate) fn build(self) -> RequestRecord {
+        self.0
+    }
+}
+
+/// A class named `name` with one SLO for each priority.
+pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
+    RequestClass {
+        name: name.to_owned(),
+        weight: 1.0,
+        input_tokens: Distribution::Constant { value: 100 },
+        output_tokens: Distribution::Constant { value: 10 },
+        prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
+        priorities: slos
+            .iter()
+            .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })
+            .collect(),
+    }
+}
+
+/// A run that finished: window from 0 to `window_ms`, every measured record planned, one class `chat` without
+/// an SLO, streamed by vLLM.
+pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
+    let measured_requests = records.iter().filter(|record| record.phase == Phase::Measured).count() as u64;
+    let ended = records.iter().map(|record| record.ended).max().unwrap_or_default();
+    RunLog {
+        header: RunHeader {
+            schema: RunHeader::SCHEMA,
+            skyline_version: "0.1.0".to_owned(),
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            command: ["skyline", "bench", "tiny"].map(str::to_owned).to_vec(),
+            workload: WorkloadSpec {
+                name: "tiny".to_owned(),
+                description: String::new(),
+                seed: 7,
+                horizon_s: window_ms as f64 / 1e3,
+                requests: None,
+                warmup_s: 0.0,
+                drain_s: 30.0,
+                arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
+                classes: vec![class("chat", &[(Priority::High, Slo::default())])],
+            },
+            plan: PlanFacts {
+                hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
+                warmup_requests: 0,
+                measured_requests,
+                window_start: Timestamp::ZERO,
+                window_end: ms(window_ms),
+            },
+            prompts: PromptFacts { method: PromptMethod::WordList, salt: 1 },
+            engine: EngineFacts {
+                engine: "vllm".to_owned(),
+                url: "http://127.0.0.1:8000".to_owned(),
+                endpoint: "chat".to_owned(),
+                streamed: true,
+                model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),
+                server_version: Some("0.11.0".to_owned()),
+                max_model_len: None,
+                request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
+            },
+            limits: Limits::default(),
+            objectives: Vec::new(),
+            host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2 },
+        },
+        records,
+        footer: Some(RunFooter { released_until: ms(window_ms), ended, ending: RunEnding::Finished }),
+    }
+}

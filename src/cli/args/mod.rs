@@ -1,0 +1,36 @@
+//! Arguments that several verbs share, as typed, and what they mean.
+
+mod run;
+mod server;
+mod workload;
+
+pub(super) use run::RunArgs;
+pub(super) use server::{Server, ServerArgs};
+pub(super) use workload::WorkloadArgs;
+
+use std::time::Duration;
+
+use crate::units;
+
+/// A duration such as `250ms`, `90s` or `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text)
+}
+
+/// A number above zero.
+fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(format!("`{text}` is not a number above 0")),
+    }
+}
+
+/// Seconds, with or without a unit, above zero.
+fn seconds(text: &str) -> Result<f64, String> {
+    let duration = units::parse_duration(text)?;
+    if duration.is_zero() {
+        Err("it must be more than 0 seconds".to_owned())
+    } else {
+        Ok(duration.as_secs_f64())
+    }
+}

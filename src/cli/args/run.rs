@@ -1,0 +1,67 @@
+//! How a run is flown and what prompts are made of.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::duration;
+use crate::record::Limits;
+use crate::runner::{RunOptions, Timeouts};
+use crate::workload::WorkloadSpec;
+
+/// Limits and prompts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run")]
+pub(in crate::cli) struct RunArgs {
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
+    #[arg(long, value_name = "N")]
+    max_concurrency: Option<NonZeroUsize>,
+
+    /// Fail a request that takes longer than this in all
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    timeout: Duration,
+
+    /// Fail a request without a first token after this long [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    first_token_timeout: Option<Duration>,
+
+    /// Fail a request that is silent between two tokens for longer than this [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    between_tokens_timeout: Option<Duration>,
+
+    /// Make prompts of exactly the asked length with this tokenizer: a tokenizer.json, a folder that holds one,
+    /// or a Hugging Face id [default: the server's /tokenize, else common words]
+    #[arg(long, value_name = "PATH|ID")]
+    pub(in crate::cli) tokenizer: Option<String>,
+
+    /// Salt of the prompts: the same salt sends the same texts again, which may find a warm prefix cache
+    /// [default: a new one each run]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) salt: Option<u64>,
+}
+
+impl RunArgs {
+    pub(in crate::cli) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
+        RunOptions {
+            max_concurrency: self.max_concurrency,
+            timeouts: Timeouts {
+                first_token: self.first_token_timeout,
+                between_tokens: self.between_tokens_timeout,
+                total: Some(self.timeout),
+            },
+            drain: Duration::from_secs_f64(workload.drain_s),
+            ..RunOptions::default()
+        }
+    }
+
+    /// The same for the run's header.
+    pub(in crate::cli) fn limits(&self) -> Limits {
+        Limits {
+            max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
+            first_token_timeout_s: self.first_token_timeout.map(|limit| limit.as_secs_f64()),
+            between_tokens_timeout_s: self.between_tokens_timeout.map(|limit| limit.as_secs_f64()),
+            total_timeout_s: Some(self.timeout.as_secs_f64()),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Which server, and what is asked of every answer alike.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Map, Value};
+
+use super::duration;
+use crate::cli::exit::Stop;
+use crate::engine::{
+    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Secret, Target, TlsOptions,
+};
+
+/// The server and the form of requests.
+///
+/// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ServerArgs {
+    /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
+    /// [default: mock, which is started for the run; vllm when --url is given]
+    #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
+          value_parser = PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).try_map(|name| name.parse::<Dialect>()))]
+    engine: Option<Dialect>,
+
+    /// Address of the server, with or without /v1 [default: the engine's own port on this machine]
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    url: Option<String>,
+
+    /// Model to ask for [default: the first that /v1/models lists]
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    model: Option<String>,
+
+    /// Wait this long for the server to become ready
+    #[arg(long, value_name = "TIME", help_heading = "Server", default_value = "120s", value_parser = duration)]
+    wait: Duration,
+
+    /// Header to send with every request, as `Name: value`; may be repeated; values are never stored
+    #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
+    headers: Vec<String>,
+
+    /// Environment variable that holds the API key, sent as `Authorization: Bearer`
+    #[arg(long, value_name = "VAR", help_heading = "Server", default_value = "OPENAI_API_KEY")]
+    api_key_env: String,
+
+    /// PEM file of certificate authorities to trust [default: the system's]
+    #[arg(long, value_name = "FILE", help_heading = "Server", conflicts_with = "insecure")]
+    ca_cert: Option<PathBuf>,
+
+    /// Accept any TLS certificate
+    #[arg(long, help_heading = "Server")]
+    insecure: bool,
+
+    /// Endpoint under /v1
+    #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", default_value = "chat",
+          value_parser = PossibleValuesParser::new(["chat", "completions"]).try_map(|name| name.parse::<Endpoint>()))]
+    endpoint: Endpoint,
+
+    /// Ask for answers in one piece; TTFT, TPOT and ITL are then absent
+    #[arg(long, help_heading = "Requests")]
+    no_stream: bool,
+
+    /// JSON object merged into every body; `null` takes a field out [default: nothing]
+    #[arg(long, value_name = "JSON", help_heading = "Requests")]
+    extra_body: Option<String>,
+
+    /// Sampling temperature; 0 takes the likeliest token, so that runs can be repeated
+    #[arg(long, value_name = "T", help_heading = "Requests", default_value_t = 0.0)]
+    temperature: f64,
+
+    /// Nucleus sampling [default: the server's]
+    #[arg(long, value_name = "P", help_heading = "Requests")]
+    top_p: Option<f64>,
+
+    /// Sample among the K likeliest tokens; not part of OpenAI's protocol [default: the server's]
+    #[arg(long, value_name = "K", help_heading = "Requests")]
+    top_k: Option<i64>,
+
+    /// Seed of the server's sampling; the schedule's is --seed [default: the server's]
+    #[arg(long, value_name = "N", help_heading = "Requests")]
+    sampling_seed: Option<i64>,
+}
+
+/// Where requests go.
+#[derive(Debug)]
+pub(in crate::cli) enum Server {
+    /// A mock that lives as long as the run.
+    EmbeddedMock,
+    /// A server that is there already.
+    At(BaseUrl),
+}
+
+impl ServerArgs {
+    /// How long to wait for the server.
+    pub(in crate::cli) fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    fn dialect(&self) -> Dialect {
+        match (self.engine, &self.url) {
+            (Some(dialect), _) => dialect,
+            (None, Some(_)) => Dialect::Vllm,
+            (None, None) => Dialect::Mock,
+        }
+    }
+
+    /// The server that was meant.
+    pub(in crate::cli) fn server(&self) -> Result<Server, Stop> {
+        let dialect = self.dialect();
+        match (&self.url, dialect.traits().own_port) {
+            (Some(url), _) => {
+                url.parse().map(Server::At).map_err(|error| Stop::usage(format!("--url: {error}")))
+            }
+            (None, _) if dialect == Dialect::Mock => Ok(Server::EmbeddedMock),
+            (None, Some(port)) => {
+                format!("http://127.0.0.1:{port}").parse().map(Server::At).map_err(Stop::usage)
+            }
+            (None, None) => Err(Stop::usage(format!(
+                "`--engine {dialect}` has no address of its own\nhint: give one with --url"
+            ))),
+        }
+    }
+
+    /// The target at `url`.
+    pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
+        let headers = self.headers.iter().map(|header| header.parse::<Header>());
+        let headers =
+            headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
+        let extra_body = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
+        let key = std::env::var(&self.api_key_env).ok().filter(|key| !key.is_empty());
+        Ok(Target {
+            endpoint: self.endpoint,
+            form: if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed },
+            model: self.model.clone(),
+            headers,
+            api_key: key.map(Secret::new),
+            sampling: Sampling {
+                temperature: Some(self.temperature),
+                top_p: self.top_p,
+                top_k: self.top_k,
+                seed: self.sampling_seed,
+            },
+            extra_body: extra_body.map_err(|error| Stop::usage(format!("--extra-body: {error}")))?,
+            tls: TlsOptions {
+                ca_cert: self.ca_cert.clone(),
+                check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
+            },
+            ..Target::new(url, self.dialect())
+        })
+    }
+}
+
+fn json_object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("it must be a JSON object such as {\"top_k\": 5}".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
+    }
+}

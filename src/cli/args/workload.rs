@@ -1,0 +1,55 @@
+//! Which workload, and what of it to override.
+
+use clap::Args;
+
+use super::{above_zero, duration, seconds};
+use crate::cli::exit::Stop;
+use crate::workload::{Overrides, WorkloadSpec};
+
+/// The workload and its overrides.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct WorkloadArgs {
+    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file
+    workload: String,
+
+    /// Horizon: requests scheduled in the first SECONDS belong to the run [default: the workload's]
+    #[arg(value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// End the run after this many requests instead, warm-up included [default: no such end]
+    #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+
+    /// Requests per second; scales bursts and stages to this mean [default: the workload's]
+    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero)]
+    rate: Option<f64>,
+
+    /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
+    /// workload's]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    seed: Option<u64>,
+
+    /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
+    warmup: Option<std::time::Duration>,
+
+    /// After the horizon wait this long for answers, then censor what is left [default: the workload's]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
+    drain: Option<std::time::Duration>,
+}
+
+impl WorkloadArgs {
+    /// The workload that was meant, overrides applied.
+    pub(in crate::cli) fn spec(&self) -> Result<WorkloadSpec, Stop> {
+        let overrides = Overrides {
+            horizon_s: self.seconds,
+            requests: self.requests,
+            rate_per_s: self.rate,
+            seed: self.seed,
+            warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
+            drain_s: self.drain.map(|drain| drain.as_secs_f64()),
+        };
+        WorkloadSpec::load(&self.workload).and_then(|spec| spec.with(&overrides)).map_err(Stop::usage)
+    }
+}

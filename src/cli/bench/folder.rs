@@ -1,0 +1,52 @@
+//! The folder in which a run is kept.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::Stop;
+
+/// Most runs of one name in one second.
+const TRIES: u32 = 100;
+
+/// Creates `<base>/<workload>-<engine>-<UTC time>`; a second run in the same second gets `-2`.
+pub(super) fn create(
+    base: &Path,
+    workload: &str,
+    engine: &str,
+    at: jiff::Timestamp,
+) -> Result<PathBuf, Stop> {
+    let cannot = |path: &Path, error: &io::Error| {
+        Stop::impossible(format!(
+            "cannot create {}: {error}\nhint: name a folder that can be written with --out",
+            path.display()
+        ))
+    };
+    std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))?;
+    let name = format!("{workload}-{engine}-{}", at.strftime("%Y%m%dT%H%M%SZ"));
+    for run in 1..=TRIES {
+        let folder = base.join(if run == 1 { name.clone() } else { format!("{name}-{run}") });
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot(&folder, &error)),
+        }
+    }
+    Err(Stop::impossible(format!("{} runs called {name} are in {} already", TRIES, base.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_second_do_not_meet() {
+        let base = tempfile::tempdir().unwrap();
+        let at: jiff::Timestamp = "2026-11-21T04:05:06.7Z".parse().unwrap();
+        let names: Vec<_> = (0..3)
+            .map(|_| create(base.path(), "short_chat", "vllm", at).unwrap())
+            .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let name = "short_chat-vllm-20261121T040506Z";
+        assert_eq!(names, [name.to_owned(), format!("{name}-2"), format!("{name}-3")]);
+    }
+}

@@ -1,0 +1,84 @@
+//! The command line as it is stored with a run: as typed, with what may be secret masked.
+
+/// Options whose value may hold a secret.
+const SECRET: [&str; 2] = ["--header", "--extra-body"];
+
+/// The arguments with the values of `--header` and `--extra-body`, and credentials inside URLs, replaced by
+/// `***`. Names stay: `--header 'x-api-key: ***'`.
+pub(super) fn masked(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut masked = Vec::new();
+    let mut secret_follows = false;
+    for argument in arguments {
+        masked.push(if std::mem::take(&mut secret_follows) {
+            mask(&argument)
+        } else if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| SECRET.contains(name))
+        {
+            format!("{name}={}", mask(value))
+        } else {
+            secret_follows = SECRET.contains(&argument.as_str());
+            without_credentials(&argument)
+        });
+    }
+    masked
+}
+
+fn mask(value: &str) -> String {
+    match value.split_once(':') {
+        Some((name, _)) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') => {
+            format!("{name}: ***")
+        }
+        _ => "***".to_owned(),
+    }
+}
+
+/// `http://user:password@host/?key=value` becomes `http://***@host/?***`.
+fn without_credentials(argument: &str) -> String {
+    let Some((before, rest)) = argument.split_once("://") else { return argument.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
+    let path = path.split_once('?').map_or(path.to_owned(), |(path, _)| format!("{path}?***"));
+    format!("{before}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_and_the_rest_is_kept() {
+        let typed = [
+            "skyline",
+            "bench",
+            "short_chat",
+            "--header",
+            "Authorization: Bearer sk-1",
+            "--header=x-api-key:sk-2",
+            "--extra-body",
+            r#"{"token":"sk-3"}"#,
+            "--url",
+            "https://me:sk-4@host:8000/v1?key=sk-5",
+            "--url=http://me@host",
+            "--objective",
+            "p95 ttft < 500ms",
+        ];
+        let kept = masked(typed.map(str::to_owned));
+        assert_eq!(
+            kept,
+            [
+                "skyline",
+                "bench",
+                "short_chat",
+                "--header",
+                "Authorization: ***",
+                "--header=x-api-key: ***",
+                "--extra-body",
+                "***",
+                "--url",
+                "https://***@host:8000/v1?***",
+                "--url=http://***@host",
+                "--objective",
+                "p95 ttft < 500ms",
+            ]
+        );
+    }
+}

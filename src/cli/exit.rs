@@ -1,0 +1,58 @@
+//! What the process says by its exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Exit codes are an interface: scripts and CI decide by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// All is well.
+    Fine,
+    /// An objective was missed.
+    Missed,
+    /// The command line or the workload has a mistake.
+    Usage,
+    /// The run was impossible, or its numbers do not deserve belief.
+    Invalid,
+    /// A person stopped the run.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Missed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Why a verb could not do its work: a message fit to be read, and the exit code.
+#[derive(Debug)]
+pub(super) struct Stop {
+    exit: Exit,
+    message: String,
+}
+
+impl Stop {
+    /// What was typed has a mistake.
+    pub(super) fn usage(message: impl Display) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// What was asked cannot be done.
+    pub(super) fn impossible(message: impl Display) -> Self {
+        Self { exit: Exit::Invalid, message: message.to_string() }
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        self.exit
+    }
+}

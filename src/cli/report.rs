@@ -1,0 +1,44 @@
+//! `skyline report`: a stored run, shown again.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::exit::{Exit, Stop};
+use super::outcome::{self, Format};
+use super::printer::Printer;
+use crate::analysis::Objective;
+use crate::record::RunLog;
+
+/// Show a stored run again.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// The run's folder, or its run.jsonl
+    run: PathBuf,
+
+    /// Hold the run against this objective, in place of those it was flown with; may be repeated
+    #[arg(long = "objective", value_name = "OBJECTIVE")]
+    objectives: Vec<Objective>,
+
+    /// Print the summary as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+    let log = RunLog::read(&args.run).map_err(Stop::usage)?;
+    let objectives = if args.objectives.is_empty() {
+        log.header
+            .objectives
+            .iter()
+            .map(|objective| objective.parse())
+            .collect::<Result<_, _>>()
+            .map_err(Stop::usage)?
+    } else {
+        args.objectives.clone()
+    };
+    let summary = crate::analysis::summarise(&log, &objectives);
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render(&summary, format)?);
+    Ok(outcome::exit(&summary))
+}

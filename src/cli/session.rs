@@ -1,0 +1,77 @@
+//! A server made ready: found, waited for, asked one question.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::args::{Server, ServerArgs};
+use super::exit::Stop;
+use super::printer::Printer;
+use crate::engine::{ConnectProgress, OpenAiEngine, SmokeReport};
+use crate::mock::{MockOptions, MockServer};
+use crate::units;
+
+/// How long the one test request may take: a cold server may compile kernels first.
+const SMOKE_LIMIT: Duration = Duration::from_mins(2);
+
+/// How often a server that is not ready is mentioned.
+const MENTION: Duration = Duration::from_secs(5);
+
+/// A connected engine with all that keeps it alive.
+pub(super) struct Session {
+    /// Where everything measured runs: one thread, so that no stamp waits for another.
+    pub(super) runtime: Runtime,
+    /// Who answers.
+    pub(super) engine: Arc<OpenAiEngine>,
+    /// What the one test request showed.
+    pub(super) smoke: SmokeReport,
+    /// The embedded mock, where that is the server.
+    _mock: Option<MockServer>,
+}
+
+impl Session {
+    /// Waits for the server, connects and sends one test request, before any load.
+    pub(super) fn open(args: &ServerArgs, printer: Printer) -> Result<Self, Stop> {
+        let (url, mock) = match args.server()? {
+            Server::At(url) => (url, None),
+            Server::EmbeddedMock => {
+                let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                let mock = MockServer::start(MockOptions::default(), loopback)
+                    .map_err(|error| Stop::impossible(format!("the mock server cannot start: {error}")))?;
+                let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
+                (url, Some(mock))
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
+        let target = args.target(url)?;
+        let mut mentioned = None;
+        let (engine, smoke) = runtime.block_on(async {
+            let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {
+                ConnectProgress::Waiting { reason, elapsed } => {
+                    if mentioned.is_none_or(|last| elapsed >= last + MENTION) {
+                        printer.words(&format!(
+                            "waiting for the server, {} so far: {reason}",
+                            units::spoken(elapsed)
+                        ));
+                        mentioned = Some(elapsed);
+                    }
+                }
+                ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
+                    printer.words(&format!(
+                        "{listed} models are served; taking the first, {model} (choose with --model)"
+                    ));
+                }
+                ConnectProgress::ModelChosen { .. } => {}
+            });
+            let engine = connecting.await.map_err(Stop::impossible)?;
+            let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
+            Ok::<_, Stop>((Arc::new(engine), smoke))
+        })?;
+        Ok(Self { runtime, engine, smoke, _mock: mock })
+    }
+}

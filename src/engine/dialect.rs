@@ -1,0 +1,174 @@
+//! The table in which servers differ.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A server's way of speaking the OpenAI protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// TensorRT-LLM's `trtllm-serve`.
+    Trtllm,
+    /// Hugging Face's Text Generation Inference.
+    Tgi,
+    /// llama.cpp's llama-server; llama-cpp-python, whose own port is 8000.
+    Llamacpp,
+    /// OpenAI itself and whatever speaks no more than its protocol: gateways, transformers serve.
+    Openai,
+    /// Skyline's own mock.
+    Mock,
+}
+
+/// What one dialect knows. Paths are relative to the server's root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DialectTraits {
+    /// The port that the server takes when it is not told; absent for those that run elsewhere.
+    pub own_port: Option<u16>,
+    /// Fields that make the model go on to the asked length.
+    pub length: LengthForcing,
+    /// Field for the longest answer, on `chat/completions`; on `completions` it is `max_tokens` everywhere.
+    pub chat_max_tokens: &'static str,
+    /// Whether `stream_options.continuous_usage_stats` puts counts into every chunk.
+    pub continuous_usage: bool,
+    /// Answers 200 when the server is ready; absent where only the list of models tells.
+    pub health_path: Option<&'static str>,
+    /// Tells the server's version, under one of the names that `version` fields have.
+    pub version_path: Option<&'static str>,
+    /// Counts tokens.
+    pub tokenize: Option<TokenizeCall>,
+}
+
+/// How the length of an answer is forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthForcing {
+    /// `ignore_eos: true` and `min_tokens` equal to the asked length.
+    IgnoreEosAndMinTokens,
+    /// `ignore_eos: true`.
+    IgnoreEos,
+    /// It cannot be: the model stops when it likes.
+    None,
+}
+
+/// The form of a tokenize call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenizeCall {
+    /// Its path.
+    pub path: &'static str,
+    /// The field that holds the text.
+    pub text_field: &'static str,
+}
+
+impl Dialect {
+    /// Every dialect, in the order shown to people.
+    pub const ALL: [Self; 7] =
+        [Self::Vllm, Self::Sglang, Self::Trtllm, Self::Tgi, Self::Llamacpp, Self::Openai, Self::Mock];
+
+    /// Its name, as written after `--engine`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::Trtllm => "trtllm",
+            Self::Tgi => "tgi",
+            Self::Llamacpp => "llamacpp",
+            Self::Openai => "openai",
+            Self::Mock => "mock",
+        }
+    }
+
+    /// Its row of the table.
+    ///
+    /// `max_tokens` is the older name that every self-hosted server takes (llama-cpp-python and transformers
+    /// ignore `max_completion_tokens` and run on without a limit); OpenAI's newer models take only the newer.
+    #[must_use]
+    pub const fn traits(self) -> DialectTraits {
+        let plain = DialectTraits {
+            own_port: Some(8000),
+            length: LengthForcing::None,
+            chat_max_tokens: "max_tokens",
+            continuous_usage: false,
+            health_path: Some("/health"),
+            version_path: None,
+            tokenize: None,
+        };
+        let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
+        match self {
+            Self::Vllm | Self::Mock => DialectTraits {
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                continuous_usage: true,
+                version_path: Some("/version"),
+                tokenize: prompt,
+                ..plain
+            },
+            Self::Sglang => DialectTraits {
+                own_port: Some(30000),
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                continuous_usage: true,
+                version_path: Some("/get_server_info"),
+                tokenize: prompt,
+                ..plain
+            },
+            Self::Trtllm => DialectTraits {
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                continuous_usage: true,
+                version_path: Some("/version"),
+                ..plain
+            },
+            Self::Tgi => DialectTraits {
+                own_port: Some(3000),
+                version_path: Some("/info"),
+                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
+                ..plain
+            },
+            Self::Llamacpp => DialectTraits {
+                own_port: Some(8080),
+                length: LengthForcing::IgnoreEos,
+                version_path: Some("/props"),
+                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
+                ..plain
+            },
+            Self::Openai => DialectTraits {
+                own_port: None,
+                chat_max_tokens: "max_completion_tokens",
+                health_path: None,
+                ..plain
+            },
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    /// Reads a name; an unknown one is answered with those that there are.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("`{name}` is not an engine; there are {names} (openai fits any other server)")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_shown() {
+        for dialect in Dialect::ALL {
+            assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        }
+        let error = "vlm".parse::<Dialect>().unwrap_err();
+        assert!(error.contains("`vlm`") && error.contains("vllm, sglang"), "{error}");
+    }
+}

@@ -1,0 +1,192 @@
+//! Writes the JSON body of a request.
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::engine::dialect::LengthForcing;
+use crate::engine::{AnswerForm, Endpoint, Target};
+
+/// The body of every request of a run: what never changes is serialised once, the prompt and the length are
+/// spliced in.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyTemplate {
+    /// The object without its closing brace.
+    fixed: Vec<u8>,
+    /// Fields that hold the asked length.
+    length_fields: Vec<&'static str>,
+    prompt: PromptField,
+}
+
+/// Where the prompt goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PromptField {
+    /// `messages`, as one message of the user.
+    Messages,
+    /// `prompt`.
+    Prompt,
+    /// Nowhere: the extra body fixes it.
+    Fixed,
+}
+
+impl BodyTemplate {
+    /// The template for requests to `target` that ask for `model`.
+    pub(crate) fn new(target: &Target, model: &str) -> Self {
+        let traits = target.dialect.traits();
+        let streamed = target.form == AnswerForm::Streamed;
+        let mut fields = Map::new();
+        fields.insert("model".into(), model.into());
+        fields.insert("stream".into(), streamed.into());
+        if streamed {
+            let mut options = json!({ "include_usage": true });
+            if traits.continuous_usage {
+                options["continuous_usage_stats"] = true.into();
+            }
+            fields.insert("stream_options".into(), options);
+        }
+        let sampling = &target.sampling;
+        let options: [(&str, Option<Value>); 4] = [
+            ("temperature", sampling.temperature.map(Value::from)),
+            ("top_p", sampling.top_p.map(Value::from)),
+            ("top_k", sampling.top_k.map(Value::from)),
+            ("seed", sampling.seed.map(Value::from)),
+        ];
+        fields.extend(options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        if traits.length != LengthForcing::None {
+            fields.insert("ignore_eos".into(), true.into());
+        }
+        let mut length_fields = vec![match target.endpoint {
+            Endpoint::Chat => traits.chat_max_tokens,
+            Endpoint::Completions => "max_tokens",
+        }];
+        if traits.length == LengthForcing::IgnoreEosAndMinTokens {
+            length_fields.push("min_tokens");
+        }
+        length_fields.retain(|name| !target.extra_body.contains_key(*name));
+        let (name, field) = match target.endpoint {
+            Endpoint::Chat => ("messages", PromptField::Messages),
+            Endpoint::Completions => ("prompt", PromptField::Prompt),
+        };
+        let prompt = if target.extra_body.contains_key(name) { PromptField::Fixed } else { field };
+        merge(&mut fields, &target.extra_body);
+        let mut fixed = Value::Object(fields).to_string().into_bytes();
+        fixed.pop();
+        Self { fixed, length_fields, prompt }
+    }
+
+    /// The body that asks for `output_tokens` tokens after `prompt`.
+    pub(crate) fn render(&self, prompt: &str, output_tokens: u32) -> Bytes {
+        let mut body = Vec::with_capacity(self.fixed.len() + prompt.len() + prompt.len() / 16 + 128);
+        body.extend_from_slice(&self.fixed);
+        for name in &self.length_fields {
+            field(&mut body, name);
+            body.extend_from_slice(output_tokens.to_string().as_bytes());
+        }
+        match self.prompt {
+            PromptField::Messages => {
+                field(&mut body, "messages");
+                body.extend_from_slice(br#"[{"role":"user","content":"#);
+                string(&mut body, prompt);
+                body.extend_from_slice(b"}]");
+            }
+            PromptField::Prompt => {
+                field(&mut body, "prompt");
+                string(&mut body, prompt);
+            }
+            PromptField::Fixed => {}
+        }
+        body.push(b'}');
+        body.into()
+    }
+}
+
+fn field(body: &mut Vec<u8>, name: &str) {
+    if body.last() != Some(&b'{') {
+        body.push(b',');
+    }
+    string(body, name);
+    body.push(b':');
+}
+
+fn string(body: &mut Vec<u8>, text: &str) {
+    // Writing a string to memory cannot fail; were it to, the server would say what is missing.
+    let _ = serde_json::to_writer(body, text);
+}
+
+/// JSON Merge Patch (RFC 7386, section 2), for objects.
+fn merge(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (name, value) in patch {
+        match (value, into.get_mut(name)) {
+            (Value::Null, _) => {
+                into.remove(name);
+            }
+            (Value::Object(patch), Some(Value::Object(into))) => merge(into, patch),
+            (Value::Object(patch), _) => {
+                let mut fresh = Map::new();
+                merge(&mut fresh, patch);
+                into.insert(name.clone(), Value::Object(fresh));
+            }
+            _ => {
+                into.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Dialect;
+
+    fn target(dialect: Dialect) -> Target {
+        Target::new("http://x".parse().unwrap(), dialect)
+    }
+
+    fn body(target: &Target, prompt: &str) -> Value {
+        serde_json::from_slice(&BodyTemplate::new(target, "m").render(prompt, 7)).unwrap()
+    }
+
+    #[test]
+    fn chat_for_vllm() {
+        assert_eq!(
+            body(&target(Dialect::Vllm), "say \"é\"\n"),
+            json!({"model": "m", "stream": true, "temperature": 0.0, "ignore_eos": true,
+                   "stream_options": {"include_usage": true, "continuous_usage_stats": true},
+                   "max_tokens": 7, "min_tokens": 7,
+                   "messages": [{"role": "user", "content": "say \"é\"\n"}]})
+        );
+    }
+
+    #[test]
+    fn whole_completions_for_openai() {
+        let mut target = target(Dialect::Openai);
+        target.form = AnswerForm::Whole;
+        target.sampling = Sampling { temperature: None, top_p: Some(0.5), top_k: None, seed: Some(3) };
+        assert_eq!(
+            body(&target, "x")["max_completion_tokens"],
+            json!(7),
+            "the newer field is the one that OpenAI's newer models take"
+        );
+        target.endpoint = Endpoint::Completions;
+        assert_eq!(
+            body(&target, "x"),
+            json!({"model": "m", "stream": false, "top_p": 0.5, "seed": 3, "max_tokens": 7, "prompt": "x"})
+        );
+    }
+
+    #[test]
+    fn the_extra_body_wins_merges_and_takes_out() {
+        let mut target = target(Dialect::Vllm);
+        let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,
+                           "max_tokens": 3, "ignore_eos": null, "guided": {"a": {"b": 1, "c": null}},
+                           "messages": [], "model": "other"});
+        target.extra_body = extra.as_object().unwrap().clone();
+        assert_eq!(
+            body(&target, "x"),
+            json!({"model": "other", "stream": true, "temperature": 0.0, "max_tokens": 3,
+                   "stream_options": {"include_usage": true, "continuous_usage_stats": false},
+                   "guided": {"a": {"b": 1}}, "messages": []})
+        );
+    }
+
+    use crate::engine::Sampling;
+}

@@ -1,0 +1,238 @@
+//! Waits for a server and learns what it is.
+
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
+};
+use tokio::time::Instant;
+
+use super::control::{Control, ControlError, ListedModel};
+use crate::engine::secrets::Secrets;
+use crate::engine::wire::{Dialer, RequestHead, client_config};
+use crate::engine::{AnswerForm, Target};
+use crate::record::{EngineFacts, Failure};
+use crate::units::spoken;
+
+/// Time between two looks at a server that is not ready.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What goes on while a server is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectProgress {
+    /// The server is not ready yet.
+    Waiting {
+        /// What it, or the system, says.
+        reason: String,
+        /// How long this has gone on.
+        elapsed: Duration,
+    },
+    /// No model was given; this one is the first, or the only one, of those listed.
+    ModelChosen {
+        /// Its name.
+        model: String,
+        /// Number of models listed.
+        listed: usize,
+    },
+}
+
+/// Why a server cannot be used. Its display has a `hint:` line with the cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The target cannot be set up.
+    #[error("{0}")]
+    Setup(String),
+    /// It did not become ready.
+    #[error("{url} was not ready within {}: {reason}\nhint: {hint}", spoken(*.waited))]
+    NotReady {
+        /// The server.
+        url: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// The last reason.
+        reason: String,
+        /// What to try.
+        hint: &'static str,
+    },
+    /// No model was given and none can be found.
+    #[error("{url} does not tell which models it serves ({reason})\nhint: name one with --model")]
+    NoModel {
+        /// The server.
+        url: String,
+        /// What its list of models says.
+        reason: String,
+    },
+}
+
+/// What connecting brings.
+pub(super) struct Connected {
+    pub dialer: Dialer,
+    pub control: Control,
+    pub head: RequestHead,
+    pub facts: EngineFacts,
+    pub listed: Vec<String>,
+}
+
+/// Waits for the server, then asks for its models and version.
+pub(super) async fn connect(
+    target: &Target,
+    wait: Duration,
+    progress: &mut (impl FnMut(ConnectProgress) + Send),
+) -> Result<Connected, ConnectError> {
+    let secrets = Secrets::of(target);
+    let tls = client_config(&target.tls, target.url.is_https()).map_err(ConnectError::Setup)?;
+    let common = common_headers(target)?;
+    let mut control_headers = common.clone();
+    control_headers.remove(HOST);
+    let control =
+        Control::new(target.url.clone(), target.dialect, control_headers, tls.clone(), secrets.clone())
+            .map_err(ConnectError::Setup)?;
+    let dialer = ready(target, &control, tls, wait, progress).await?;
+    let (model, listed) = model(target, &control, progress).await?;
+    let facts = EngineFacts {
+        engine: target.dialect.name().to_owned(),
+        url: target.url.to_string(),
+        endpoint: target.endpoint.name().to_owned(),
+        streamed: target.form == AnswerForm::Streamed,
+        max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
+        model,
+        server_version: control.version().await,
+        request_id_prefix: request_id_prefix(rand::random()),
+    };
+    let head =
+        RequestHead {
+            uri: target.url.path(target.endpoint.path()).parse::<Uri>().map_err(|error| {
+                ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url))
+            })?,
+            headers: request_headers(common, target.form),
+            id_prefix: facts.request_id_prefix.clone(),
+            form: target.form,
+            secrets,
+        };
+    Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
+}
+
+/// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no
+/// UUID, and vLLM one that another client's request has at the same time.
+fn request_id_prefix(random: u64) -> String {
+    let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
+    format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")
+}
+
+async fn ready(
+    target: &Target,
+    control: &Control,
+    tls: rustls::ClientConfig,
+    wait: Duration,
+    progress: &mut (impl FnMut(ConnectProgress) + Send),
+) -> Result<Dialer, ConnectError> {
+    let start = Instant::now();
+    loop {
+        let (reason, hint) = match Dialer::resolve(&target.url, tls.clone()).await {
+            Err(failure) => (failure.message, "check the host's name in --url"),
+            // A connection of the measured kind gives the clearest reason.
+            Ok(dialer) => match dialer.open().await {
+                Err(failure) => {
+                    let hint = hint_for(&failure);
+                    (failure.message, hint)
+                }
+                Ok(_) => match control.ready().await {
+                    Ok(()) => return Ok(dialer),
+                    Err(error) => (
+                        error.to_string(),
+                        "the server is up but not ready; a model may take minutes to load: wait longer with --wait",
+                    ),
+                },
+            },
+        };
+        let elapsed = start.elapsed();
+        if elapsed + PAUSE > wait {
+            return Err(ConnectError::NotReady { url: target.url.to_string(), waited: wait, reason, hint });
+        }
+        progress(ConnectProgress::Waiting { reason, elapsed });
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What to try against a connection that cannot be opened.
+pub(super) fn hint_for(failure: &Failure) -> &'static str {
+    match failure.reason {
+        crate::record::FailureKind::Tls => {
+            "give the server's root with --ca-cert, or trust any certificate with --insecure; \
+             a server without TLS wants http:// in --url"
+        }
+        _ if failure.message.contains("refused") => {
+            "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
+        }
+        _ => "check host and port in --url, and that no firewall is between",
+    }
+}
+
+async fn model(
+    target: &Target,
+    control: &Control,
+    progress: &mut (impl FnMut(ConnectProgress) + Send),
+) -> Result<(String, Vec<ListedModel>), ConnectError> {
+    let listed = control.models().await;
+    if let Some(model) = &target.model {
+        return Ok((model.clone(), listed.unwrap_or_default()));
+    }
+    let reason = match listed {
+        Ok(listed) => match listed.first() {
+            Some(first) => {
+                let model = first.id.clone();
+                progress(ConnectProgress::ModelChosen { model: model.clone(), listed: listed.len() });
+                return Ok((model, listed));
+            }
+            None => "/v1/models lists none".to_owned(),
+        },
+        Err(ControlError::Status { status: 401 | 403, words, .. }) => {
+            format!("the key was refused: {words}; set the variable named by --api-key-env")
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(ConnectError::NoModel { url: target.url.to_string(), reason })
+}
+
+/// Headers of every request, measured or not.
+fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
+    let mut headers = HeaderMap::new();
+    let host = HeaderValue::from_str(&target.url.authority())
+        .map_err(|_| ConnectError::Setup(format!("the host of `{}` cannot be sent", target.url)))?;
+    headers.insert(HOST, host);
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("skyline/", env!("CARGO_PKG_VERSION"))));
+    if let Some(key) = &target.api_key {
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose().trim())).map_err(|_| {
+            ConnectError::Setup("the API key has characters that no header may have".to_owned())
+        })?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    for header in &target.headers {
+        headers.insert(header.name.clone(), header.value.clone());
+    }
+    Ok(headers)
+}
+
+fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
+    let accept = match form {
+        AnswerForm::Streamed => "text/event-stream",
+        AnswerForm::Whole => "application/json",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
+    // Moments seen through a decompressor would lie.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn request_ids_are_uuids_of_version_4() {
+        let id = super::request_id_prefix(0x8c1f_d0a1_77f0_ba10) + "00000000002a";
+        assert_eq!(id, "8c1fd0a1-77f0-4a10-8000-00000000002a");
+        assert_eq!(super::request_id_prefix(0) + "000000000000", "00000000-0000-4000-8000-000000000000");
+    }
+}

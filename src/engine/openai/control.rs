@@ -1,0 +1,194 @@
+//! Requests beside the measured path: readiness, models, version, token counts.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use hyper::header::HeaderMap;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode};
+use rustls::ClientConfig;
+use serde_json::{Value, json};
+
+use crate::engine::dialect::TokenizeCall;
+use crate::engine::secrets::Secrets;
+use crate::engine::stream::fault::words_of;
+use crate::engine::{BaseUrl, Dialect};
+use crate::record::{Failure, FailureKind};
+
+/// How long one of these requests may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A client for the requests that nobody measures.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    client: Client,
+    url: BaseUrl,
+    dialect: Dialect,
+    secrets: Secrets,
+}
+
+/// Why a request of this kind brought nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ControlError {
+    /// There was no answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The answer was a refusal.
+    #[error("{path} answers {status}: {words}")]
+    Status {
+        /// What was asked.
+        path: &'static str,
+        /// The status.
+        status: u16,
+        /// The server's words.
+        words: String,
+    },
+    /// The answer cannot be read.
+    #[error("{path} answers with something else than the JSON expected: {words}")]
+    Unreadable {
+        /// What was asked.
+        path: &'static str,
+        /// What came.
+        words: String,
+    },
+}
+
+impl ControlError {
+    /// The same, in the words of a request's failure.
+    pub(crate) fn into_failure(self) -> Failure {
+        let kind = match self {
+            Self::Unreachable(_) => FailureKind::Connect,
+            Self::Status { status, .. } => FailureKind::HttpStatus(status),
+            Self::Unreadable { .. } => FailureKind::Malformed,
+        };
+        Failure::new(kind, self.to_string())
+    }
+}
+
+/// A model as `/v1/models` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListedModel {
+    /// The name to ask for it.
+    pub id: String,
+    /// Longest prompt plus answer, where the list tells.
+    pub max_len: Option<u64>,
+}
+
+impl Control {
+    /// A client that trusts and authenticates as the measured path does, and uses no proxy of the environment.
+    pub(crate) fn new(
+        url: BaseUrl,
+        dialect: Dialect,
+        headers: HeaderMap,
+        tls: ClientConfig,
+        secrets: Secrets,
+    ) -> Result<Self, String> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .no_proxy()
+            .redirect(Policy::none())
+            .default_headers(headers)
+            .timeout(LIMIT)
+            .build()
+            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        Ok(Self { client, url, dialect, secrets })
+    }
+
+    /// Whether the server is ready; the error says what is not.
+    pub(crate) async fn ready(&self) -> Result<(), ControlError> {
+        const MODELS: &str = "/v1/models";
+        let path = self.dialect.traits().health_path.unwrap_or(MODELS);
+        match self.fetch(path).await {
+            // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are up.
+            // Whether the key is good is for the smoke test to say, with its cure.
+            Err(ControlError::Status { status: 401 | 403 | 404 | 405, .. }) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// The models that the server lists: none where it keeps no list.
+    pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
+        let list = match self.fetch("/v1/models").await {
+            Ok(response) => json_of("/v1/models", response).await?,
+            Err(ControlError::Status { status: 404 | 405, .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let models = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(models
+            .iter()
+            .filter_map(|model| {
+                let length = [&model["max_model_len"], &model["meta"]["n_ctx"]];
+                let max_len = length.into_iter().find_map(Value::as_u64);
+                Some(ListedModel { id: model["id"].as_str()?.to_owned(), max_len })
+            })
+            .collect())
+    }
+
+    /// The server's version, where it tells.
+    pub(crate) async fn version(&self) -> Option<String> {
+        let path = self.dialect.traits().version_path?;
+        let answer = json_of(path, self.fetch(path).await.ok()?).await.ok()?;
+        ["version", "sglang_version", "build_info"]
+            .iter()
+            .find_map(|name| answer[*name].as_str())
+            .map(str::to_owned)
+    }
+
+    /// Number of tokens of `text`; `None` where the server cannot count.
+    pub(crate) async fn count_tokens(
+        &self,
+        call: TokenizeCall,
+        model: &str,
+        text: &str,
+    ) -> Result<Option<usize>, ControlError> {
+        // Special tokens are the template's, not the text's.
+        let mut body = json!({ call.text_field: text, "add_special_tokens": false });
+        if call.text_field == "prompt" {
+            body["model"] = model.into();
+        }
+        let request = self.client.post(self.url.join(call.path)).json(&body);
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+            return Ok(None);
+        }
+        let answer = json_of(call.path, self.accepted(call.path, response).await?).await?;
+        let tokens = answer.as_array().or_else(|| answer["tokens"].as_array()).map(Vec::len);
+        let count = answer["count"].as_u64().map(|count| count as usize).or(tokens);
+        count.map(Some).ok_or_else(|| ControlError::Unreadable {
+            path: call.path,
+            words: words_of(answer.to_string().as_bytes()),
+        })
+    }
+
+    async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
+        let response = self.client.get(self.url.join(path)).send().await;
+        self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await
+    }
+
+    async fn accepted(&self, path: &'static str, response: Response) -> Result<Response, ControlError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.unwrap_or_default();
+        Err(ControlError::Status { path, status: status.as_u16(), words: self.secrets.hide(words_of(&body)) })
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ControlError {
+        if error.is_timeout() {
+            return ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
+        }
+        // The innermost cause is the one that says something.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        let words = if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() };
+        ControlError::Unreachable(self.secrets.hide(words))
+    }
+}
+
+async fn json_of(path: &'static str, response: Response) -> Result<Value, ControlError> {
+    let body = response.bytes().await.map_err(|error| ControlError::Unreachable(error.to_string()))?;
+    serde_json::from_slice(&body).map_err(|_| ControlError::Unreadable { path, words: words_of(&body) })
+}

@@ -1,0 +1,117 @@
+//! The engine itself: one server, one model, one form of request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+
+use super::body::BodyTemplate;
+use super::connect::{ConnectError, ConnectProgress, Connected, connect};
+use super::control::Control;
+use super::smoke::{self, SmokeError, SmokeReport};
+use crate::clock::RunClock;
+use crate::engine::wire::{Exchange, Pool, RequestHead};
+use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
+use crate::generator::RequestSpec;
+use crate::record::{EngineFacts, Failure};
+
+/// Token counts asked for at the same time.
+const COUNTED_TOGETHER: usize = 16;
+
+/// A server that speaks the OpenAI protocol, ready to be asked.
+pub struct OpenAiEngine {
+    target: Target,
+    facts: EngineFacts,
+    /// Models that the server lists.
+    listed: Vec<String>,
+    template: BodyTemplate,
+    head: Arc<RequestHead>,
+    pool: Arc<Pool>,
+    control: Control,
+}
+
+impl OpenAiEngine {
+    /// Waits up to `wait` for the server, and finds its model and version. `progress` is told what goes on.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the address or the server, with a hint at the cure.
+    pub async fn connect(
+        target: Target,
+        wait: Duration,
+        mut progress: impl FnMut(ConnectProgress) + Send,
+    ) -> Result<Self, ConnectError> {
+        let Connected { dialer, control, head, facts, listed } =
+            connect(&target, wait, &mut progress).await?;
+        let template = BodyTemplate::new(&target, &facts.model);
+        let (head, pool) = (Arc::new(head), Arc::new(Pool::new(dialer)));
+        Ok(Self { target, facts, listed, template, head, pool, control })
+    }
+
+    /// Who answers, for the record.
+    #[must_use]
+    pub fn facts(&self) -> &EngineFacts {
+        &self.facts
+    }
+
+    /// Asks one short question through the measured path, before any load.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, with a hint at the cure.
+    pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
+        let body = self.template.render(smoke::PROMPT, smoke::OUTPUT_TOKENS);
+        let mut answer =
+            self.generate(PreparedRequest { index: 0, body }, RunClock::starting_in(Duration::ZERO));
+        let mut events = Vec::new();
+        let all = async {
+            loop {
+                match answer.next().await {
+                    AnswerEvent::Ended(end) => return end,
+                    event => events.push(event),
+                }
+            }
+        };
+        let failure = match tokio::time::timeout(limit, all).await {
+            Ok(end) => match &end.result {
+                Ok(()) => return Ok(SmokeReport::new(&events, &end)),
+                Err(failure) => failure.clone(),
+            },
+            Err(_) => smoke::timeout(limit, &events),
+        };
+        Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, failure))
+    }
+
+    /// Number of tokens of each text, by the server's own tokenizer, without special tokens; `None` where the
+    /// server cannot count.
+    ///
+    /// # Errors
+    ///
+    /// The server's refusal of a text, or its silence.
+    pub async fn count_tokens(&self, texts: &[String]) -> Result<Option<Vec<usize>>, Failure> {
+        let Some(call) = self.target.dialect.traits().tokenize else { return Ok(None) };
+        let counts = futures::stream::iter(texts)
+            .map(|text| self.control.count_tokens(call, &self.facts.model, text))
+            .buffered(COUNTED_TOGETHER)
+            .try_collect::<Vec<Option<usize>>>()
+            .await;
+        counts.map(|counts| counts.into_iter().collect()).map_err(super::control::ControlError::into_failure)
+    }
+}
+
+impl Engine for OpenAiEngine {
+    type Answer = Exchange;
+
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
+        let body = self.template.render(&request.prompt.0, request.output_tokens);
+        PreparedRequest { index: request.index, body }
+    }
+
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {
+        Exchange::new(Arc::clone(&self.pool), Arc::clone(&self.head), request, clock)
+    }
+
+    async fn warm_up(&self, count: usize) {
+        self.pool.warm_up(count).await;
+    }
+}

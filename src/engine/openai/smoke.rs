@@ -1,0 +1,124 @@
+//! Asks one short question before any load, and says what is wrong.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::engine::{AnswerEnd, AnswerEvent, Target};
+use crate::record::{Failure, FailureKind, FinishReason, Usage};
+use crate::units::spoken;
+
+use super::connect::hint_for;
+
+/// Tokens asked for.
+pub(super) const OUTPUT_TOKENS: u32 = 4;
+/// The question.
+pub(super) const PROMPT: &str = "Count from one to ten.";
+
+/// What one answered question shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmokeReport {
+    /// Chunks with text.
+    pub chunks: u64,
+    /// The server's counts.
+    pub usage: Option<Usage>,
+    /// Why the model stopped.
+    pub finish_reason: Option<FinishReason>,
+}
+
+/// Why the one question was not answered, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmokeError {
+    /// What was asked, and where.
+    pub address: String,
+    /// What came of it.
+    pub failure: Failure,
+    /// The cure.
+    pub hint: String,
+}
+
+impl fmt::Display for SmokeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, failure, hint } = self;
+        write!(f, "one test request to {address} failed: {failure}\nhint: {hint}")
+    }
+}
+
+impl std::error::Error for SmokeError {}
+
+impl SmokeReport {
+    pub(super) fn new(events: &[AnswerEvent], end: &AnswerEnd) -> Self {
+        let chunks = events.iter().filter(|event| matches!(event, AnswerEvent::Chunk { .. })).count() as u64;
+        Self { chunks, usage: end.usage, finish_reason: end.finish_reason.clone() }
+    }
+}
+
+/// The failure when `limit` passed without an answer.
+pub(super) fn timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
+    let came = match events.last() {
+        None => "the request could not be sent",
+        Some(AnswerEvent::Sent { .. }) => "not even headers came",
+        Some(AnswerEvent::Headers { .. }) => "headers came, but no token",
+        _ => "tokens came, but no end",
+    };
+    Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}: {came}", spoken(limit)))
+}
+
+impl SmokeError {
+    pub(super) fn new(target: &Target, model: &str, listed: &[String], failure: Failure) -> Self {
+        let hint = diagnose(target, model, listed, &failure);
+        Self { address: target.url.join(target.endpoint.path()), failure, hint }
+    }
+}
+
+fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) -> String {
+    let words = failure.message.to_lowercase();
+    let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
+    match failure.reason {
+        FailureKind::Connect | FailureKind::Tls => hint_for(failure).to_owned(),
+        FailureKind::HttpStatus(401 | 403) => match target.api_key {
+            None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
+            Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
+        },
+        FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
+            format!("the server does not list a model `{model}`; it lists: {}", listed.join(", "))
+        }
+        FailureKind::HttpStatus(400 | 404) if words.contains("model") => {
+            format!("does the server serve `{model}`? name another with --model")
+        }
+        FailureKind::HttpStatus(404 | 405) => format!(
+            "the server has no {} there: check the path in --url (without /v1), or choose another --endpoint",
+            target.endpoint.path()
+        ),
+        FailureKind::HttpStatus(400 | 422) => format!(
+            "the server does not take a field of the request: choose its own --engine (now {}), or take the field \
+             out with --extra-body '{{\"field\": null}}'",
+            target.dialect
+        ),
+        FailureKind::HttpStatus(429 | 503) => {
+            "the server is overloaded or still loading: wait longer with --wait, or look at its log".into()
+        }
+        FailureKind::HttpStatus(500..) => "the server failed: look at its log".into(),
+        FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url".into(),
+        FailureKind::Malformed if words.contains("not streaming") => {
+            "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
+        }
+        FailureKind::Malformed if words.contains("content type") => {
+            "is this the address of an LLM server and not of a web page or proxy? check --url".into()
+        }
+        FailureKind::Malformed if words.contains("compressed") => {
+            "switch compression off for event streams in the proxy before the server".into()
+        }
+        FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
+        FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
+        FailureKind::Empty => {
+            "the model said nothing: try another --endpoint (chat needs a chat template), or look at the server's log"
+                .into()
+        }
+        FailureKind::Reset | FailureKind::Truncated => {
+            "the server or a proxy before it closed the connection: look at its log and time limits".into()
+        }
+        FailureKind::TimeoutFirstToken | FailureKind::TimeoutBetweenTokens | FailureKind::TimeoutTotal => {
+            "the server is slow or stuck: look at its log, and whether other load runs on it".into()
+        }
+    }
+}

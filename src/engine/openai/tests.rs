@@ -1,0 +1,312 @@
+//! The engine against servers written byte by byte, so that every fault can be made.
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::clock::RunClock;
+use crate::engine::stream::transcripts::logged_reads;
+use crate::engine::{
+    Answer, AnswerEnd, AnswerEvent, AnswerForm, Dialect, Engine, PreparedRequest, Secret, Target,
+};
+use crate::record::{FailureKind, FinishReason};
+
+mod server;
+mod tls;
+
+use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve};
+
+fn target(server: &Server) -> Target {
+    let mut target = Target::new(server.url.parse().unwrap(), Dialect::Vllm);
+    target.api_key = Some(Secret::new("hunter2hunter2"));
+    target
+}
+
+async fn engine(target: Target) -> OpenAiEngine {
+    OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap()
+}
+
+async fn ask(engine: &OpenAiEngine) -> (Vec<AnswerEvent>, AnswerEnd) {
+    let body = engine_body();
+    let mut answer =
+        engine.generate(PreparedRequest { index: 42, body }, RunClock::starting_in(Duration::ZERO));
+    let mut events = Vec::new();
+    loop {
+        match answer.next().await {
+            AnswerEvent::Ended(end) => return (events, end),
+            event => events.push(event),
+        }
+    }
+}
+
+fn engine_body() -> bytes::Bytes {
+    bytes::Bytes::from_static(b"{}")
+}
+
+async fn answer_to(acts: Vec<Act>) -> (Vec<AnswerEvent>, AnswerEnd) {
+    let server = serve(vec![acts]).await;
+    ask(&engine(target(&server)).await).await
+}
+
+fn chunks(events: &[AnswerEvent]) -> Vec<bool> {
+    let merged = |event: &AnswerEvent| {
+        if let AnswerEvent::Chunk { merged, .. } = event { Some(*merged) } else { None }
+    };
+    events.iter().filter_map(merged).collect()
+}
+
+#[tokio::test]
+async fn a_good_stream_is_told_in_order() {
+    let server = serve(vec![good(&["a", "b"])]).await;
+    let engine = engine(target(&server)).await;
+    let (events, end) = ask(&engine).await;
+    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: true, .. }), "{events:?}");
+    assert!(matches!(events[1], AnswerEvent::Headers { .. }), "{events:?}");
+    assert_eq!((events.len(), chunks(&events).len()), (4, 2));
+    assert_eq!((end.result, end.finish_reason), (Ok(()), Some(FinishReason::Length)));
+    let request = server.seen.lock().unwrap()[0].1.to_lowercase();
+    for line in [
+        "post /v1/chat/completions http/1.1\r\n",
+        "\r\naccept-encoding: identity\r\n",
+        "\r\naccept: text/event-stream\r\n",
+        "\r\nauthorization: bearer hunter2hunter2\r\n",
+        &format!("\r\nx-request-id: {}00000000002a\r\n", engine.facts().request_id_prefix),
+        "\r\nhost: 127.0.0.1:",
+    ] {
+        assert!(request.contains(line), "{line:?} in {request}");
+    }
+    let facts = engine.facts();
+    assert_eq!((facts.model.as_str(), facts.max_model_len), ("m", Some(4096)));
+    assert_eq!(facts.server_version.as_deref(), Some("9.9"));
+}
+
+#[tokio::test]
+async fn events_in_one_write_are_merged_and_others_are_not() {
+    let two = delta("a") + &delta("b");
+    let acts =
+        vec![send(STREAM), chunk(&two), Act::Pause, chunk(&delta("c")), chunk(FINISH), send("0\r\n\r\n")];
+    let (events, end) = answer_to(acts).await;
+    assert_eq!(end.result, Ok(()));
+    assert_eq!(chunks(&events), [false, true, false]);
+}
+
+#[tokio::test]
+async fn events_cut_anywhere_are_whole_again() {
+    let stream = format!(": ping\r\n\r\n{}{FINISH}", delta("漢字").replace('\n', "\r\n"));
+    let head = "HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    let mut acts = vec![send(head)];
+    for byte in stream.into_bytes().chunks(7) {
+        acts.extend([Act::Send(byte.to_vec()), Act::Pause]);
+    }
+    acts.push(Act::Close);
+    let (events, end) = answer_to(acts).await;
+    assert_eq!((end.result, chunks(&events).len()), (Ok(()), 1));
+}
+
+#[tokio::test]
+async fn every_fault_has_its_kind() {
+    let typed = |media: &str, body: &str| {
+        send(&format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    };
+    let begun = |then: Vec<Act>| [vec![send(STREAM), chunk(&delta("a"))], then].concat();
+    let whole = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
+    for (acts, kind, words) in [
+        (vec![Act::Close], FailureKind::Reset, "closed the connection before it answered"),
+        (begun(vec![Act::Pause, Act::Reset]), FailureKind::Reset, "after 1 chunk"),
+        (begun(vec![Act::Pause, Act::Close]), FailureKind::Reset, "after 1 chunk"),
+        (begun(vec![send("0\r\n\r\n")]), FailureKind::Truncated, "after 1 chunk"),
+        (begun(vec![chunk(DONE), Act::Pause, Act::Close]), FailureKind::Truncated, "without a finish reason"),
+        (
+            begun(vec![chunk("data: {\"error\":{\"message\":\"boom\"}}\n\n")]),
+            FailureKind::StreamError,
+            "boom",
+        ),
+        (begun(vec![chunk("data: {\"choices\":[\n\n")]), FailureKind::Malformed, "not the JSON"),
+        (begun(vec![send("xyz\r\n")]), FailureKind::Malformed, "broken chunked framing"),
+        (vec![send(STREAM), send("0\r\n\r\n")], FailureKind::Truncated, "before any chunk"),
+        (vec![send(STREAM), chunk(FINISH), chunk(DONE)], FailureKind::Empty, "without any text"),
+        (vec![typed("application/json", whole)], FailureKind::Malformed, "not streaming"),
+        (vec![typed("text/html", "<h1>hi</h1>")], FailureKind::Malformed, "wrong content type: `text/html`"),
+        (
+            vec![typed("text/event-stream\r\ncontent-encoding: gzip", "\u{1f}")],
+            FailureKind::Malformed,
+            "compressed (gzip)",
+        ),
+        (vec![Act::Send(json(429, r#"{"error":"slow"}"#))], FailureKind::HttpStatus(429), "slow"),
+        (vec![send("SSH-2.0-x\r\n\r\n"), Act::Close], FailureKind::Malformed, "not HTTP"),
+    ] {
+        let (_, end) = answer_to(acts).await;
+        let failure = end.result.unwrap_err();
+        assert!(
+            failure.reason == kind && failure.message.contains(words),
+            "{failure} is not {kind}: {words}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_missing_done_or_usage_does_no_harm() {
+    let acts = vec![send(STREAM), chunk(&delta("a")), chunk(FINISH), send("0\r\n\r\n")];
+    let (_, end) = answer_to(acts).await;
+    assert_eq!((end.result, end.usage), (Ok(()), None));
+}
+
+#[tokio::test]
+async fn connections_are_used_again_and_lost_ones_are_told() {
+    let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::Close]]).await;
+    let engine = engine(target(&server)).await;
+    for turn in 0..2 {
+        let (events, end) = ask(&engine).await;
+        assert_eq!(end.result, Ok(()), "{turn}");
+        assert!(
+            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
+        );
+        // Lets the last bytes of the answer arrive.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let failure = ask(&engine).await.1.result.unwrap_err();
+    assert!(failure.reason == FailureKind::Reset && failure.message.contains("reused idle"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_connection_that_died_idle_is_not_used() {
+    let closing = [good(&["a"]), vec![Act::Close]].concat();
+    let server = serve(vec![closing.clone(), closing]).await;
+    let engine = engine(target(&server)).await;
+    for _ in 0..3 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn warm_connections_spare_requests_the_opening() {
+    let server = serve(vec![good(&["a"])]).await;
+    let engine = engine(target(&server)).await;
+    engine.warm_up(3).await;
+    let (events, _) = ask(&engine).await;
+    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: false, .. }), "{events:?}");
+}
+
+#[tokio::test]
+async fn next_may_be_dropped_at_any_time() {
+    let mut acts = good(&["a", "b", "c"]);
+    for at in (1..acts.len()).rev() {
+        acts.insert(at, Act::Pause);
+    }
+    let server = serve(vec![acts]).await;
+    let engine = engine(target(&server)).await;
+    let request = PreparedRequest { index: 0, body: engine_body() };
+    let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
+    let mut events = Vec::new();
+    let end = loop {
+        match tokio::time::timeout(Duration::from_millis(1), answer.next()).await {
+            Err(_) => {}
+            Ok(AnswerEvent::Ended(end)) => break end,
+            Ok(event) => events.push(event),
+        }
+    };
+    assert_eq!((end.result, chunks(&events).len(), events.len()), (Ok(()), 3, 5));
+}
+
+#[tokio::test]
+async fn dropping_an_answer_closes_its_connection() {
+    let server = serve(vec![vec![send(STREAM), chunk(&delta("a"))]]).await;
+    let engine = engine(target(&server)).await;
+    let request = PreparedRequest { index: 0, body: engine_body() };
+    let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
+    while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
+    let connection = server.seen.lock().unwrap()[0].0;
+    drop(answer);
+    let closed = async {
+        while !server.closed.lock().unwrap().contains(&connection) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), closed).await.expect("the server sees the close");
+}
+
+#[tokio::test]
+async fn whole_answers_have_one_moment() {
+    let body = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],
+                   "usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
+    let server = serve(vec![vec![Act::Send(json(200, body))]]).await;
+    let mut target = target(&server);
+    target.form = AnswerForm::Whole;
+    let (events, end) = ask(&engine(target).await).await;
+    assert_eq!((events.len(), end.result), (2, Ok(())));
+    assert_eq!(end.whole_answer, Some(end.at));
+    assert_eq!(end.usage.unwrap().completion_tokens, 2);
+}
+
+#[tokio::test]
+async fn smoke_tests_name_the_cure_and_no_secret() {
+    for (acts, model, cure) in [
+        (vec![Act::Send(json(401, r#"{"error":"bad key hunter2hunter2"}"#))], "m", "--api-key-env"),
+        (vec![Act::Send(json(404, r#"{"error":"no model"}"#))], "x", "it lists: m, n"),
+        (vec![Act::Send(json(404, r#"{"detail":"Not Found"}"#))], "m", "choose another --endpoint"),
+        (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", "--extra-body"),
+        (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
+        (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
+    ] {
+        let server = serve(vec![acts]).await;
+        let mut target = target(&server);
+        target.model = Some(model.to_owned());
+        let error =
+            engine(target).await.smoke_test(Duration::from_millis(100)).await.unwrap_err().to_string();
+        assert!(error.contains("\nhint: ") && error.contains(cure), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let server = serve(vec![good(&["a", "b"])]).await;
+    let report = engine(target(&server)).await.smoke_test(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(report.chunks, 2);
+    assert!(server.seen.lock().unwrap()[0].1.contains(r#""max_tokens":4"#));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_waited_for_and_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut told = 0;
+    let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
+    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| told += 1).await;
+    let error = waited.err().unwrap().to_string();
+    assert!(told >= 1, "the wait is told");
+    for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_counted_where_the_server_can() {
+    let server = serve(vec![vec![Act::Send(json(200, r#"{"count":3,"tokens":[1,2,3]}"#))]]).await;
+    let texts = vec!["a b c".to_owned(); 20];
+    assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(Some(vec![3; 20])));
+    let server = serve(vec![vec![Act::Send(json(404, "{}"))]]).await;
+    assert_eq!(engine(target(&server)).await.count_tokens(&texts).await, Ok(None));
+}
+
+#[tokio::test]
+async fn logged_reads_come_through_the_wire_as_they_were() {
+    for (file, counts) in [
+        ("vllm/rawrecv_chat.txt", [397, 392]),
+        ("tfserve/rawrecv_completions.txt", [396, 396]),
+        ("haproxy/rawrecv_chat.txt", [193, 180]),
+        ("nginx_gzip/rawrecv_chat.txt", [195, 199]),
+    ] {
+        let answers = logged_reads(file);
+        let scripts = answers.into_iter().map(|reads| reads.into_iter().map(Act::Send).collect()).collect();
+        let server = serve(scripts).await;
+        let engine = engine(target(&server)).await;
+        for count in counts {
+            let (events, end) = ask(&engine).await;
+            assert_eq!((end.result, chunks(&events).len()), (Ok(()), count), "{file}");
+            assert_eq!(end.finish_reason, Some(FinishReason::Length), "{file}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Servers written byte by byte.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One thing that a server does with a request.
+#[derive(Clone)]
+pub(super) enum Act {
+    Send(Vec<u8>),
+    Pause,
+    Close,
+    Reset,
+}
+
+pub(super) fn send(text: &str) -> Act {
+    Act::Send(text.as_bytes().to_vec())
+}
+
+/// A server on a port of its own. The n-th POST is answered by the n-th script, the last one again and again;
+/// GETs are answered as vLLM would.
+pub(super) struct Server {
+    pub(super) url: String,
+    /// Number of the connection, and the whole request, of every POST.
+    pub(super) seen: Arc<Mutex<Vec<(usize, String)>>>,
+    /// Numbers of the connections that the client closed.
+    pub(super) closed: Arc<Mutex<Vec<usize>>>,
+}
+
+pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let closed = Arc::new(Mutex::new(Vec::new()));
+    let (scripts, log, ends) = (Arc::new(scripts), Arc::clone(&seen), Arc::clone(&closed));
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (socket, _) = listener.accept().await.unwrap();
+            let (scripts, log, ends) = (Arc::clone(&scripts), Arc::clone(&log), Arc::clone(&ends));
+            tokio::spawn(async move {
+                if converse(socket, number, scripts, log).await == Closer::Client {
+                    ends.lock().unwrap().push(number);
+                }
+            });
+        }
+    });
+    Server { url, seen, closed }
+}
+
+async fn converse(
+    mut socket: TcpStream,
+    number: usize,
+    scripts: Arc<Vec<Vec<Act>>>,
+    log: Arc<Mutex<Vec<(usize, String)>>>,
+) -> Closer {
+    while let Some(request) = read_request(&mut socket).await {
+        if request.starts_with("GET /v1/models") {
+            let list = r#"{"data":[{"id":"m","max_model_len":4096},{"id":"n"}]}"#;
+            socket.write_all(&json(200, list)).await.unwrap();
+            continue;
+        }
+        if request.starts_with("GET /version") {
+            socket.write_all(&json(200, r#"{"version":"9.9"}"#)).await.unwrap();
+            continue;
+        }
+        if request.starts_with("GET") {
+            socket.write_all(&json(200, "{}")).await.unwrap();
+            continue;
+        }
+        let turn = {
+            let mut log = log.lock().unwrap();
+            log.push((number, request));
+            log.len() - 1
+        };
+        for act in &scripts[turn.min(scripts.len() - 1)] {
+            match act {
+                Act::Send(bytes) => socket.write_all(bytes).await.unwrap(),
+                Act::Pause => tokio::time::sleep(Duration::from_millis(20)).await,
+                Act::Close => return Closer::Server,
+                Act::Reset => {
+                    socket.set_zero_linger().unwrap();
+                    return Closer::Server;
+                }
+            }
+        }
+    }
+    Closer::Client
+}
+
+/// Who ended a connection.
+#[derive(PartialEq, Eq)]
+enum Closer {
+    Client,
+    Server,
+}
+
+pub(super) async fn read_request<S: AsyncRead + Unpin>(socket: &mut S) -> Option<String> {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                return Some(text);
+            }
+        }
+        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+pub(super) fn json(status: u16, body: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+pub(super) const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+pub(super) fn chunk(text: &str) -> Act {
+    send(&format!("{:x}\r\n{text}\r\n", text.len()))
+}
+
+pub(super) fn delta(text: &str) -> String {
+    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+}
+
+pub(super) const FINISH: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
+pub(super) const DONE: &str = "data: [DONE]\n\n";
+
+/// A good answer of `texts`, each in a chunk of its own.
+pub(super) fn good(texts: &[&str]) -> Vec<Act> {
+    let mut acts = vec![send(STREAM)];
+    acts.extend(texts.iter().map(|text| chunk(&delta(text))));
+    acts.extend([chunk(FINISH), chunk(DONE), send("0\r\n\r\n")]);
+    acts
+}

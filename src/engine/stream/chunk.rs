@@ -1,0 +1,198 @@
+//! Reads the JSON of a chunk or of a whole answer, whichever server wrote it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::engine::ChunkText;
+use crate::record::{FinishReason, Usage};
+
+use super::fault::words_of;
+
+/// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are passed over.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Document<'a> {
+    /// The choices it speaks of; empty in vLLM's usage chunk.
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<UsageFields>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    detail: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+}
+
+/// What one choice of a document says.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u32>,
+    /// Chat, streamed.
+    #[serde(borrow, default)]
+    delta: Option<Message<'a>>,
+    /// Chat, whole.
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    /// Completions.
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Text<'a>>,
+    #[serde(default)]
+    token_ids: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Option<Text<'a>>,
+    /// vLLM's name.
+    #[serde(borrow, default)]
+    reasoning: Option<Text<'a>>,
+    /// SGLang's name, and that of most others.
+    #[serde(borrow, default)]
+    reasoning_content: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ToolCall<'a> {
+    #[serde(borrow, default)]
+    function: Option<ToolFunction<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ToolFunction<'a> {
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    arguments: Option<Text<'a>>,
+}
+
+/// A string, borrowed unless it holds escapes.
+#[derive(Debug, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Debug, Deserialize)]
+struct UsageFields {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a document.
+    pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(json)
+    }
+
+    /// The server's words, where the document is an error object.
+    pub(crate) fn error(&self) -> Option<String> {
+        if let Some(error) = self.error {
+            return Some(words_of(error.get().as_bytes()));
+        }
+        // `{"detail": …}` (FastAPI) and `{"object": "error", "message": …}` (older vLLM).
+        let bare = self.detail.or(self.message).filter(|_| self.choices.is_none());
+        bare.map(|words| words_of(words.get().as_bytes()))
+    }
+
+    /// Whether it has anything that an answer has.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.choices.is_some() || self.usage.is_some()
+    }
+
+    /// The choices it speaks of.
+    pub(crate) fn choices(&self) -> &[Choice<'a>] {
+        self.choices.as_deref().unwrap_or_default()
+    }
+
+    /// The server's counts. Zero prompt and zero answer tokens are a server's way to say that it does not count.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let fields = self.usage.as_ref()?;
+        let usage = Usage {
+            prompt_tokens: fields.prompt_tokens.unwrap_or(0),
+            completion_tokens: fields.completion_tokens.unwrap_or(0),
+            cached_tokens: fields.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
+            reasoning_tokens: fields.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens),
+        };
+        (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
+    }
+}
+
+impl Choice<'_> {
+    /// Which of the answers asked for (`n`) it belongs to.
+    pub(crate) fn index(&self) -> u32 {
+        self.index.unwrap_or(0)
+    }
+
+    /// What kind of text it carries, if any; the answer itself where it carries several kinds.
+    pub(crate) fn text_kind(&self) -> Option<ChunkText> {
+        let full = |text: &Option<Text<'_>>| text.as_ref().is_some_and(|text| !text.0.is_empty());
+        if full(&self.text) {
+            return Some(ChunkText::Content);
+        }
+        let message = self.delta.as_ref().or(self.message.as_ref())?;
+        if full(&message.content) || full(&message.refusal) {
+            return Some(ChunkText::Content);
+        }
+        let functions = message.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
+        if functions.into_iter().any(|function| full(&function.name) || full(&function.arguments)) {
+            return Some(ChunkText::ToolCall);
+        }
+        (full(&message.reasoning) || full(&message.reasoning_content)).then_some(ChunkText::Reasoning)
+    }
+
+    /// Number of token ids that came with it (`return_token_ids`).
+    pub(crate) fn token_ids(&self) -> Option<u32> {
+        self.token_ids.as_ref().map(|ids| ids.len() as u32)
+    }
+
+    /// Why the model stopped, in the server's word.
+    pub(crate) fn finish(&self) -> Option<&str> {
+        self.finish_reason.as_ref().map(|reason| &*reason.0).filter(|reason| !reason.is_empty())
+    }
+
+    /// The answer's own text.
+    #[cfg(test)]
+    pub(crate) fn content(&self) -> &str {
+        let message = self.delta.as_ref().or(self.message.as_ref());
+        let text = self.text.as_ref().or_else(|| message.and_then(|message| message.content.as_ref()));
+        text.map_or("", |text| &text.0)
+    }
+}
+
+/// A server's word for why a model stopped, in our terms.
+pub(crate) fn finish_reason(word: &str) -> FinishReason {
+    match word {
+        "stop" | "eos" | "eos_token" | "stop_sequence" => FinishReason::Stop,
+        "length" => FinishReason::Length,
+        "tool_calls" | "function_call" => FinishReason::ToolCalls,
+        "content_filter" => FinishReason::ContentFilter,
+        other => FinishReason::Other(other.to_owned()),
+    }
+}

@@ -1,0 +1,224 @@
+//! Judges a stream of events: what each one carries, and whether the whole is complete.
+
+use crate::engine::ChunkText;
+use crate::record::{Failure, FailureKind, FinishReason, Usage};
+
+use super::chunk::{Choice, Document, finish_reason};
+use super::fault::excerpt;
+use super::sse::SseEvent;
+
+/// What one event meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing that is measured: a role, an empty delta, a usage chunk.
+    Quiet,
+    /// Text came.
+    Text {
+        /// Tokens it stands for, where the server tells.
+        tokens: Option<u32>,
+        /// What the text is.
+        kind: ChunkText,
+    },
+    /// The answer is complete; nothing more need be read.
+    Complete,
+}
+
+/// How the bytes of an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Close {
+    /// As the transport announced: last chunk of a chunked body, all of a content length, or a plain close
+    /// where there was neither.
+    Clean,
+    /// Before that.
+    Broken,
+}
+
+/// The grammar of a streamed answer.
+///
+/// An answer is complete when every choice seen has a finish reason, or when `[DONE]` came. `[DONE]` alone is
+/// believed only when the transport ends cleanly too: a server that cuts a stream off says `[DONE]` and then
+/// breaks the connection.
+#[derive(Debug, Default)]
+pub(crate) struct Grammar {
+    /// Choices that appeared, one bit each.
+    seen: u128,
+    /// Choices with a finish reason.
+    finished: u128,
+    done: bool,
+    text_chunks: u64,
+    aborted: bool,
+    usage: Option<Usage>,
+    finish_reason: Option<FinishReason>,
+    counting: Counting,
+}
+
+/// How the tokens of chunks are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Counting {
+    /// No text has come yet.
+    #[default]
+    Undecided,
+    /// By the length of `token_ids`; these came without text so far.
+    ByIds { waiting: u32 },
+    /// By the growth of usage; this many are counted.
+    ByUsage { counted: u64 },
+    /// The server tells nothing per chunk.
+    Blind,
+}
+
+impl Grammar {
+    /// Reads one event.
+    pub(crate) fn event(&mut self, event: &SseEvent) -> Result<Step, Failure> {
+        if &event.data[..] == b"[DONE]" {
+            self.done = true;
+            return Ok(if self.all_finished() { Step::Complete } else { Step::Quiet });
+        }
+        if self.done {
+            return Ok(Step::Quiet);
+        }
+        if event.data.is_empty() {
+            return Ok(Step::Quiet);
+        }
+        let document = Document::parse(&event.data).map_err(|error| {
+            let kind = if is_error_event(event) { FailureKind::StreamError } else { FailureKind::Malformed };
+            let said = excerpt(&event.data);
+            Failure::new(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
+        })?;
+        if let Some(words) = document.error() {
+            return Err(Failure::new(FailureKind::StreamError, words));
+        }
+        if !document.is_answer() {
+            let message = format!("an event with neither choices nor usage: {}", excerpt(&event.data));
+            return Err(Failure::new(FailureKind::Malformed, message));
+        }
+        Ok(self.document(&document))
+    }
+
+    fn document(&mut self, document: &Document<'_>) -> Step {
+        let usage = document.usage();
+        let mut kind = None;
+        for choice in document.choices() {
+            self.choice(choice);
+            kind = stronger(kind, choice.text_kind());
+        }
+        let ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
+        self.usage = usage.or(self.usage);
+        let tokens = self.count(ids, usage, kind.is_some());
+        let Some(kind) = kind else { return Step::Quiet };
+        self.text_chunks += 1;
+        Step::Text { tokens, kind }
+    }
+
+    fn choice(&mut self, choice: &Choice<'_>) {
+        let bit = 1 << choice.index().min(127);
+        self.seen |= bit;
+        if let Some(word) = choice.finish() {
+            self.finished |= bit;
+            self.aborted |= word == "abort";
+            self.finish_reason.get_or_insert_with(|| finish_reason(word));
+        }
+    }
+
+    /// Tokens of a chunk: its token ids and those of chunks without text before it, else the growth of usage
+    /// since the last chunk with text. A usage that first shows up after text has passed says nothing about one
+    /// chunk, nor does the usage of one choice among several.
+    fn count(&mut self, ids: Option<u32>, usage: Option<Usage>, has_text: bool) -> Option<u32> {
+        let several = self.seen.count_ones() > 1;
+        match (self.counting, ids, usage) {
+            (Counting::Undecided | Counting::ByIds { .. }, Some(ids), _) => {
+                let waiting = if let Counting::ByIds { waiting } = self.counting { waiting } else { 0 };
+                self.counting = Counting::ByIds { waiting: if has_text { 0 } else { waiting + ids } };
+                has_text.then_some(waiting + ids)
+            }
+            (Counting::Undecided | Counting::ByUsage { .. }, _, Some(usage)) if has_text && !several => {
+                let counted = if let Counting::ByUsage { counted } = self.counting { counted } else { 0 };
+                self.counting = Counting::ByUsage { counted: usage.completion_tokens.max(counted) };
+                Some(usage.completion_tokens.saturating_sub(counted) as u32)
+            }
+            _ if has_text => {
+                self.counting = Counting::Blind;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn all_finished(&self) -> bool {
+        self.seen != 0 && self.seen == self.finished
+    }
+
+    /// Judges the whole once no more bytes come.
+    pub(crate) fn close(&self, close: Close) -> Result<(), Failure> {
+        let complete = self.all_finished() || (self.done && close == Close::Clean);
+        if !complete {
+            return Err(self.incomplete(close));
+        }
+        if self.aborted {
+            let message = "the server gave the answer up (finish_reason \"abort\")";
+            return Err(Failure::new(FailureKind::Aborted, message));
+        }
+        if self.text_chunks == 0 {
+            return Err(Failure::new(FailureKind::Empty, no_text(self.usage)));
+        }
+        Ok(())
+    }
+
+    fn incomplete(&self, close: Close) -> Failure {
+        let after = match self.text_chunks {
+            0 if self.seen == 0 => "before any chunk".to_owned(),
+            0 => "before any text".to_owned(),
+            1 => "after 1 chunk with text".to_owned(),
+            several => format!("after {several} chunks with text"),
+        };
+        match close {
+            Close::Broken if self.done => Failure::new(
+                FailureKind::Truncated,
+                format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
+            ),
+            Close::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
+            Close::Clean => Failure::new(
+                FailureKind::Truncated,
+                format!("the stream closed without a finish reason or [DONE], {after}"),
+            ),
+        }
+    }
+
+    /// The server's last word on token counts.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// Why the model stopped: the first choice that said so.
+    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
+        self.finish_reason.clone()
+    }
+}
+
+fn is_error_event(event: &SseEvent) -> bool {
+    event.name.as_deref() == Some(b"error")
+}
+
+fn broken_json(error: &serde_json::Error, said: &str) -> String {
+    format!("an event is not the JSON of a chunk ({error}): {said}")
+}
+
+/// What to say of an answer that ended well without text.
+pub(crate) fn no_text(usage: Option<Usage>) -> String {
+    match usage.map_or(0, |usage| usage.completion_tokens) {
+        0 => "the answer ended without any text".to_owned(),
+        tokens => format!("the answer ended without any text, though its usage counts {tokens} tokens"),
+    }
+}
+
+/// Of two kinds of text in one chunk, the one nearer to the answer itself.
+pub(crate) fn stronger(a: Option<ChunkText>, b: Option<ChunkText>) -> Option<ChunkText> {
+    let rank = |kind: &ChunkText| match kind {
+        ChunkText::Content => 2,
+        ChunkText::ToolCall => 1,
+        ChunkText::Reasoning => 0,
+    };
+    a.into_iter().chain(b).max_by_key(rank)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! How answers end, case by case.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::engine::ChunkText::{Content, Reasoning, ToolCall};
+
+fn event(data: &str) -> SseEvent {
+    SseEvent { name: None, data: Bytes::copy_from_slice(data.as_bytes()) }
+}
+
+/// A chat chunk with `delta`, and `rest` inside its choice.
+fn delta(delta: &str, rest: &str) -> SseEvent {
+    event(&format!(r#"{{"choices":[{{"index":0,"delta":{delta}{rest}}}]}}"#))
+}
+
+/// The steps of `events`, up to a failure, and the judgement of a clean close.
+fn judge(events: &[SseEvent]) -> (Vec<Step>, Result<(), FailureKind>) {
+    let mut grammar = Grammar::default();
+    let mut steps = Vec::new();
+    for event in events {
+        match grammar.event(event) {
+            Ok(step) => steps.push(step),
+            Err(failure) => return (steps, Err(failure.reason)),
+        }
+    }
+    (steps, grammar.close(Close::Clean).map_err(|failure| failure.reason))
+}
+
+const FINISH: &str = r#","finish_reason":"length""#;
+
+#[test]
+fn roles_and_empty_deltas_are_not_tokens() {
+    let (steps, end) = judge(&[
+        delta(r#"{"role":"assistant","content":""}"#, ""),
+        delta(r#"{"role":"assistant"}"#, ""),
+        delta(r#"{"content":null}"#, ""),
+        delta(r#"{"content":"a"}"#, ""),
+        delta(r#"{"reasoning":"b"}"#, ""),
+        delta(r#"{"reasoning_content":"c"}"#, ""),
+        delta(r#"{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}]}"#, ""),
+        delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"{"}}]}"#, ""),
+        delta(r#"{"reasoning":"d","content":"e\u00e9"}"#, ""),
+        delta("{}", FINISH),
+        event("[DONE]"),
+    ]);
+    let kinds: Vec<_> = steps
+        .iter()
+        .filter_map(|s| if let Step::Text { kind, .. } = s { Some(*kind) } else { None })
+        .collect();
+    assert_eq!(kinds, [Content, Reasoning, Reasoning, ToolCall, ToolCall, Content]);
+    assert_eq!(steps.last(), Some(&Step::Complete));
+    assert_eq!(end, Ok(()));
+}
+
+#[test]
+fn ends_are_told_apart() {
+    let content = || delta(r#"{"content":"a"}"#, "");
+    let finish = || delta("{}", FINISH);
+    for (events, end) in [
+        (vec![content(), finish()], Ok(())),
+        (vec![content(), event("[DONE]")], Ok(())),
+        (vec![content()], Err(FailureKind::Truncated)),
+        (vec![], Err(FailureKind::Truncated)),
+        (vec![finish(), event("[DONE]")], Err(FailureKind::Empty)),
+        (vec![event("[DONE]")], Err(FailureKind::Empty)),
+        (vec![content(), delta("{}", r#","finish_reason":"abort""#)], Err(FailureKind::Aborted)),
+        (
+            vec![content(), event(r#"{"error":{"message":"x"}}"#), event("[DONE]")],
+            Err(FailureKind::StreamError),
+        ),
+        (vec![event(r#"{"error":"x"}"#)], Err(FailureKind::StreamError)),
+        (vec![event(r#"{"detail":"x"}"#)], Err(FailureKind::StreamError)),
+        (vec![event(r#"{"object":"error","message":"x"}"#)], Err(FailureKind::StreamError)),
+        (vec![content(), event(r#"{"choices":[{"#)], Err(FailureKind::Malformed)),
+        (vec![event(r#"{"id":"x"}"#)], Err(FailureKind::Malformed)),
+        (vec![event("hello")], Err(FailureKind::Malformed)),
+    ] {
+        assert_eq!(judge(&events).1, end, "{events:?}");
+    }
+}
+
+#[test]
+fn done_is_believed_only_with_a_finish_reason_or_a_clean_end() {
+    let mut grammar = Grammar::default();
+    grammar.event(&delta(r#"{"content":"a"}"#, "")).unwrap();
+    assert_eq!(grammar.event(&event("[DONE]")).unwrap(), Step::Quiet);
+    assert_eq!(grammar.close(Close::Clean), Ok(()));
+    assert_eq!(grammar.close(Close::Broken).unwrap_err().reason, FailureKind::Truncated);
+}
+
+#[test]
+fn every_choice_must_finish() {
+    let choice = |index: u32, rest: &str| {
+        event(&format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"a"}}{rest}}}]}}"#))
+    };
+    let (_, end) = judge(&[choice(0, ""), choice(1, ""), choice(0, FINISH)]);
+    assert_eq!(end, Err(FailureKind::Truncated));
+    let (_, end) = judge(&[choice(0, ""), choice(1, ""), choice(0, FINISH), choice(1, FINISH)]);
+    assert_eq!(end, Ok(()));
+}
+
+fn counted(events: &[SseEvent]) -> Vec<Option<u32>> {
+    let steps = judge(events).0;
+    steps
+        .iter()
+        .filter_map(|s| if let Step::Text { tokens, .. } = s { Some(*tokens) } else { None })
+        .collect()
+}
+
+fn with_usage(content: &str, tokens: u64) -> SseEvent {
+    event(&format!(
+        r#"{{"choices":[{{"index":0,"delta":{{"content":"{content}"}}}}],
+            "usage":{{"prompt_tokens":12,"completion_tokens":{tokens}}}}}"#
+    ))
+}
+
+#[test]
+fn growth_of_usage_counts_tokens_and_carries_those_without_text() {
+    let events =
+        [with_usage("", 0), with_usage("a", 1), with_usage("", 2), with_usage("bc", 4), with_usage("", 5)];
+    assert_eq!(counted(&events), [Some(1), Some(3)]);
+}
+
+#[test]
+fn token_ids_count_tokens_and_carry_those_without_text() {
+    let ids = |content: &str, ids: &str| {
+        delta(&format!(r#"{{"content":"{content}"}}"#), &format!(r#","token_ids":[{ids}]"#))
+    };
+    assert_eq!(counted(&[ids("a", "7"), ids("", "8, 9"), ids("b", "10"), ids("", "11")]), [Some(1), Some(3)]);
+}
+
+#[test]
+fn a_usage_that_comes_last_says_nothing_about_one_chunk() {
+    let blind = delta(r#"{"content":"a"}"#, "");
+    assert_eq!(counted(&[blind.clone(), blind, with_usage("b", 3)]), [None, None, None]);
+}
+
+#[test]
+fn usage_is_kept_with_its_details_and_zeros_are_no_usage() {
+    let mut grammar = Grammar::default();
+    grammar
+        .event(&event(
+            r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3,
+                "prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":2}}}"#,
+        ))
+        .unwrap();
+    let usage =
+        Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
+    assert_eq!(grammar.usage(), Some(usage));
+    grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#)).unwrap();
+    grammar.event(&event(r#"{"choices":[],"usage":null}"#)).unwrap();
+    assert_eq!(grammar.usage(), Some(usage));
+}

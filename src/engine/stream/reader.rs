@@ -1,0 +1,273 @@
+//! Reads one response, whatever it turns out to be, into the events of an answer.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use hyper::http::StatusCode;
+
+use crate::clock::Timestamp;
+use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
+use crate::record::{Failure, FailureKind};
+
+use super::chunk::{Choice, Document, finish_reason};
+use super::fault::{excerpt, words_of};
+use super::grammar::{Close, Grammar, Step, no_text, stronger};
+use super::sse::SseFramer;
+
+/// Bytes read of a body that only serves to explain a failure.
+const EXPLANATION_LIMIT: usize = 16 << 10;
+/// Largest event of a stream.
+const EVENT_LIMIT: usize = 16 << 20;
+/// Largest answer that is not streamed.
+const WHOLE_LIMIT: usize = 256 << 20;
+
+/// Where bytes came from: the read that brought them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// When the read returned.
+    pub at: Timestamp,
+    /// Its number on this connection.
+    pub read: u64,
+}
+
+/// Whether an answer is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Progress {
+    /// More bytes are needed.
+    Reading,
+    /// It is over.
+    Over(AnswerEnd),
+}
+
+/// The reader of one response.
+#[derive(Debug)]
+pub(crate) struct ResponseReader {
+    body: Body,
+    /// The read that brought the last chunk with text.
+    last_text_read: Option<u64>,
+}
+
+/// What the head of the response says that its body is.
+#[derive(Debug)]
+enum Body {
+    /// An event stream.
+    Stream { framer: SseFramer, grammar: Box<Grammar> },
+    /// A whole answer.
+    Whole(BytesMut),
+    /// A failure whose words are in the body.
+    Explained { failure: Explained, bytes: BytesMut },
+}
+
+#[derive(Clone, Debug)]
+enum Explained {
+    /// Another status than 2xx.
+    Status(StatusCode),
+    /// A whole JSON answer to a request for a stream.
+    NotStreamed,
+    /// A content type that no answer has.
+    ContentType(String),
+    /// A compressed body.
+    Compressed(String),
+}
+
+impl ResponseReader {
+    /// A reader for the response with this head, to a request that asked for `form`.
+    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm) -> Self {
+        let field =
+            |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let media = field(CONTENT_TYPE).unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let encoding = field(CONTENT_ENCODING).filter(|name| !name.trim().eq_ignore_ascii_case("identity"));
+        let explained = |failure| Body::Explained { failure, bytes: BytesMut::new() };
+        let body = match (encoding, form, media.as_str()) {
+            (Some(encoding), ..) if status.is_success() => explained(Explained::Compressed(encoding)),
+            _ if !status.is_success() => explained(Explained::Status(status)),
+            (_, AnswerForm::Streamed, "text/event-stream") => {
+                Body::Stream { framer: SseFramer::default(), grammar: Box::default() }
+            }
+            (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
+            (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
+            _ => explained(Explained::ContentType(media)),
+        };
+        Self { body, last_text_read: None }
+    }
+
+    /// Takes a piece of the body; chunks with text go to `events`.
+    pub(crate) fn bytes(
+        &mut self,
+        piece: Bytes,
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Progress {
+        match &mut self.body {
+            Body::Stream { framer, .. } => {
+                framer.push(piece);
+                self.drain(arrival, events)
+            }
+            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
+                Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
+            }
+            Body::Whole(bytes) => {
+                bytes.extend_from_slice(&piece);
+                Progress::Reading
+            }
+            Body::Explained { failure, bytes } => {
+                bytes.extend_from_slice(&piece);
+                if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
+                    return Progress::Over(explain(failure, bytes, arrival.at));
+                }
+                Progress::Reading
+            }
+        }
+    }
+
+    fn drain(&mut self, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+        let Body::Stream { framer, grammar } = &mut self.body else { return Progress::Reading };
+        while let Some(event) = framer.next_event() {
+            match grammar.event(&event) {
+                Ok(Step::Quiet) => {}
+                Ok(Step::Text { tokens, kind }) => {
+                    let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
+                    events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
+                }
+                Ok(Step::Complete) => {
+                    return Progress::Over(stream_end(grammar, arrival.at, grammar.close(Close::Clean)));
+                }
+                Err(failure) => return Progress::Over(stream_end(grammar, arrival.at, Err(failure))),
+            }
+        }
+        if framer.held() > EVENT_LIMIT {
+            let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
+            return Progress::Over(stream_end(grammar, arrival.at, Err(failure)));
+        }
+        Progress::Reading
+    }
+
+    /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
+    /// reads as a whole one: some servers and proxies leave the last line end out.
+    pub(crate) fn end(
+        mut self,
+        close: Close,
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> AnswerEnd {
+        if let (Body::Stream { framer, .. }, Close::Clean) = (&mut self.body, close)
+            && let Some(last) = framer.unterminated()
+            && (&last.data[..] == b"[DONE]" || Document::parse(&last.data).is_ok())
+        {
+            let mut whole = BytesMut::from(&b"data: "[..]);
+            whole.extend_from_slice(&last.data);
+            whole.extend_from_slice(b"\n\n");
+            framer.push(whole.freeze());
+            if let Progress::Over(end) = self.drain(arrival, events) {
+                return end;
+            }
+        }
+        match (self.body, close) {
+            (Body::Stream { grammar, .. }, _) => stream_end(&grammar, arrival.at, grammar.close(close)),
+            (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at),
+            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at),
+            (Body::Whole(_), Close::Broken) => {
+                failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
+            }
+        }
+    }
+}
+
+fn stream_end(grammar: &Grammar, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
+    AnswerEnd {
+        at,
+        result,
+        whole_answer: None,
+        finish_reason: grammar.finish_reason(),
+        usage: grammar.usage(),
+    }
+}
+
+fn whole_end(body: &[u8], at: Timestamp) -> AnswerEnd {
+    if body.is_empty() {
+        return failed(at, FailureKind::Empty, "the answer has no body");
+    }
+    let document = match Document::parse(body) {
+        Ok(document) => document,
+        Err(error) => {
+            let message = format!("the answer is not the JSON of one ({error}): {}", excerpt(body));
+            return failed(at, FailureKind::Malformed, message);
+        }
+    };
+    if let Some(words) = document.error() {
+        return failed(at, FailureKind::StreamError, words);
+    }
+    if document.choices().is_empty() {
+        return failed(at, FailureKind::Malformed, format!("the answer has no choices: {}", excerpt(body)));
+    }
+    let choices = document.choices();
+    let usage = document.usage();
+    let aborted = choices.iter().any(|choice| choice.finish() == Some("abort"));
+    let text = choices.iter().map(Choice::text_kind).fold(None, stronger);
+    let result = match (aborted, text) {
+        (true, _) => {
+            Err(Failure::new(FailureKind::Aborted, "the server gave the answer up (finish_reason \"abort\")"))
+        }
+        (false, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
+        (false, Some(_)) => Ok(()),
+    };
+    AnswerEnd {
+        at,
+        whole_answer: result.is_ok().then_some(at),
+        result,
+        finish_reason: choices.iter().find_map(Choice::finish).map(finish_reason),
+        usage,
+    }
+}
+
+fn explain(failure: &Explained, body: &[u8], at: Timestamp) -> AnswerEnd {
+    match failure {
+        Explained::Status(status) => {
+            let said = words_of(body);
+            let said = if said.is_empty() {
+                status.canonical_reason().unwrap_or("no explanation").to_owned()
+            } else {
+                said
+            };
+            failed(at, FailureKind::HttpStatus(status.as_u16()), said)
+        }
+        Explained::NotStreamed => match Document::parse(body).ok().and_then(|document| document.error()) {
+            Some(words) => failed(at, FailureKind::StreamError, words),
+            None => failed(
+                at,
+                FailureKind::Malformed,
+                format!(
+                    "not streaming: a whole JSON body came where a stream was asked for: {}",
+                    excerpt(body)
+                ),
+            ),
+        },
+        Explained::ContentType(media) => {
+            let media = if media.is_empty() { "no content type".to_owned() } else { format!("`{media}`") };
+            let message = format!("wrong content type: {media}, with the body: {}", excerpt(body));
+            failed(at, FailureKind::Malformed, message)
+        }
+        Explained::Compressed(encoding) => failed(
+            at,
+            FailureKind::Malformed,
+            format!(
+                "the body is compressed ({}) although `identity` was asked for; moments seen through a \
+                 compressor would be wrong",
+                excerpt(encoding.as_bytes())
+            ),
+        ),
+    }
+}
+
+/// An end that is a failure and nothing else.
+pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
+    AnswerEnd {
+        at,
+        result: Err(Failure::new(kind, message)),
+        whole_answer: None,
+        finish_reason: None,
+        usage: None,
+    }
+}

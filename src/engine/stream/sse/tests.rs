@@ -1,0 +1,100 @@
+//! Framing against the standard, at every split of the bytes.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Every event of `stream`, pushed in pieces cut at `cuts`, and then what the end leaves.
+fn events(stream: &[u8], cuts: &[usize]) -> (Vec<(Option<String>, String)>, Option<String>) {
+    let mut framer = SseFramer::default();
+    let mut found = Vec::new();
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (stream.len() + 1)).collect();
+    cuts.sort_unstable();
+    cuts.push(stream.len());
+    let mut start = 0;
+    let text = |bytes: Bytes| String::from_utf8_lossy(&bytes).into_owned();
+    for cut in cuts {
+        framer.push(Bytes::copy_from_slice(&stream[start..cut]));
+        start = cut;
+        while let Some(event) = framer.next_event() {
+            found.push((event.name.map(text), text(event.data)));
+        }
+    }
+    (found, framer.unterminated().map(|event| text(event.data)))
+}
+
+fn data(stream: &str) -> Vec<String> {
+    events(stream.as_bytes(), &[]).0.into_iter().map(|(_, data)| data).collect()
+}
+
+#[test]
+fn the_examples_of_the_standard() {
+    // WHATWG HTML 9.2.6, in order: YHOO; test stream; two empty events; with and without the space.
+    assert_eq!(data("data: YHOO\ndata: +2\ndata: 10\n\n"), ["YHOO\n+2\n10"]);
+    assert_eq!(
+        data(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event"),
+        ["first event", "second event"]
+    );
+    assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["", "\n"]);
+    assert_eq!(data("data:test\n\ndata: test\n\n"), ["test", "test"]);
+}
+
+#[test]
+fn any_line_end_and_a_byte_order_mark() {
+    for stream in ["data: a\n\ndata: b\n\n", "data: a\r\n\r\ndata: b\r\n\r\n", "data: a\r\rdata: b\r\r"] {
+        assert_eq!(data(stream), ["a", "b"], "{stream:?}");
+        assert_eq!(data(&format!("\u{feff}{stream}")), ["a", "b"], "{stream:?}");
+    }
+}
+
+#[test]
+fn an_event_is_whole_as_soon_as_its_empty_line_begins() {
+    let mut framer = SseFramer::default();
+    framer.push(Bytes::from_static(b"data: a\r\n\r"));
+    assert_eq!(framer.next_event().unwrap().data, "a");
+    framer.push(Bytes::from_static(b"\ndata: b\r\n\r\n"));
+    assert_eq!(framer.next_event().unwrap().data, "b");
+    assert_eq!(framer.next_event(), None);
+}
+
+#[test]
+fn names_comments_and_unknown_fields() {
+    let (found, rest) = events(b"event: error\ndata: x\n\n: ping\n\nretry: 3\nfoo\n\ndata: y\n\n", &[]);
+    assert_eq!(found, [(Some("error".into()), "x".into()), (None, "y".into())]);
+    assert_eq!(rest, None);
+}
+
+#[test]
+fn the_end_may_leave_an_event_unterminated() {
+    assert_eq!(events(b"data: a\n\ndata: [DONE]\n", &[]).1.as_deref(), Some("[DONE]"));
+    assert_eq!(events(b"data: a\n\ndata: {\"cho", &[]).1.as_deref(), Some("{\"cho"));
+    assert_eq!(events(b"data: a\n\n:", &[]).1, None);
+}
+
+#[test]
+fn a_whole_event_is_a_slice_of_what_was_pushed() {
+    let pushed = Bytes::from_static(b"data: abc\n\n");
+    let mut framer = SseFramer::default();
+    framer.push(pushed.clone());
+    assert_eq!(framer.next_event().unwrap().data.as_ptr(), pushed[6..].as_ptr());
+}
+
+proptest! {
+    #[test]
+    fn any_split_of_any_stream_yields_the_same_events(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "data: ", "data:", "data", "event: x", ": ping", "é", "漢", "😀", "{\"a\":1}", "\n", "\n\n", "\r\n",
+                "\r\n\r\n", "\r", "\r\r", " ", ":", "id: 1", "\u{feff}", "[DONE]",
+            ]),
+            0..40,
+        ),
+        cuts in prop::collection::vec(any::<usize>(), 0..12),
+    ) {
+        let stream = parts.concat().into_bytes();
+        let every_byte: Vec<usize> = (0..stream.len()).collect();
+        let whole = events(&stream, &[]);
+        prop_assert_eq!(&events(&stream, &cuts), &whole);
+        prop_assert_eq!(&events(&stream, &every_byte), &whole);
+    }
+}

@@ -1,0 +1,168 @@
+//! Holds prompts to their token counts, and to differing where they must.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::workload::{Distribution, PromptSource, RequestClass};
+
+/// A byte-level BPE with the first 6,144 entries of a vocabulary learned from source code: half of our words are
+/// more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
+/// splitting rule, then entries and merges above the limit dropped.
+const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+
+fn class(name: &str, prompt: PromptSource) -> RequestClass {
+    let length = Distribution::Constant { value: 100 };
+    RequestClass {
+        name: name.into(),
+        weight: 1.0,
+        input_tokens: length.clone(),
+        output_tokens: length,
+        prompt,
+        priorities: Vec::new(),
+    }
+}
+
+fn classes() -> Vec<RequestClass> {
+    let templates = vec![
+        "Explain how photosynthesis works to a ten-year-old, using one everyday example.".into(),
+        "Write a Python function that merges overlapping intervals (in O(n log n)):\n\n".into(),
+        "Give me three ideas for".into(),
+    ];
+    let questions =
+        vec!["Question: which of the passages above speaks of 1987, and what does it say?".into()];
+    vec![
+        class("chat", PromptSource::Templates { templates }),
+        class("rag", PromptSource::Retrieval { questions }),
+    ]
+}
+
+fn tokenizer() -> Tokenizer {
+    Tokenizer::from_file(TOKENIZER).unwrap()
+}
+
+fn count(tokenizer: &Tokenizer, text: &str) -> u32 {
+    tokenizer.encode(text, false).unwrap().len() as u32
+}
+
+#[test]
+fn prompts_are_exact_with_a_tokenizer() {
+    let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+    let tokenizer = tokenizer();
+    let lengths = (1..200).chain((200..2_000).step_by(17)).chain([2_000]);
+    for (index, asked) in lengths.enumerate() {
+        for class in 0..2 {
+            let prompt = builder.build(class, asked, index as u64).0;
+            assert_eq!(count(&tokenizer, &prompt), asked, "{prompt:?}");
+        }
+    }
+}
+
+#[test]
+fn a_servers_counts_come_close_and_its_special_tokens_do_no_harm() {
+    // A server that puts a special token before every text.
+    let tokenizer = tokenizer();
+    let counts: Vec<usize> = PromptBuilder::texts_to_measure(&classes())
+        .iter()
+        .map(|text| count(&tokenizer, text) as usize + 1)
+        .collect();
+    let builder = PromptBuilder::with_server_counts(&classes(), 1, &counts).unwrap();
+    let mut exact = 0;
+    for index in 0..200 {
+        let asked = 20 + index as u32 * 5;
+        let tokens = count(&tokenizer, &builder.build((index % 2) as u16, asked, index).0);
+        assert!(tokens.abs_diff(asked) <= 2, "{tokens} tokens for {asked}");
+        exact += u32::from(tokens == asked);
+    }
+    assert!(exact >= 180, "only {exact} of 200 are exact");
+}
+
+#[test]
+fn unusable_counts_are_refused() {
+    let refuse =
+        |counts: &[usize]| PromptBuilder::with_server_counts(&classes(), 1, counts).unwrap_err().to_string();
+    let texts = PromptBuilder::texts_to_measure(&classes()).len();
+    assert!(refuse(&[1, 2]).contains("2 counts came"));
+    assert!(refuse(&vec![3; texts]).contains("does not count more"));
+}
+
+#[test]
+fn each_text_is_measured_once() {
+    let texts = PromptBuilder::texts_to_measure(&classes());
+    assert_eq!(texts.iter().collect::<HashSet<_>>().len(), texts.len());
+    assert!(texts.len() < 1_200, "{} texts: too many questions for a server", texts.len());
+}
+
+#[test]
+fn estimated_prompts_spend_exactly_their_budget() {
+    let builder = PromptBuilder::with_word_list(&classes(), 1);
+    for asked in 1..1_000 {
+        for class in 0..2 {
+            let prompt = builder.build(class, asked, u64::from(asked)).0;
+            let estimate = super::super::estimate::estimate_tokens(&prompt);
+            assert!(estimate.abs_diff(asked) <= 1, "{asked} asked, {estimate} in {prompt:?}");
+            assert!(!prompt.contains(".."), "{prompt:?}");
+        }
+    }
+}
+
+#[test]
+fn no_two_prompts_begin_alike() {
+    let builder = PromptBuilder::with_word_list(&classes(), 1);
+    let lead = |prompt: &str| prompt.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+    let leads: HashSet<String> = (0..20_000).map(|index| lead(&builder.build(0, 12, index).0)).collect();
+    assert_eq!(leads.len(), 20_000);
+    let other_run = PromptBuilder::with_word_list(&classes(), 2);
+    assert!((0..20_000).all(|index| !leads.contains(&lead(&other_run.build(0, 12, index).0))));
+}
+
+#[test]
+fn the_shortest_prompts_vary_as_far_as_one_word_can() {
+    let by_list = PromptBuilder::with_word_list(&classes(), 1);
+    let texts: HashSet<String> = (0..512).map(|index| by_list.build(1, 1, index).0).collect();
+    assert_eq!(texts.len(), 512);
+    let by_tokenizer = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+    let texts: HashSet<String> = (0..100).map(|index| by_tokenizer.build(0, 1, index).0).collect();
+    assert!(texts.len() >= 16, "only {} different prompts of one token", texts.len());
+}
+
+#[test]
+fn the_same_salt_and_index_say_the_same() {
+    let [one, again, other] = [5, 5, 6].map(|salt| PromptBuilder::with_word_list(&classes(), salt));
+    assert_eq!(one.build(0, 300, 17), again.build(0, 300, 17));
+    assert_ne!(one.build(0, 300, 17), other.build(0, 300, 17));
+    assert_ne!(one.build(0, 300, 17), one.build(0, 300, 18));
+    assert_eq!(one.facts(), PromptFacts { method: PromptMethod::WordList, salt: 5 });
+}
+
+#[test]
+fn prompts_read_as_text() {
+    let builder = PromptBuilder::with_word_list(&classes(), 3);
+    for (class, index) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
+        let text = builder.build(class, 400, index).0;
+        assert!(text.starts_with(|c: char| c.is_ascii_uppercase()), "{text:?}");
+        assert!(
+            !text.ends_with(char::is_whitespace) && !text.contains("  ") && !text.contains(".."),
+            "{text:?}"
+        );
+        assert!(text.contains("\n\n"), "400 tokens have paragraphs: {text:?}");
+    }
+    let retrieval = builder.build(1, 400, 9).0;
+    assert!(retrieval.ends_with("what does it say?"), "the question comes last: {retrieval:?}");
+    let mut templates = (0..50).map(|index| builder.build(0, 400, index).0);
+    assert!(templates.any(|text| text.contains(". Explain how photosynthesis works to a ten-year-old")));
+}
+
+#[test]
+fn texts_too_long_for_a_prompt_are_cut_at_a_word() {
+    let builder = PromptBuilder::with_word_list(&classes()[1..], 3);
+    let text = builder.build(0, 9, 0).0;
+    assert!(text.contains(".\n\nQuestion") && !text.ends_with("say?"), "{text:?}");
+    let last = text.split_whitespace().last().unwrap().to_owned();
+    let known = "Question: which of the passages above speaks of 1987, and what does it say?";
+    assert!(known.split_whitespace().any(|word| word == last), "{text:?} ends within a word");
+}
+
+#[test]
+fn without_room_there_is_no_text() {
+    assert_eq!(PromptBuilder::with_word_list(&classes(), 1).build(0, 0, 0), Prompt::default());
+}

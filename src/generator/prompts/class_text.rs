@@ -1,0 +1,106 @@
+//! The texts that a class of requests brings along: its templates or its questions.
+
+use super::costs::Costs;
+use super::draft::Draft;
+use super::vocabulary::{Piece, Vocabulary};
+use crate::random::Stream;
+use crate::workload::{PromptSource, RequestClass};
+
+/// The texts of one class.
+#[derive(Clone, Debug)]
+pub(super) enum ClassText {
+    /// The text comes first, then filler.
+    TextFirst(Vec<Phrase>),
+    /// Filler comes first, then the text.
+    TextLast(Vec<Phrase>),
+}
+
+/// A text of the class, joined to what stands before it.
+#[derive(Clone, Debug)]
+pub(super) struct Phrase {
+    /// All of it.
+    whole: Piece,
+    /// Word by word, for prompts too short for all of it.
+    words: Vec<Piece>,
+}
+
+impl Phrase {
+    fn new(text: &str, costs: &Costs) -> Self {
+        let words = words(text).map(|word| Piece::after(word, costs)).collect();
+        Self { whole: Piece::after(text, costs), words }
+    }
+
+    /// Writes all of the phrase, or as many of its words as there is room for.
+    fn write(&self, draft: &mut Draft) {
+        if !draft.push(&self.whole) {
+            draft.push_all(&self.words);
+        }
+    }
+}
+
+impl ClassText {
+    pub(super) fn new(class: &RequestClass, costs: &Costs) -> Self {
+        let phrases = joined(class).iter().map(|text| Phrase::new(text, costs)).collect();
+        match class.prompt {
+            PromptSource::Templates { .. } => Self::TextFirst(phrases),
+            PromptSource::Retrieval { .. } => Self::TextLast(phrases),
+        }
+    }
+
+    /// Writes everything that comes after the lead.
+    pub(super) fn write(&self, draft: &mut Draft, vocabulary: &Vocabulary, stream: &mut Stream) {
+        let (Self::TextFirst(phrases) | Self::TextLast(phrases)) = self;
+        let phrase = phrases.get(stream.below(phrases.len() as u64) as usize);
+        match (self, phrase) {
+            (Self::TextLast(_), Some(phrase)) => {
+                if phrase.whole.tokens <= draft.left() {
+                    draft.fill(vocabulary, phrase.whole.tokens, stream);
+                }
+                phrase.write(draft);
+            }
+            (_, Some(phrase)) => phrase.write(draft),
+            (_, None) => {}
+        }
+        draft.fill(vocabulary, 0, stream);
+    }
+}
+
+/// The class's texts as they are joined to what stands before them, which is always an open sentence.
+fn joined(class: &RequestClass) -> Vec<String> {
+    let (texts, joint) = match &class.prompt {
+        PromptSource::Templates { templates } => (templates, ". "),
+        PromptSource::Retrieval { questions } => (questions, ".\n\n"),
+    };
+    texts.iter().map(|text| format!("{joint}{}", text.trim())).collect()
+}
+
+/// Every piece of the class's texts whose cost [`Phrase::new`] asks for.
+pub(super) fn phrases_after(class: &RequestClass) -> Vec<String> {
+    let texts = joined(class);
+    let words: Vec<String> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
+    texts.into_iter().chain(words).collect()
+}
+
+/// Splits a text before every run of white space that follows a word; nothing is lost.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let word_at = rest.find(|c: char| !c.is_whitespace())?;
+        let after = rest.get(word_at..)?;
+        let end = word_at + after.find(char::is_whitespace).unwrap_or(after.len());
+        let (word, remaining) = rest.split_at(end);
+        rest = remaining;
+        Some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_their_white_space() {
+        assert_eq!(words(".\n\nWhat is  it?").collect::<Vec<_>>(), [".", "\n\nWhat", " is", "  it?"]);
+        assert_eq!(words("  ").count(), 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a piece of text costs in tokens.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::class_text::phrases_after;
+use super::estimate::estimate_tokens;
+use super::vocabulary;
+use crate::workload::RequestClass;
+
+/// A short, common word. The cost of a piece is what it adds to this word: so special tokens that a server puts
+/// before every text cancel out, and a leading space is counted as it is inside a text.
+const ANCHOR: &str = "the";
+
+/// Where costs come from.
+#[derive(Clone, Debug)]
+pub(super) enum Costs {
+    /// From nowhere better than [`estimate_tokens`].
+    Estimated,
+    /// From counts of the texts that [`texts_to_measure`] asks for.
+    Counted { counts: HashMap<String, u32> },
+}
+
+/// Every text whose tokens must be counted before prompts for these classes can be made; none comes twice.
+pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
+    let starts = vocabulary::starts();
+    let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));
+    let texts: BTreeSet<String> = [ANCHOR.to_owned(), format!("{ANCHOR} {ANCHOR}")]
+        .into_iter()
+        .chain(starts)
+        .chain(after.map(|piece| format!("{ANCHOR}{piece}")))
+        .collect();
+    texts.into_iter().collect()
+}
+
+impl Costs {
+    /// Tokens that `text` has when a prompt begins with it.
+    pub(super) fn at_start(&self, text: &str) -> u32 {
+        match self {
+            Self::Estimated => estimate_tokens(text),
+            Self::Counted { counts } => {
+                let count = |text: &str| counts.get(text).copied().unwrap_or(0);
+                // Tokens put before every text: what one word has over the second of two.
+                let special = (2 * count(ANCHOR)).saturating_sub(count(&format!("{ANCHOR} {ANCHOR}")));
+                count(text).saturating_sub(special)
+            }
+        }
+    }
+
+    /// Tokens that `text` adds to what stands before it.
+    pub(super) fn after(&self, text: &str) -> u32 {
+        match self {
+            Self::Estimated => estimate_tokens(text),
+            Self::Counted { counts } => {
+                let count = |text: &str| counts.get(text).copied().unwrap_or(0);
+                count(&format!("{ANCHOR}{text}")).saturating_sub(count(ANCHOR))
+            }
+        }
+    }
+}

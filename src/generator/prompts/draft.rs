@@ -1,0 +1,121 @@
+//! A prompt in the making: text that grows piece by piece to its token count.
+
+use std::slice;
+
+use super::vocabulary::{Piece, Vocabulary};
+use crate::random::Stream;
+
+/// With fewer tokens left, no new paragraph begins.
+const ROOM_FOR_PARAGRAPH: u32 = 8;
+
+/// Text, and the tokens that it may still take.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    text: String,
+    left: u32,
+}
+
+impl Draft {
+    /// An empty draft for `tokens` tokens.
+    pub(super) fn new(tokens: u32) -> Self {
+        Self { text: String::with_capacity(tokens as usize * 6), left: tokens }
+    }
+
+    /// Adds a piece if there is room for it; tells whether there was.
+    pub(super) fn push(&mut self, piece: &Piece) -> bool {
+        let fits = piece.tokens <= self.left;
+        if fits {
+            self.text.push_str(&piece.text);
+            self.left -= piece.tokens;
+        }
+        fits
+    }
+
+    /// Adds pieces up to the first for which there is no room.
+    pub(super) fn push_all(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            if !self.push(piece) {
+                return;
+            }
+        }
+    }
+
+    /// Fills up with sentences and paragraphs of random words, keeping `reserved` tokens free.
+    pub(super) fn fill(&mut self, vocabulary: &Vocabulary, reserved: u32, stream: &mut Stream) {
+        let kept = reserved.min(self.left);
+        self.left -= kept;
+        let mut sentence = if self.text.ends_with(char::is_alphanumeric) {
+            Sentence::Open { words: words_of_sentence(stream) }
+        } else {
+            Sentence::Closed
+        };
+        let mut sentences_left = sentences_of_paragraph(stream);
+        while self.left > 0 {
+            // What is reserved begins by closing a sentence, so one must be open then.
+            let may_stop = kept == 0 || self.left > vocabulary.stop.tokens;
+            let at_the_end = kept == 0 && self.left == vocabulary.stop.tokens;
+            let (pieces, next) = match sentence {
+                Sentence::Closed => {
+                    (&*vocabulary.openers, Sentence::Open { words: words_of_sentence(stream) })
+                }
+                Sentence::Open { words: 0 } if sentences_left == 0 && self.left > ROOM_FOR_PARAGRAPH => {
+                    sentences_left = sentences_of_paragraph(stream);
+                    (&*vocabulary.turns, Sentence::Open { words: words_of_sentence(stream) })
+                }
+                Sentence::Open { words } if at_the_end || (words == 0 && may_stop) => {
+                    sentences_left = sentences_left.saturating_sub(1);
+                    (slice::from_ref(&vocabulary.stop), Sentence::Closed)
+                }
+                Sentence::Open { words } => {
+                    (&*vocabulary.words, Sentence::Open { words: words.saturating_sub(1) })
+                }
+            };
+            if self.push_any(pieces, stream) {
+                sentence = next;
+            } else if !self.push_any(&vocabulary.words, stream) {
+                break;
+            }
+        }
+        self.left += kept;
+    }
+
+    /// Adds one of the pieces for which there is room, the cheapest being listed first; tells whether any was.
+    fn push_any(&mut self, pieces: &[Piece], stream: &mut Stream) -> bool {
+        let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
+        let fitting = if dearest_fits {
+            pieces.len()
+        } else {
+            pieces.partition_point(|piece| piece.tokens <= self.left)
+        };
+        pieces.get(stream.below(fitting as u64) as usize).is_some_and(|piece| self.push(piece))
+    }
+
+    /// The text as it stands.
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    /// Tokens not yet spent.
+    pub(super) fn left(&self) -> u32 {
+        self.left
+    }
+}
+
+/// Where the text stands.
+#[derive(Clone, Copy)]
+enum Sentence {
+    /// Inside a sentence, so many words before its end.
+    Open { words: u64 },
+    /// After a full stop.
+    Closed,
+}
+
+/// Words after a sentence's first.
+fn words_of_sentence(stream: &mut Stream) -> u64 {
+    6 + stream.below(10)
+}
+
+/// Sentences of a paragraph before its last.
+fn sentences_of_paragraph(stream: &mut Stream) -> u64 {
+    3 + stream.below(4)
+}

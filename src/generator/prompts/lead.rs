@@ -1,0 +1,59 @@
+//! The words with which a prompt begins, so that no two prompts begin alike.
+
+use super::draft::Draft;
+use super::vocabulary::{Piece, Vocabulary};
+use crate::random::Stream;
+
+/// A lead can tell at least this many requests apart, if words can be had.
+const ENOUGH_LEADS: u64 = 1 << 36;
+/// More words than this never belong to a lead.
+const LONGEST: usize = 8;
+
+/// Gives every index a lead of its own.
+///
+/// The words are the digits of a number: the request's index plus a salted offset, lowest digit first, so that
+/// requests that follow each other differ in the first word. The words' order is shuffled by the salt too. Two
+/// requests of a run never share a lead; two runs of a million requests share one with a chance of 3 in 100,000.
+#[derive(Clone, Debug)]
+pub(super) struct Leads {
+    /// The words that each digit stands for.
+    digits: Vec<Vec<Piece>>,
+    offset: u64,
+}
+
+impl Leads {
+    pub(super) fn new(vocabulary: &Vocabulary, salt: u64) -> Self {
+        let mut stream = Stream::named(salt, "leads");
+        let mut digits = vec![shuffled(&vocabulary.starts, &mut stream)];
+        let mut leads = vocabulary.starts.len().max(1) as u64;
+        while leads < ENOUGH_LEADS && digits.len() < LONGEST && !vocabulary.words.is_empty() {
+            digits.push(shuffled(&vocabulary.words, &mut stream));
+            leads = leads.saturating_mul(vocabulary.words.len() as u64);
+        }
+        Self { digits, offset: stream.below(leads) }
+    }
+
+    /// Begins `draft` with the lead of the request at `index`, as far as there is room.
+    pub(super) fn write(&self, index: u64, draft: &mut Draft) {
+        let mut number = self.offset.wrapping_add(index);
+        for words in &self.digits {
+            let base = words.len().max(1) as u64;
+            let place = (number % base) as usize;
+            number /= base;
+            // In a very short prompt the next word that fits stands in for one that does not.
+            let mut from_place = words.iter().cycle().skip(place).take(words.len());
+            if !from_place.any(|word| draft.push(word)) {
+                return;
+            }
+        }
+    }
+}
+
+/// The pieces in random order (Fisher and Yates).
+fn shuffled(pieces: &[Piece], stream: &mut Stream) -> Vec<Piece> {
+    let mut pieces = pieces.to_vec();
+    for last in (1..pieces.len()).rev() {
+        pieces.swap(last, stream.below(last as u64 + 1) as usize);
+    }
+    pieces
+}

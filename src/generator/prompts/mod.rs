@@ -1,0 +1,21 @@
+//! What requests say: texts of the asked number of tokens, no two alike.
+//!
+//! A prompt is a lead, the class's own text, and filler. The *lead* is a few words that no other request of
+//! this run has, nor of another run, so that no prefix cache can share a prompt's first block. The *filler* is
+//! made of common words, most of them one token each, so that a prompt can land on its count exactly.
+//!
+//! What a piece of text costs in tokens comes from [`Costs`](costs::Costs): counted by a tokenizer on this
+//! machine, by the server's `/tokenize`, or estimated.
+
+mod builder;
+mod class_text;
+mod costs;
+mod draft;
+mod error;
+mod estimate;
+mod lead;
+mod tokenizer;
+mod vocabulary;
+
+pub use builder::PromptBuilder;
+pub use error::PromptError;

@@ -1,0 +1,93 @@
+//! Finds a tokenizer by path or by Hugging Face id.
+
+use std::path::{Path, PathBuf};
+
+use tokenizers::Tokenizer;
+
+use super::error::PromptError;
+
+/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or else a Hugging Face model
+/// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` as
+/// for every client).
+pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
+    let path = Path::new(source);
+    let file = if path.is_dir() {
+        let inside = path.join("tokenizer.json");
+        if !inside.is_file() {
+            return Err(PromptError::NoTokenizerInFolder { folder: source.to_owned() });
+        }
+        inside
+    } else if path.is_file() {
+        path.to_owned()
+    } else {
+        from_hub(source)?
+    };
+    let mut tokenizer = Tokenizer::from_file(&file)
+        .map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
+    // A tokenizer.json may cut or fill up what it encodes; here the true length is wanted.
+    tokenizer.with_padding(None);
+    let _ = tokenizer.with_truncation(None);
+    Ok(tokenizer)
+}
+
+fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
+    if !looks_like_hub_id(source) {
+        return Err(PromptError::NoSuchTokenizer { given: source.to_owned() });
+    }
+    let cache = hf_hub::Cache::from_env();
+    if let Some(file) = cache.model(source.to_owned()).get("tokenizer.json") {
+        return Ok(file);
+    }
+    let unavailable = |cause: hf_hub::api::sync::ApiError| PromptError::HubUnavailable {
+        id: source.to_owned(),
+        cause: cause.to_string(),
+    };
+    let mut hub = hf_hub::api::sync::ApiBuilder::from_env().with_progress(false);
+    // The client reads the token that `hf auth login` stored, but not the variable that other clients prefer.
+    if let Ok(token) = std::env::var("HF_TOKEN") {
+        hub = hub.with_token(Some(token));
+    }
+    let api = hub.build().map_err(unavailable)?;
+    api.model(source.to_owned()).get("tokenizer.json").map_err(unavailable)
+}
+
+/// `owner/name` or `name`, of the letters that the hub allows.
+fn looks_like_hub_id(source: &str) -> bool {
+    let part = |part: &str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(allowed)
+    };
+    source.split('/').count() <= 2
+        && source.split('/').all(part)
+        && Path::new(source).extension().is_none_or(|extension| extension != "json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hub_ids_are_told_from_paths() {
+        for id in ["gpt2", "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-0.5B"] {
+            assert!(looks_like_hub_id(id), "{id}");
+        }
+        for path in ["./model", "/models/llama", "a/b/c", "tokenizer.json", "../x", "x/"] {
+            assert!(!looks_like_hub_id(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_path_says_what_was_looked_for() {
+        let message = open("./no/such/tokenizer.json").unwrap_err().to_string();
+        assert!(
+            message.contains("./no/such/tokenizer.json") && message.contains("Hugging Face"),
+            "{message}"
+        );
+        let empty = tempfile::tempdir().unwrap();
+        let message = open(empty.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(message.contains("tokenizer.json"), "{message}");
+        let broken = empty.path().join("tokenizer.json");
+        std::fs::write(&broken, "{}").unwrap();
+        assert!(matches!(open(broken.to_str().unwrap()), Err(PromptError::BadTokenizer { .. })));
+    }
+}

@@ -1,0 +1,116 @@
+//! The pieces that leads and filler are made of.
+
+use super::costs::Costs;
+
+/// 512 common English words. Each is one token, after a space as well as capitalised at the very start, in
+/// vocabularies as different as Mistral's first (32,000 pieces, kin to Llama 2's) and its Tekken (131,000).
+const WORDS: &str = include_str!("words.txt");
+
+/// Words that begin a sentence.
+const OPENERS: [&str; 16] = [
+    " The", " This", " Some", " Many", " Then", " When", " After", " Each", " Here", " There", " They",
+    " We", " It", " In", " On", " As",
+];
+
+/// Ends of a paragraph together with the first word of the next.
+const TURNS: [&str; 6] = [".\n\nThe", ".\n\nIn", ".\n\nSome", ".\n\nWhen", ".\n\nWe", ".\n\nThis"];
+
+const STOP: &str = ".";
+
+/// With fewer words of the lowest cost than this, dearer ones are used too.
+const ENOUGH: usize = 16;
+
+/// A piece of text with its cost.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) text: Box<str>,
+    pub(super) tokens: u32,
+}
+
+impl Piece {
+    pub(super) fn after(text: &str, costs: &Costs) -> Self {
+        Self { text: text.into(), tokens: costs.after(text) }
+    }
+}
+
+/// The pieces, with what they cost; in each list the cheapest come first, and nothing is free.
+#[derive(Clone, Debug)]
+pub(super) struct Vocabulary {
+    /// Words that can begin a prompt.
+    pub(super) starts: Vec<Piece>,
+    /// Words inside a sentence.
+    pub(super) words: Vec<Piece>,
+    /// Words that begin a sentence.
+    pub(super) openers: Vec<Piece>,
+    /// Paragraph ends, each with the next one's first word.
+    pub(super) turns: Vec<Piece>,
+    /// The full stop.
+    pub(super) stop: Piece,
+}
+
+/// Every piece that comes after another.
+pub(super) fn pieces_after() -> impl Iterator<Item = String> {
+    spaced().chain(OPENERS.into_iter().chain(TURNS).chain([STOP]).map(str::to_owned))
+}
+
+/// Every word that can begin a prompt.
+pub(super) fn starts() -> impl Iterator<Item = String> {
+    WORDS.split_whitespace().map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+    })
+}
+
+fn spaced() -> impl Iterator<Item = String> {
+    WORDS.split_whitespace().map(|word| format!(" {word}"))
+}
+
+impl Vocabulary {
+    pub(super) fn new(costs: &Costs) -> Self {
+        let after = |text: &str| Piece::after(text, costs);
+        let start = |text: String| Piece { tokens: costs.at_start(&text), text: text.into() };
+        Self {
+            starts: cheapest(starts().map(start).collect()),
+            words: cheapest(spaced().map(|word| after(&word)).collect()),
+            openers: cheapest(OPENERS.map(after).into()),
+            turns: cheapest(TURNS.map(after).into()),
+            stop: after(STOP),
+        }
+    }
+}
+
+/// Sorts by cost, drops what costs nothing (a merge with its neighbour, or a wrong count), and keeps only
+/// the lowest cost where enough have it.
+fn cheapest(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    pieces.retain(|piece| piece.tokens > 0);
+    pieces.sort_by_key(|piece| piece.tokens);
+    let lowest = pieces.first().map_or(0, |piece| piece.tokens);
+    let how_many = pieces.partition_point(|piece| piece.tokens == lowest);
+    if how_many >= ENOUGH {
+        pieces.truncate(how_many);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_plain_and_different() {
+        let mut words: Vec<&str> = WORDS.split_whitespace().collect();
+        assert!(words.iter().all(|word| word.chars().all(|c| c.is_ascii_lowercase())));
+        let listed = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!((words.len(), listed), (512, 512));
+    }
+
+    #[test]
+    fn estimated_words_cost_one_token_each() {
+        let vocabulary = Vocabulary::new(&Costs::Estimated);
+        assert_eq!((vocabulary.starts.len(), vocabulary.words.len()), (512, 512));
+        assert!(vocabulary.words.iter().chain(&vocabulary.openers).all(|piece| piece.tokens == 1));
+        assert!(vocabulary.turns.iter().all(|piece| piece.tokens == 2));
+    }
+}

@@ -1,0 +1,143 @@
+//! Everything that a run will send, decided before it begins.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::{Plan, PlannedRequest, PromptBuilder, RequestSpec};
+use crate::clock::Timestamp;
+use crate::record::{Phase, PlanFacts};
+use crate::workload::{Priority, WorkloadSpec};
+
+/// Begins the bytes that are hashed; the number goes up if their layout changes.
+const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
+
+/// A workload drawn into requests: when each leaves, how long it is, what it says.
+///
+/// Drawing is deterministic: the same workload (its seed is part of it) gives the same schedule on every
+/// machine. Nothing is kept in memory; every iterator draws the plan anew, which costs far less than
+/// sending it.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    workload: Arc<WorkloadSpec>,
+    /// The first index of this share of the plan.
+    first: u64,
+    /// The distance from one index of this share to the next.
+    step: u64,
+}
+
+/// A share of a schedule that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no shard {shard} of {shards}; shards are numbered from 0 to one less than their number")]
+pub struct ShardError {
+    shard: u64,
+    shards: u64,
+}
+
+impl Schedule {
+    /// The whole schedule of `workload`, which must be valid.
+    #[must_use]
+    pub fn draw(workload: &WorkloadSpec) -> Self {
+        Self { workload: Arc::new(workload.clone()), first: 0, step: 1 }
+    }
+
+    /// Every `shards`-th request of this schedule, beginning with number `shard`.
+    ///
+    /// The shards are a partition: each request is in exactly one of them, under the index and at the moment
+    /// that it has in the whole schedule.
+    pub fn shard(&self, shard: u64, shards: u64) -> Result<Self, ShardError> {
+        if shard >= shards {
+            return Err(ShardError { shard, shards });
+        }
+        let first = self.first.saturating_add(self.step.saturating_mul(shard));
+        let step = self.step.saturating_mul(shards);
+        Ok(Self { workload: Arc::clone(&self.workload), first, step })
+    }
+
+    /// The requests in order, without prompts.
+    pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
+        let (first, step) = (self.first, self.step);
+        Plan::new(Arc::clone(&self.workload))
+            .filter(move |request| request.index >= first && (request.index - first).is_multiple_of(step))
+    }
+
+    /// Draws the whole schedule, prompts included.
+    #[must_use]
+    pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
+        self.plan().map(|request| with_prompt(request, prompts)).collect()
+    }
+
+    /// Draws the same requests one by one, each prompt made when its request is asked for, so that a long
+    /// run needs no room for all of its prompts.
+    pub fn generate_stream(
+        &self,
+        prompts: Arc<PromptBuilder>,
+    ) -> impl Iterator<Item = RequestSpec> + Send + use<> {
+        self.plan().map(move |request| with_prompt(request, &prompts))
+    }
+
+    /// The facts of the *whole* plan, also when asked of a shard.
+    ///
+    /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
+    /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
+    /// (4), priority (1: 0 high, 1 medium, 2 low).
+    ///
+    /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
+    /// long, at the moment of the first request beyond them (just after the last, when none follows).
+    /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
+    #[must_use]
+    pub fn facts(&self) -> PlanFacts {
+        let mut hash = Sha256::new_with_prefix(HASH_DOMAIN);
+        let (mut warmup_requests, mut measured_requests) = (0, 0);
+        let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
+        let mut window_end = match self.workload.requests {
+            Some(_) => Timestamp::ZERO,
+            None => Timestamp::from_secs_f64(self.workload.horizon_s),
+        };
+        let mut plan = Plan::new(Arc::clone(&self.workload));
+        for request in plan.by_ref() {
+            match request.phase {
+                Phase::Warmup => warmup_requests += 1,
+                Phase::Measured => measured_requests += 1,
+                Phase::Cooldown => break,
+            }
+            hash.update(hashed_bytes(&request));
+        }
+        if self.workload.requests.is_some() {
+            window_end = plan.latest_arrival().max(window_end);
+        }
+        PlanFacts {
+            hash: hexadecimal(&hash.finalize()),
+            warmup_requests,
+            measured_requests,
+            window_start,
+            window_end: window_end.max(window_start),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn with_prompt(request: PlannedRequest, prompts: &PromptBuilder) -> RequestSpec {
+    request.saying(prompts.build(request.class, request.input_tokens, request.index))
+}
+
+fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {
+    let mut bytes = [0; 19];
+    bytes[..8].copy_from_slice(&request.scheduled.as_nanos().to_le_bytes());
+    bytes[8..10].copy_from_slice(&request.class.to_le_bytes());
+    bytes[10..14].copy_from_slice(&request.input_tokens.to_le_bytes());
+    bytes[14..18].copy_from_slice(&request.output_tokens.to_le_bytes());
+    bytes[18] = match request.priority {
+        Priority::High => 0,
+        Priority::Medium => 1,
+        Priority::Low => 2,
+    };
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

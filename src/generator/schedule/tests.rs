@@ -1,0 +1,248 @@
+//! Holds schedules to their laws.
+
+use super::*;
+use crate::generator::Prompt;
+use crate::workload::{ArrivalPattern, Distribution, PriorityShare, PromptSource, RequestClass, Slo, Stage};
+
+fn slo(ttft_ms: f64) -> Slo {
+    Slo { ttft_ms: Some(ttft_ms), ..Slo::default() }
+}
+
+fn chat() -> RequestClass {
+    RequestClass {
+        name: "chat".into(),
+        weight: 3.0,
+        input_tokens: Distribution::Normal { mean: 256.0, std: 128.0, min: 16, max: 1024 },
+        output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
+        prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
+        priorities: vec![
+            PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
+            PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },
+        ],
+    }
+}
+
+fn rag() -> RequestClass {
+    RequestClass {
+        name: "rag".into(),
+        weight: 1.0,
+        input_tokens: Distribution::LogNormal { median: 2000.0, sigma: 0.5, min: 500, max: 8000 },
+        prompt: PromptSource::Retrieval { questions: vec!["What do the passages say?".into()] },
+        priorities: vec![PriorityShare { priority: Priority::Low, weight: 1.0, slo: slo(2000.0) }],
+        ..chat()
+    }
+}
+
+fn workload() -> WorkloadSpec {
+    WorkloadSpec {
+        name: "test".into(),
+        description: String::new(),
+        seed: 42,
+        horizon_s: 60.0,
+        requests: None,
+        warmup_s: 5.0,
+        drain_s: 30.0,
+        arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
+        classes: vec![chat(), rag()],
+    }
+}
+
+fn plan(workload: &WorkloadSpec) -> Vec<PlannedRequest> {
+    Schedule::draw(workload).plan().collect()
+}
+
+fn moments(workload: &WorkloadSpec) -> Vec<Timestamp> {
+    plan(workload).iter().map(|request| request.scheduled).collect()
+}
+
+fn lengths_of(workload: &WorkloadSpec, class: u16) -> Vec<(u32, u32, Priority)> {
+    let of_class = plan(workload).into_iter().filter(|request| request.class == class);
+    of_class.map(|request| (request.input_tokens, request.output_tokens, request.priority)).collect()
+}
+
+#[test]
+fn plans_are_pinned_forever() {
+    // A change of any of these figures changes every plan ever drawn: runs could no longer be compared.
+    let facts = Schedule::draw(&workload()).facts();
+    let first: Vec<_> = plan(&workload())
+        .iter()
+        .take(4)
+        .map(|r| (r.scheduled.as_nanos(), r.class, r.input_tokens, r.output_tokens, r.priority))
+        .collect();
+    // Drawn independently in Python: ChaCha8 and hashlib for the streams, numpy.log1p for the gaps,
+    // scipy.special.ndtr and ndtri for the lengths, struct.pack("<QHIIB", …) for the hashed bytes.
+    assert_eq!(
+        first,
+        [
+            (193_820_553, 0, 264, 77, Priority::High),
+            (299_580_826, 0, 362, 193, Priority::Medium),
+            (323_851_230, 0, 316, 31, Priority::High),
+            (363_637_225, 1, 4_084, 164, Priority::Low),
+        ]
+    );
+    assert_eq!(facts.hash, "0f12a420a1a86a902f4accb6063120d5ad22578dd8fdf556bed89519b718e195");
+    assert_eq!((facts.warmup_requests, facts.measured_requests), (56, 547));
+}
+
+#[test]
+fn the_seed_decides() {
+    let other = WorkloadSpec { seed: 43, ..workload() };
+    assert_eq!(plan(&workload()), plan(&workload()));
+    assert_ne!(moments(&workload()), moments(&other));
+    assert_ne!(Schedule::draw(&workload()).facts().hash, Schedule::draw(&other).facts().hash);
+}
+
+#[test]
+fn the_hash_covers_every_field_and_not_the_cooldown() {
+    let hash = |change: &dyn Fn(&mut WorkloadSpec)| {
+        let mut workload = workload();
+        change(&mut workload);
+        Schedule::draw(&workload).facts().hash
+    };
+    let unchanged = hash(&|_| {});
+    assert_eq!(hash(&|w| w.drain_s = 5.0), unchanged);
+    assert_ne!(hash(&|w| w.horizon_s = 61.0), unchanged);
+    assert_ne!(hash(&|w| w.classes[0].weight = 4.0), unchanged);
+    assert_ne!(hash(&|w| w.classes[1].output_tokens = Distribution::Constant { value: 9 }), unchanged);
+    assert_ne!(hash(&|w| w.classes[1].priorities[0].priority = Priority::High), unchanged);
+}
+
+#[test]
+fn changing_lengths_never_moves_arrivals_nor_another_class() {
+    let before = workload();
+    let mut after = workload();
+    after.classes[0].input_tokens = Distribution::Exponential { mean: 99.0, min: 1, max: 5000 };
+    after.classes[0].output_tokens = Distribution::Constant { value: 3 };
+    after.classes[0].priorities.truncate(1);
+    assert_eq!(moments(&before), moments(&after));
+    assert_eq!(lengths_of(&before, 1), lengths_of(&after, 1));
+    assert_ne!(lengths_of(&before, 0), lengths_of(&after, 0));
+    // Nor does one length move the other: only the input lengths differ here.
+    let mut input_only = workload();
+    input_only.classes[0].input_tokens = Distribution::Constant { value: 1 };
+    let outputs = |w| lengths_of(w, 0).into_iter().map(|(_, output, priority)| (output, priority));
+    assert!(outputs(&before).eq(outputs(&input_only)));
+}
+
+#[test]
+fn a_further_template_changes_no_length_and_no_moment() {
+    let mut more = workload();
+    more.classes[0].prompt =
+        PromptSource::Templates { templates: vec!["Tell me about the sea.".into(), "Why?".into()] };
+    assert_eq!(plan(&workload()), plan(&more));
+}
+
+#[test]
+fn another_share_of_classes_keeps_each_classs_sequence() {
+    let mut shifted = workload();
+    shifted.classes[1].weight = 2.0;
+    let (few, many) = (lengths_of(&workload(), 1), lengths_of(&shifted, 1));
+    assert!(many.len() > few.len() && many.starts_with(&few));
+}
+
+#[test]
+fn shards_partition_the_plan() {
+    let whole = Schedule::draw(&workload());
+    let mut joined: Vec<PlannedRequest> =
+        (0..3).flat_map(|shard| whole.shard(shard, 3).unwrap().plan().collect::<Vec<_>>()).collect();
+    joined.sort_by_key(|request| request.index);
+    assert_eq!(joined, plan(&workload()));
+    let second = whole.shard(1, 3).unwrap();
+    assert!(second.plan().all(|request| request.index % 3 == 1));
+    assert_eq!(second.facts(), whole.facts());
+    let halves = [0, 1].map(|half| second.shard(half, 2).unwrap());
+    assert_eq!(halves.iter().map(|half| half.plan().count()).sum::<usize>(), second.plan().count());
+    assert!(halves[1].plan().all(|request| request.index % 6 == 4));
+    assert!(whole.shard(3, 3).unwrap_err().to_string().contains("no shard 3 of 3"));
+    assert!(whole.shard(0, 0).is_err());
+}
+
+#[test]
+fn phases_follow_the_scheduled_moment() {
+    let plan = plan(&workload());
+    for request in &plan {
+        let expected = match request.scheduled.as_secs_f64() {
+            t if t < 5.0 => Phase::Warmup,
+            t if t < 60.0 => Phase::Measured,
+            _ => Phase::Cooldown,
+        };
+        assert_eq!(request.phase, expected);
+        assert!(request.scheduled.as_secs_f64() < 90.0);
+    }
+    let facts = Schedule::draw(&workload()).facts();
+    let planned = |phase| plan.iter().filter(|request| request.phase == phase).count() as u64;
+    assert_eq!(facts.warmup_requests, planned(Phase::Warmup));
+    assert_eq!(facts.measured_requests, planned(Phase::Measured));
+    assert!(planned(Phase::Cooldown) > 200, "load keeps arriving for the 30 seconds of the drain");
+    assert_eq!(facts.window_start, Timestamp::from_secs_f64(5.0));
+    assert_eq!(facts.window_end, Timestamp::from_secs_f64(60.0));
+}
+
+#[test]
+fn a_run_may_be_so_many_requests_long() {
+    let workload = WorkloadSpec { requests: Some(200), ..workload() };
+    let plan = plan(&workload);
+    let facts = Schedule::draw(&workload).facts();
+    assert_eq!(facts.warmup_requests + facts.measured_requests, 200);
+    assert_eq!(plan[199].phase, Phase::Measured);
+    assert_eq!(plan[200].phase, Phase::Cooldown);
+    assert_eq!(facts.window_end, plan[200].scheduled);
+    let last = plan[199].scheduled.as_secs_f64();
+    assert!(plan.iter().all(|request| request.scheduled.as_secs_f64() < last + 30.0 + 1e-9));
+    // With no drain there is no cool-down, but the window ends where it did.
+    let no_drain = WorkloadSpec { drain_s: 0.0, ..workload.clone() };
+    assert_eq!(Plan::new(Arc::new(no_drain.clone())).count(), 200);
+    assert_eq!(Schedule::draw(&no_drain).facts(), facts);
+}
+
+#[test]
+fn arrivals_that_run_out_end_the_plan_just_after_the_last() {
+    let fade = vec![Stage { duration_s: 20.0, from_rate_per_s: 10.0, to_rate_per_s: 0.0 }];
+    let workload = WorkloadSpec {
+        requests: Some(1_000),
+        arrival: ArrivalPattern::Stages { stages: fade },
+        ..workload()
+    };
+    let facts = Schedule::draw(&workload).facts();
+    let plan = plan(&workload);
+    assert!(plan.len() < 1_000);
+    assert_eq!(facts.window_end.as_nanos(), plan.last().unwrap().scheduled.as_nanos() + 1);
+}
+
+#[test]
+fn an_empty_window_is_seen_before_load_is_sent() {
+    let all_warmup = WorkloadSpec { requests: Some(3), warmup_s: 50.0, ..workload() };
+    assert_eq!(Schedule::draw(&all_warmup).facts().measured_requests, 0);
+    let rare = WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s: 1e-6 }, ..workload() };
+    assert_eq!(Schedule::draw(&rare).facts().measured_requests, 0);
+}
+
+#[test]
+fn the_whole_and_the_stream_are_the_same_requests() {
+    let workload = WorkloadSpec { horizon_s: 20.0, drain_s: 2.0, ..workload() };
+    let prompts = Arc::new(PromptBuilder::with_word_list(&workload.classes, 7));
+    let schedule = Schedule::draw(&workload);
+    let whole = schedule.generate(&prompts);
+    let streamed: Vec<_> = schedule.generate_stream(Arc::clone(&prompts)).collect();
+    assert!(!whole.is_empty());
+    assert_eq!(whole, streamed);
+    let plan = whole.iter().map(|r| RequestSpec { prompt: Prompt::default(), ..r.clone() });
+    assert!(schedule.plan().map(|planned| planned.saying(Prompt::default())).eq(plan));
+    // A shard's prompts are those of the whole.
+    let shard = schedule.shard(1, 2).unwrap().generate(&prompts);
+    assert!(shard.iter().eq(whole.iter().filter(|request| request.index % 2 == 1)));
+}
+
+#[test]
+fn classes_and_priorities_come_in_their_shares() {
+    let long = WorkloadSpec { horizon_s: 2_000.0, ..workload() };
+    let plan = plan(&long);
+    let n = plan.len() as f64;
+    let share = |wanted: &dyn Fn(&PlannedRequest) -> bool| {
+        plan.iter().filter(|request| wanted(request)).count() as f64 / n
+    };
+    // Four standard errors of a share over some 20,000 requests are below 0.0142.
+    assert!((share(&|r| r.class == 0) - 0.75).abs() < 0.0142);
+    assert!((share(&|r| r.priority == Priority::High) - 0.525).abs() < 0.0142);
+    assert!(plan.iter().all(|r| (r.priority == Priority::High) == (r.slo == slo(200.0))));
+}

@@ -1,0 +1,20 @@
+//! Seeded, named streams of randomness that give the same numbers on every machine, for ever.
+//!
+//! A plan must be the same wherever and whenever it is drawn, so nothing here may drift:
+//!
+//! - bits come from `ChaCha8`, whose output is fixed by its specification;
+//! - the samplers are written out here. The crate `rand_distr` is deliberately not used: its values may change
+//!   between versions;
+//! - transcendental functions come from `libm`, in software: those of the standard library differ between
+//!   platforms in the last bits. `+ - * /` and the square root are exact by IEEE 754 and need no such care.
+
+mod normal;
+mod stream;
+mod weighted;
+
+pub use normal::{normal_cdf, normal_quantile};
+pub use stream::Stream;
+pub use weighted::WeightedChoice;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The top of the report: the verdict and what was run.
+
+use std::time::Duration;
+
+use super::page::{Page, Tone};
+use crate::analysis::{Summary, Window};
+use crate::record::{PromptMethod, RunEnding};
+use crate::units::{count, spoken, three_digits};
+
+pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
+    let counts = &summary.requests;
+    let line = format!("{} of {} requests completed", count(counts.completed), count(counts.planned));
+    if summary.verdict.valid {
+        page.line(Tone::Good, &format!("VALID: {line}"));
+    } else {
+        page.line(Tone::Bad, &format!("INVALID: {line}"));
+    }
+    for reason in &summary.verdict.reasons {
+        page.entry(Tone::Bad, "  ✗ ", &reason.sentence);
+        page.entry(Tone::Normal, "    → ", &reason.cure);
+    }
+}
+
+pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
+    let run = &summary.run;
+    let engine = &run.engine;
+    page.blank();
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}"));
+    let delivery = if engine.streamed { "streamed" } else { "not streamed" };
+    page.entry(
+        Tone::Normal,
+        "  workload   ",
+        &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
+    );
+    page.entry(Tone::Normal, "  model      ", &engine.model);
+    page.entry(
+        Tone::Normal,
+        "  server     ",
+        &format!(
+            "{}{} at {}, {}, {delivery}",
+            engine.engine,
+            version.unwrap_or_default(),
+            engine.url,
+            engine.endpoint
+        ),
+    );
+    page.entry(Tone::Normal, "  prompts    ", &prompts(&run.prompt_method));
+    if let Some(cap) = run.limits.max_concurrency {
+        page.entry(
+            Tone::Normal,
+            "  cap        ",
+            &format!("{} requests in flight; waiting counts in latency", count(cap)),
+        );
+    }
+    page.entry(Tone::Normal, "  started    ", &run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    page.entry(Tone::Normal, "  window     ", &window(&summary.window));
+    page.entry(Tone::Normal, "  requests   ", &requests(summary));
+    if let Some(in_flight) = summary.in_flight {
+        let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
+        page.entry(Tone::Normal, "  in flight  ", &line);
+    }
+}
+
+fn prompts(method: &PromptMethod) -> String {
+    match method {
+        PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
+        PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
+        PromptMethod::WordList => {
+            "estimated, from words that are one token in common vocabularies".to_owned()
+        }
+    }
+}
+
+fn window(window: &Window) -> String {
+    let span = |seconds: f64| spoken(Duration::from_secs_f64(seconds));
+    let ending = match window.ending {
+        Some(RunEnding::Finished) => "finished",
+        Some(RunEnding::DrainLimit) => "ended by the drain limit",
+        Some(RunEnding::Interrupted) => "interrupted",
+        None => "cut off",
+    };
+    let warm_up = match window.warmup_requests {
+        0 => "no warm-up".to_owned(),
+        requests => format!("after {} of warm-up ({} requests)", span(window.start_s), count(requests)),
+    };
+    let planned = if window.cut_short {
+        format!(" of {} planned", span((window.planned_end_s - window.start_s).max(0.0)))
+    } else {
+        String::new()
+    };
+    format!("{}{planned}, {warm_up}, {ending}", span(window.length_s()))
+}
+
+fn requests(summary: &Summary) -> String {
+    let counts = &summary.requests;
+    let mut parts =
+        vec![format!("{} planned", count(counts.planned)), format!("{} completed", count(counts.completed))];
+    for (number, what) in [
+        (counts.failed, "failed"),
+        (counts.censored, "censored"),
+        (counts.never_due, "never due"),
+        (counts.unrecorded, "without a record"),
+        (counts.unplanned, "unplanned"),
+    ] {
+        // Failed and censored are part of the picture even when there are none.
+        if number > 0 || matches!(what, "failed" | "censored") {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,68 @@
+//! The summary as JSON, and nothing else.
+
+use crate::analysis::Summary;
+
+/// The summary as indented JSON with a line break at its end: `summary.json`, and what `--json` prints.
+pub fn json(summary: &Summary) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(summary)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Metric, Quantile, summarise};
+
+    fn printed(log: &crate::record::RunLog) -> Value {
+        serde_json::from_str(&super::json(&summarise(log, &[])).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn figures_have_their_place_name_and_unit() {
+        let mut records: Vec<_> =
+            (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
+        records.push(record(4).sent_at(0, 0, 0).censored(5_000).build());
+        let summary = printed(&run(1_000, records));
+        assert_eq!(summary["schema"], json!(1));
+        assert_eq!(summary["verdict"]["valid"], json!(true));
+        assert_eq!(
+            summary["latency"]["ttft"]["p50"],
+            json!({
+                "value_ms": 100.0, "at_least_ms": null, "interval_low_ms": null, "interval_high_ms": null,
+                "mark": null
+            })
+        );
+        assert_eq!(summary["latency"]["ttft"]["p99_9"]["value_ms"], json!(null));
+        assert_eq!(summary["latency"]["ttft"]["p99_9"]["mark"], json!("too_few_samples"));
+        assert_eq!(summary["rates"]["output_tokens_per_s"], json!(44.0));
+        assert_eq!(summary["requests"]["planned"], json!(5));
+        assert_eq!(summary["run"]["engine"]["engine"], json!("vllm"));
+        for metric in Metric::ALL {
+            assert!(summary["latency"].get(metric.name()).is_some(), "{metric} has a key, if only for null");
+        }
+        let keys = Quantile::ALL.map(|quantile| quantile.to_string().replace('.', "_"));
+        assert!(keys.iter().all(|key| summary["latency"]["itl"][key]["value_ms"] == json!(10.0)));
+    }
+
+    #[test]
+    fn nothing_is_null_and_not_zero() {
+        let summary = printed(&run(0, vec![]));
+        for path in [
+            "/latency/ttft",
+            "/latency/itl",
+            "/rates/offered_requests_per_s",
+            "/rates/output_tokens_per_s",
+            "/slo/slo_attainment",
+            "/slo/goodput_per_s",
+            "/failures/error_rate",
+            "/in_flight",
+            "/stalls/longest_ms",
+            "/tokens/cached_input_tokens",
+        ] {
+            assert_eq!(summary.pointer(path), Some(&Value::Null), "{path}");
+        }
+    }
+}

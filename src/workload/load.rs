@@ -1,0 +1,32 @@
+//! Finding a workload by what a person typed: a name of the library or a path.
+
+use std::path::Path;
+
+use super::reading::nearest;
+use super::{SpecError, WorkloadSpec, library};
+
+impl WorkloadSpec {
+    /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
+    /// A name of the library wins over a file; write `./name` for the file.
+    pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
+        if let Some(source) = library::source(name_or_path) {
+            return Self::from_toml(source, name_or_path);
+        }
+        let path = Path::new(name_or_path);
+        let read = match path.extension().and_then(|extension| extension.to_str()) {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json,
+            // A bare word without a file behind it was meant as a name.
+            _ if !path.exists() && path.components().count() == 1 => {
+                let nearest = nearest(name_or_path, library::names());
+                let library = library::names().collect();
+                return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
+            }
+            _ => return Err(SpecError::Format { path: path.to_owned() }),
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
+        // Editors on Windows put a byte-order mark before the text.
+        read(text.trim_start_matches('\u{feff}'), name_or_path)
+    }
+}

@@ -1,0 +1,137 @@
+//! The fields of one table of a spec: taking those it should have, naming those it should not.
+
+use super::mistakes::Mistakes;
+use super::nearest;
+use super::node::Entry;
+use super::place::{KindReader, Place, list};
+
+/// A table being read. What is not taken when the reading ends is a mistake.
+pub(crate) struct Fields<'n> {
+    table: Place<'n>,
+    /// The table in messages: `a poisson arrival`.
+    what: String,
+    entries: &'n [Entry],
+    /// Fields asked for, in order: those allowed.
+    known: Vec<&'static str>,
+    /// Required fields that are not there.
+    missing: Vec<&'static str>,
+    /// Whether the fields cannot be judged, since nothing says which are allowed.
+    given_up: bool,
+}
+
+impl<'n> Fields<'n> {
+    pub(super) fn new(table: Place<'n>, what: &str, entries: &'n [Entry]) -> Self {
+        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
+    }
+
+    /// Reads a field that must be there.
+    pub(crate) fn required<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Place<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.known.push(name);
+        let Some(entry) = self.entry(name) else {
+            self.missing.push(name);
+            return None;
+        };
+        read(self.at(entry, &self.path_of(name)))
+    }
+
+    /// Reads a field that has a default.
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        read: impl FnOnce(Place<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.known.push(name);
+        let Some(entry) = self.entry(name) else { return Some(default) };
+        read(self.at(entry, &self.path_of(name)))
+    }
+
+    /// Adds a mistake about the table as a whole; `sentence` follows its path.
+    pub(crate) fn complain(&self, sentence: &str) {
+        self.table.complain(sentence);
+    }
+
+    /// Adds a mistake that shows only when fields are seen together; `sentence` follows the path of `name`, on
+    /// whose line the mistake stands.
+    pub(crate) fn complain_of(&self, name: &str, sentence: &str) {
+        let line = self.entry(name).map_or(self.table.node.line, |entry| entry.line);
+        self.mistakes().add(line, format!("`{}` {sentence}", self.path_of(name)));
+    }
+
+    /// Reads `kind`, which says what the table is.
+    pub(super) fn kind<'k, T>(
+        &mut self,
+        noun: &str,
+        kinds: &[(&'k str, KindReader<T>)],
+    ) -> Option<(&'k str, KindReader<T>)> {
+        self.known.push("kind");
+        if let Some(entry) = self.entry("kind") {
+            return self.at(entry, &self.path_of("kind")).named_choice(kinds);
+        }
+        let kinds = list(kinds.iter().map(|(name, _)| *name));
+        self.complain_of("kind", &format!("is missing; it says which {noun} this is: one of {kinds}"));
+        None
+    }
+
+    /// Names the table anew, once its kind is known.
+    pub(super) fn rename(&mut self, what: String) {
+        self.what = what;
+    }
+
+    /// Leaves the other fields unjudged.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// Says which fields are too many, too few or there twice. A field that is missing while a near miss of its
+    /// name is there is one mistake.
+    pub(super) fn finish(mut self) {
+        if self.given_up {
+            return;
+        }
+        for (i, entry) in self.entries.iter().enumerate() {
+            if self.entries[..i].iter().any(|before| before.key == entry.key) {
+                self.mistakes().add(entry.line, format!("`{}` is given twice", self.path_of(&entry.key)));
+            }
+            if self.known.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let unused = self.known.iter().copied().filter(|name| self.entry(name).is_none());
+            let near = nearest(&entry.key, unused);
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            self.missing.retain(|missing| near != Some(*missing));
+            let allowed = list(self.known.iter().copied());
+            let path = self.path_of(&entry.key);
+            let what = &self.what;
+            let message = format!("`{path}` is not a field of {what}{hint} (allowed: {allowed})");
+            self.mistakes().add(entry.line, message);
+        }
+        for name in &self.missing {
+            let message = format!("`{}` is missing; {} needs it", self.path_of(name), self.what);
+            self.mistakes().add(self.table.node.line, message);
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<&'n Entry> {
+        self.entries.iter().find(|entry| entry.key == name)
+    }
+
+    fn at<'p>(&self, entry: &'p Entry, path: &'p str) -> Place<'p>
+    where
+        'n: 'p,
+    {
+        Place { node: &entry.node, path, mistakes: self.mistakes() }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.table.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.table.path) }
+    }
+
+    fn mistakes(&self) -> &'n Mistakes {
+        self.table.mistakes
+    }
+}

@@ -1,0 +1,98 @@
+//! What is wrong with a spec, as a person reads it.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why there is no workload. Displayed, it is the whole text to print: what happened and the cure.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecError {
+    /// No workload of the library has this name.
+    #[error("no workload is called `{name}`{}\n  the library has: {}\n  or give the path of a .toml or .json file",
+        nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(), library.join(", "))]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The closest name of the library, if one is close.
+        nearest: Option<&'static str>,
+        /// Every name of the library.
+        library: Vec<&'static str>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the workload file {}: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system answered.
+        cause: std::io::Error,
+    },
+    /// The file's name ends in neither `.toml` nor `.json`.
+    #[error("cannot tell the format of {}; a workload file's name ends in .toml or .json", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The spec was read and is wrong.
+    #[error("{}", listing(origin, mistakes))]
+    Mistakes {
+        /// Where the spec comes from: a path, a name, `the command line`.
+        origin: String,
+        /// Everything wrong with it, from the top down.
+        mistakes: Vec<Mistake>,
+    },
+}
+
+/// One mistake in a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Line of the file, counted from 1; none when the spec does not come from a file.
+    pub line: Option<usize>,
+    /// The field's path, what was found there and what may stand there.
+    pub message: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+fn listing(origin: &str, mistakes: &[Mistake]) -> String {
+    /// A file of a wrong format has thousands of mistakes; this many tell enough.
+    const SHOWN: usize = 50;
+    let noun = if mistakes.len() == 1 { "mistake" } else { "mistakes" };
+    let mut lines = vec![format!("{} {noun} in {origin}", mistakes.len())];
+    lines.extend(mistakes.iter().take(SHOWN).map(Mistake::to_string));
+    if mistakes.len() > SHOWN {
+        lines.push(format!("… and {} more", mistakes.len() - SHOWN));
+    }
+    lines.join("\n  ")
+}
+
+/// The mistakes found so far. Shared by all readers of one tree, so they can be at work at once.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(RefCell<Vec<Mistake>>);
+
+impl Mistakes {
+    pub(crate) fn from_list(mistakes: Vec<Mistake>) -> Self {
+        Self(RefCell::new(mistakes))
+    }
+
+    pub(crate) fn add(&self, line: Option<usize>, message: String) {
+        self.0.borrow_mut().push(Mistake { line, message });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// The error that lists them from the top down, those without a line last.
+    pub(crate) fn into_error(self, origin: &str) -> SpecError {
+        let mut mistakes = self.0.into_inner();
+        mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+        SpecError::Mistakes { origin: origin.to_owned(), mistakes }
+    }
+}

@@ -1,0 +1,106 @@
+//! The command line's changes.
+
+use super::super::{ArrivalPattern, Overrides, WorkloadSpec};
+
+fn load(name: &str) -> WorkloadSpec {
+    WorkloadSpec::load(name).unwrap()
+}
+
+#[test]
+fn no_change_changes_nothing() {
+    for name in super::super::library::names() {
+        assert_eq!(load(name).with(&Overrides::default()).unwrap(), load(name));
+    }
+}
+
+#[test]
+fn each_change_lands_in_its_field() {
+    let overrides = Overrides {
+        horizon_s: Some(120.0),
+        requests: None,
+        rate_per_s: Some(3.0),
+        seed: Some(7),
+        warmup_s: Some(20.0),
+        drain_s: Some(0.0),
+    };
+    let changed = load("short_chat").with(&overrides).unwrap();
+    let expected = WorkloadSpec {
+        horizon_s: 120.0,
+        arrival: ArrivalPattern::Poisson { rate_per_s: 3.0 },
+        seed: 7,
+        warmup_s: 20.0,
+        drain_s: 0.0,
+        ..load("short_chat")
+    };
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn seconds_and_requests_take_each_other_s_place() {
+    let by_requests =
+        load("short_chat").with(&Overrides { requests: Some(1000), ..Overrides::default() }).unwrap();
+    assert_eq!((by_requests.requests, by_requests.warmup_s), (Some(1000), 5.0));
+    assert_eq!(by_requests.length_s(), 100.0);
+    let by_seconds = by_requests.with(&Overrides { horizon_s: Some(30.0), ..Overrides::default() }).unwrap();
+    assert_eq!((by_seconds.requests, by_seconds.horizon_s, by_seconds.warmup_s), (None, 30.0, 5.0));
+}
+
+#[test]
+fn a_short_trial_still_measures_something() {
+    let short = load("short_chat").with(&Overrides { horizon_s: Some(3.0), ..Overrides::default() }).unwrap();
+    assert_eq!(short.warmup_s, 0.75);
+    let one = load("short_chat").with(&Overrides { requests: Some(1), ..Overrides::default() }).unwrap();
+    assert_eq!(one.warmup_s, 0.0);
+}
+
+#[test]
+fn the_rate_scales_bursts() {
+    let changed =
+        load("bursty_mix").with(&Overrides { rate_per_s: Some(2.0), ..Overrides::default() }).unwrap();
+    let bursts =
+        ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 4.0, base_s: 10.0, burst_s: 5.0 };
+    assert_eq!(changed.arrival, bursts);
+}
+
+#[test]
+fn mistakes_name_the_flag() {
+    let overrides = Overrides {
+        horizon_s: Some(0.0),
+        requests: Some(0),
+        rate_per_s: Some(f64::NAN),
+        seed: None,
+        warmup_s: Some(-1.0),
+        drain_s: Some(f64::INFINITY),
+    };
+    insta::assert_snapshot!(load("short_chat").with(&overrides).unwrap_err(), @r"
+    6 mistakes in the command line
+      `[seconds]` is 0; it must be a number above 0, at most 2,678,400
+      `--requests` is 0; it must be a number from 1 to 1,000,000,000
+      `--rate` is NaN; it must be a number above 0, at most 1,000,000
+      `--warmup` is -1; it must be a number from 0 to 2,678,400
+      `--drain` is inf; it must be a number from 0 to 2,678,400
+      `[seconds]` and `--requests` both say when the run ends; give one of them
+    ");
+    for (overrides, said) in [
+        (
+            Overrides { warmup_s: Some(60.0), ..Overrides::default() },
+            "`--warmup` is 60 s, and the run ends at 60 s",
+        ),
+        (
+            Overrides { warmup_s: Some(5.0), requests: Some(50), ..Overrides::default() },
+            "`--warmup` is 5 s, in which about 50.0 requests arrive, and the run has 50: none would be measured",
+        ),
+        (
+            Overrides { rate_per_s: Some(0.01), ..Overrides::default() },
+            "`warmup_s` is 5 s, and from then to the end at 60 s only 0.550 requests are expected",
+        ),
+    ] {
+        let error = load("short_chat").with(&overrides).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let fast = Overrides { rate_per_s: Some(600_000.0), ..Overrides::default() };
+    insta::assert_snapshot!(load("bursty_mix").with(&fast).unwrap_err(), @r"
+    1 mistake in `bursty_mix` as changed by the command line
+      `arrival.burst_rate_per_s` is 1200000.0; it must be a number above 0, at most 1,000,000
+    ");
+}

@@ -1,0 +1,28 @@
+//! Tests of the room as a whole.
+
+mod changes;
+mod expectation;
+mod mistakes;
+mod ready_made;
+mod round_trip;
+
+use super::WorkloadSpec;
+
+/// The shortest spec there is.
+const LEAST: &str = r#"
+name = "least"
+arrival = { kind = "poisson", rate_per_s = 2 }
+[[classes]]
+name = "only"
+input_tokens = { kind = "constant", value = 10 }
+output_tokens = { kind = "constant", value = 5 }
+"#;
+
+fn least() -> WorkloadSpec {
+    WorkloadSpec::from_toml(LEAST, "least").unwrap()
+}
+
+/// What is said of a wrong TOML text.
+fn said_of(toml: &str) -> String {
+    WorkloadSpec::from_toml(toml, "my.toml").unwrap_err().to_string()
+}

@@ -1,0 +1,156 @@
+//! What is written reads back equal, and no text is too odd to be answered.
+
+use proptest::prelude::*;
+
+use super::super::{
+    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, Stage,
+    WorkloadSpec, library,
+};
+
+fn distribution() -> impl Strategy<Value = Distribution> {
+    let bounds = (1u32..100, 1000u32..1_000_000);
+    prop_oneof![
+        (1u32..=1_000_000).prop_map(|value| Distribution::Constant { value }),
+        bounds.clone().prop_map(|(min, max)| Distribution::Uniform { min, max }),
+        (100.0..1000.0, 0.1..1000.0, bounds.clone())
+            .prop_map(|(mean, std, (min, max))| Distribution::Normal { mean, std, min, max }),
+        (100.0..1000.0, 0.01..3.0, bounds.clone())
+            .prop_map(|(median, sigma, (min, max))| Distribution::LogNormal { median, sigma, min, max }),
+        (100.0..1000.0, bounds).prop_map(|(mean, (min, max))| Distribution::Exponential { mean, min, max }),
+        prop::collection::vec((1u32..=1_000_000, 0.001..1e9), 1..5).prop_map(|observed| {
+            let (values, weights) = observed.into_iter().unzip();
+            Distribution::Empirical { values, weights }
+        }),
+    ]
+}
+
+fn arrival() -> impl Strategy<Value = ArrivalPattern> {
+    let rate = || 1.0..1e5;
+    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| Stage {
+        duration_s,
+        from_rate_per_s,
+        to_rate_per_s,
+    });
+    prop_oneof![
+        rate().prop_map(|rate_per_s| ArrivalPattern::Poisson { rate_per_s }),
+        rate().prop_map(|rate_per_s| ArrivalPattern::Constant { rate_per_s }),
+        (rate(), 0.01..1e3)
+            .prop_map(|(rate_per_s, burstiness)| ArrivalPattern::Gamma { rate_per_s, burstiness }),
+        (rate(), rate(), 0.1..1e3, 0.1..1e3).prop_map(
+            |(base_rate_per_s, burst_rate_per_s, base_s, burst_s)| {
+                ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }
+            }
+        ),
+        prop::collection::vec(stage, 1..4).prop_map(|stages| ArrivalPattern::Stages { stages }),
+    ]
+}
+
+fn slo() -> impl Strategy<Value = Slo> {
+    let bound = || prop::option::of(0.001..8e7);
+    (bound(), bound(), bound()).prop_map(|(ttft_ms, tpot_ms, e2e_ms)| Slo { ttft_ms, tpot_ms, e2e_ms })
+}
+
+fn class() -> impl Strategy<Value = RequestClass> {
+    let texts = || prop::collection::vec("\\PC*[a-z]\\PC*", 1..4);
+    let prompt = prop_oneof![
+        texts().prop_map(|templates| PromptSource::Templates { templates }),
+        texts().prop_map(|questions| PromptSource::Retrieval { questions }),
+    ];
+    let priorities = prop::sample::subsequence(vec![Priority::High, Priority::Medium, Priority::Low], 1..=3)
+        .prop_flat_map(|priorities| {
+            priorities
+                .into_iter()
+                .map(|priority| {
+                    (0.001..1e9, slo()).prop_map(move |(weight, slo)| PriorityShare { priority, weight, slo })
+                })
+                .collect::<Vec<_>>()
+        });
+    (0.001..1e9, distribution(), distribution(), prompt, priorities).prop_map(
+        |(weight, input_tokens, output_tokens, prompt, priorities)| RequestClass {
+            name: String::new(),
+            weight,
+            input_tokens,
+            output_tokens,
+            prompt,
+            priorities,
+        },
+    )
+}
+
+fn spec() -> impl Strategy<Value = WorkloadSpec> {
+    let length = (10.0..1e6, prop::option::of(1_000_000_u64..=1_000_000_000), 0.0..5.0, 0.0..1e6);
+    ("[A-Za-z0-9_-]{1,64}", "\\PC*", any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4))
+        .prop_map(
+            |(name, description, seed, (horizon_s, requests, warmup_s, drain_s), arrival, mut classes)| {
+                for (i, class) in classes.iter_mut().enumerate() {
+                    class.name = format!("class_{i}");
+                }
+                WorkloadSpec {
+                    name,
+                    description,
+                    seed,
+                    horizon_s,
+                    requests,
+                    warmup_s,
+                    drain_s,
+                    arrival,
+                    classes,
+                }
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_spec_reads_back_equal(spec in spec()) {
+        let json = serde_json::to_string(&spec).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<WorkloadSpec>(&json).unwrap(), &spec);
+        prop_assert_eq!(&WorkloadSpec::from_json(&json, "json").unwrap(), &spec);
+        // TOML's own writer has signed numbers only.
+        let spec = WorkloadSpec { seed: spec.seed >> 1, ..spec };
+        let toml = toml::to_string(&spec).unwrap();
+        prop_assert_eq!(&WorkloadSpec::from_toml(&toml, "toml").unwrap(), &spec);
+    }
+
+    #[test]
+    fn any_text_is_answered(text in "(\\PC|[\n\\[\\]{}=\",.0-9])*") {
+        for answer in [WorkloadSpec::from_toml(&text, "any"), WorkloadSpec::from_json(&text, "any")] {
+            let error = answer.unwrap_err().to_string();
+            prop_assert!(error.contains(" in any\n  line "), "{}", error);
+        }
+    }
+
+    /// Cuts and doubles a part of a good file: whatever comes of it, there is a spec or a list of mistakes.
+    #[test]
+    fn a_damaged_file_is_answered(from in 0usize..4000, length in 0usize..200, doubled in any::<bool>()) {
+        for name in library::names() {
+            let source: Vec<char> = library::source(name).unwrap().chars().collect();
+            let from = from.min(source.len());
+            let to = (from + length).min(source.len());
+            let resume = if doubled { from } else { to };
+            let kept = if doubled { to } else { from };
+            let text: String = source[..kept].iter().chain(&source[resume..]).collect();
+            if let Err(error) = WorkloadSpec::from_toml(&text, name) {
+                prop_assert!(error.to_string().contains("line "), "{}", error);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_library_reads_back_equal() {
+    for spec in library::all().unwrap() {
+        let stored = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<WorkloadSpec>(&stored).unwrap(), spec);
+    }
+}
+
+#[test]
+fn a_stored_spec_is_held_to_the_rules() {
+    let stored =
+        serde_json::to_string(&super::least()).unwrap().replace("\"horizon_s\":60.0", "\"horizon_s\":0");
+    let error = serde_json::from_str::<WorkloadSpec>(&stored).unwrap_err().to_string();
+    assert!(error.contains("`horizon_s` is 0; it must be a number above 0, at most 2,678,400"), "{error}");
+}

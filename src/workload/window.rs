@@ -1,0 +1,112 @@
+//! How long a run lasts, how much of it is warm-up, and whether anything is left to measure.
+
+use super::ArrivalPattern;
+use crate::units::three_digits;
+
+/// What bounds a run.
+pub(super) struct Window<'a> {
+    pub(super) horizon_s: f64,
+    pub(super) requests: Option<u64>,
+    pub(super) arrival: &'a ArrivalPattern,
+}
+
+impl Window<'_> {
+    /// Length of the run in seconds; expected at the mean rate where it is bounded by requests.
+    pub(super) fn length_s(&self) -> f64 {
+        self.requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
+    }
+
+    /// The warm-up of a spec that gives none: a tenth of the run, at most 30 s. Servers settle in a time of
+    /// their own (connections, graphs and caches, the number of requests in flight), which a long run need not
+    /// exceed.
+    pub(super) fn usual_warmup_s(&self) -> f64 {
+        self.worth_while((self.length_s() / 10.0).min(30.0))
+    }
+
+    /// The warm-up of a spec whose run has been changed to this one: as it was, but when the run has become
+    /// shorter, at most a quarter of it, or the share it had if that was more.
+    pub(super) fn adapted_warmup_s(&self, before: &Window<'_>, warmup_s: f64) -> f64 {
+        let (now, before) = (self.length_s(), before.length_s());
+        if now >= before {
+            return warmup_s;
+        }
+        let share = (warmup_s / before).max(0.25);
+        if warmup_s <= share * now { warmup_s } else { self.worth_while(share * now) }
+    }
+
+    /// None in place of a warm-up in which not even one request is expected: it would warm nothing up.
+    fn worth_while(&self, warmup_s: f64) -> f64 {
+        if self.arrival.expected_arrivals(warmup_s) < 1.0 { 0.0 } else { warmup_s }
+    }
+
+    /// Why nothing would be left to measure after this warm-up, said of the warm-up; none if something would.
+    pub(super) fn mistake(&self, warmup_s: f64) -> Option<String> {
+        let warm = self.arrival.expected_arrivals(warmup_s);
+        let horizon_s = self.horizon_s;
+        if let Some(requests) = self.requests {
+            return (warm >= requests as f64).then(|| {
+                let warm = three_digits(warm);
+                format!(
+                    "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
+                     be measured; shorten the warm-up or ask for more requests"
+                )
+            });
+        }
+        if warmup_s >= horizon_s {
+            return Some(format!(
+                "is {warmup_s} s, and the run ends at {horizon_s} s: nothing would be measured; make the warm-up \
+                 shorter than the horizon"
+            ));
+        }
+        let measured = self.arrival.expected_arrivals(horizon_s) - warm;
+        (measured < 1.0).then(|| {
+            let measured = three_digits(measured);
+            format!(
+                "is {warmup_s} s, and from then to the end at {horizon_s} s only {measured} requests are expected; \
+                 raise the rate or lengthen the run"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warmup_after(length: (f64, Option<u64>), rate_per_s: f64, before: (f64, f64)) -> f64 {
+        let arrival = ArrivalPattern::Poisson { rate_per_s };
+        let before_window = Window { horizon_s: before.0, requests: None, arrival: &arrival };
+        let window = Window { horizon_s: length.0, requests: length.1, arrival: &arrival };
+        window.adapted_warmup_s(&before_window, before.1)
+    }
+
+    #[test]
+    fn a_shorter_run_shortens_its_warm_up() {
+        let short_chat = (60.0, 5.0);
+        for (length, warmup) in [
+            ((60.0, None), 5.0),
+            ((600.0, None), 5.0),
+            ((20.0, None), 5.0),
+            ((3.0, None), 0.75),
+            ((0.1, None), 0.0),
+            ((60.0, Some(1000)), 5.0),
+            ((60.0, Some(100)), 2.5),
+            ((60.0, Some(1)), 0.0),
+        ] {
+            assert_eq!(warmup_after(length, 10.0, short_chat), warmup, "{length:?}");
+        }
+        // A spec that warms up for half of its run keeps the half.
+        assert_eq!(warmup_after((20.0, None), 10.0, (60.0, 30.0)), 10.0);
+        assert_eq!(warmup_after((50.0, None), 10.0, (60.0, 30.0)), 25.0);
+    }
+
+    #[test]
+    fn the_usual_warm_up_is_a_tenth_and_at_most_half_a_minute() {
+        let arrival = ArrivalPattern::Poisson { rate_per_s: 10.0 };
+        for (horizon_s, requests, warmup) in
+            [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 2.0)]
+        {
+            assert_eq!(Window { horizon_s, requests, arrival: &arrival }.usual_warmup_s(), warmup);
+        }
+    }
+}

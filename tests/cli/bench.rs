@@ -1,0 +1,150 @@
+//! `skyline bench` against the embedded mock: what comes out, where it is kept, how it is shown again.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+#[test]
+fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
+    let desk = Desk::new();
+    let first = desk.skyline(&["bench", "quick.toml"]).assert().code(0);
+    let first = String::from_utf8(first.get_output().stdout.clone()).unwrap();
+    for part in ["VALID", "quick", "TTFT", "TPOT", "ITL", "p99.9", "SLO"] {
+        assert!(first.contains(part), "no {part} in\n{first}");
+    }
+    let run = desk.run();
+    assert!(run.file_name().unwrap().to_str().unwrap().starts_with("quick-mock-"));
+
+    let again = desk.skyline(&["report", run.to_str().unwrap()]).assert().code(0);
+    assert_eq!(String::from_utf8(again.get_output().stdout.clone()).unwrap(), first);
+
+    let stored: Value =
+        serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
+    let json = desk.skyline(&["report", run.to_str().unwrap(), "--json"]).assert().code(0);
+    assert_eq!(serde_json::from_slice::<Value>(&json.get_output().stdout).unwrap(), stored);
+
+    let log = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
+    assert!(log.lines().next().unwrap().starts_with(r#"{"header":{"schema":1,"#));
+    assert!(log.lines().count() >= 42, "a header, at least 40 requests, a footer");
+    assert!(log.lines().last().unwrap().starts_with(r#"{"footer":"#));
+}
+
+#[test]
+fn json_prints_the_summary_and_nothing_else() {
+    let desk = Desk::new();
+    let out = desk.skyline(&["bench", "quick.toml", "--json"]).assert().code(0);
+    let summary: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!(summary["schema"], 1);
+    let text = summary.to_string();
+    assert!(text.contains("\"ttft\"") && text.contains("p99"), "{text}");
+}
+
+#[test]
+fn answers_that_are_not_streamed_have_no_ttft() {
+    let desk = Desk::new();
+    let out =
+        desk.skyline(&["bench", "quick.toml", "--no-stream", "--json", "--requests", "5"]).assert().code(0);
+    let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let latency = &summary["latency"];
+    assert!(latency["ttft"].is_null() && latency["tpot"].is_null() && latency["itl"].is_null(), "{latency}");
+    assert!(latency["e2e"]["p50_ms"].is_object() || latency["e2e"].is_object(), "{latency}");
+}
+
+#[test]
+fn completions_are_spoken_too() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--endpoint", "completions", "--requests", "5"])
+        .assert()
+        .code(0)
+        .stdout(contains("completions"));
+}
+
+#[test]
+fn the_same_seed_flies_the_same_plan() {
+    let desk = Desk::new();
+    let hash = |seed: &str| {
+        let out = desk
+            .skyline(&["bench", "quick.toml", "--requests", "3", "--seed", seed, "--json"])
+            .assert()
+            .code(0);
+        let summary: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+        find(&summary, "plan_hash").unwrap_or_else(|| panic!("no plan hash in {summary}")).clone()
+    };
+    assert_eq!(hash("7"), hash("7"));
+    assert_ne!(hash("7"), hash("8"));
+}
+
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) => map.get(key).or_else(|| map.values().find_map(|inner| find(inner, key))),
+        Value::Array(items) => items.iter().find_map(|inner| find(inner, key)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_missed_objective_exits_1_with_a_line_for_it() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--objective", "p50 ttft < 1ms", "--objective", "error_rate < 1%"])
+        .assert()
+        .code(1)
+        .stdout(contains("missed").and(contains("p50 ttft < 1ms")).and(contains("error_rate < 1%")));
+    let run = desk.run();
+    // The objectives are kept with the run, and so is their verdict.
+    desk.skyline(&["report", run.to_str().unwrap()]).assert().code(1);
+    desk.skyline(&["report", run.to_str().unwrap(), "--objective", "p50 ttft < 100s"]).assert().code(0);
+}
+
+#[test]
+fn met_objectives_exit_0() {
+    let objectives = ["p95 ttft < 60s", "error_rate < 1%", "goodput > 1/s", "slo_attainment > 95%"];
+    let mut arguments = vec!["bench", "quick.toml"];
+    for objective in &objectives {
+        arguments.extend(["--objective", objective]);
+    }
+    Desk::new().skyline(&arguments).assert().code(0);
+}
+
+#[test]
+fn a_cap_is_named_in_the_report() {
+    Desk::new()
+        .skyline(&["bench", "quick.toml", "--max-concurrency", "2"])
+        .assert()
+        .stdout(contains("cap").and(contains('2')));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_its_records_and_exits_130() {
+    let desk = Desk::new();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    let folder = desk.file("x", "");
+    command
+        .current_dir(folder.parent().unwrap())
+        .args(["bench", "quick.toml", "60"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // Long enough for the first answers on a slow machine; the run itself would take a minute.
+    let log = loop {
+        std::thread::sleep(Duration::from_millis(100));
+        if let Some(run) = desk.runs().first() {
+            let log = run.join("run.jsonl");
+            if std::fs::read_to_string(&log).is_ok_and(|text| text.lines().count() > 3) {
+                break log;
+            }
+        }
+    };
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(String::from_utf8_lossy(&out.stdout).to_lowercase().contains("interrupted"));
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.lines().last().unwrap().contains("interrupted"));
+}

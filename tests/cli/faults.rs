@@ -1,0 +1,156 @@
+//! Servers that are not there, not ready or not right: exit code 3, a diagnosis, a cure; no secret in sight.
+
+use std::net::TcpListener;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::support::{Desk, answer, control, serve, stream};
+
+#[test]
+fn nobody_listens() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{free}");
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--wait", "300ms"])
+        .assert()
+        .code(3)
+        .stdout("")
+        .stderr(contains("refused").and(contains("hint:")));
+    assert!(desk.runs().is_empty(), "no load, no run");
+}
+
+#[test]
+fn each_way_of_not_being_right_has_its_diagnosis() {
+    let json = "application/json";
+    let cases: [(&str, String, &str); 6] = [
+        (
+            "401 Unauthorized",
+            answer("401 Unauthorized", json, r#"{"error":"Unauthorized"}"#),
+            "--api-key-env",
+        ),
+        ("404 path", answer("404 Not Found", json, r#"{"detail":"Not Found"}"#), "--endpoint"),
+        (
+            "404 model",
+            answer("404 Not Found", json, r#"{"error":{"message":"The model `toy` does not exist."}}"#),
+            "--model",
+        ),
+        (
+            "not streaming",
+            answer(
+                "200 OK",
+                json,
+                r#"{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}"#,
+            ),
+            "--no-stream",
+        ),
+        ("content type", answer("200 OK", "text/html", "<html>hello</html>"), "text/html"),
+        (
+            "error in stream",
+            answer(
+                "200 OK",
+                "text/event-stream",
+                "data: {\"error\":{\"message\":\"engine died\"}}\n\ndata: [DONE]\n\n",
+            ),
+            "engine died",
+        ),
+    ];
+    for (name, reply, said) in cases {
+        let address = serve(move |seen| control(seen).unwrap_or_else(|| reply.clone()));
+        let url = format!("http://{address}");
+        let desk = Desk::new();
+        let result = desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url]).assert();
+        let stderr = String::from_utf8(result.get_output().stderr.clone()).unwrap();
+        assert_eq!(result.get_output().status.code(), Some(3), "{name}: {stderr}");
+        assert!(stderr.contains(said) && stderr.contains("hint:"), "{name}: {stderr}");
+        assert!(desk.runs().is_empty(), "{name}: no load, no run");
+    }
+}
+
+#[test]
+fn a_run_in_which_every_request_failed_is_never_fine() {
+    // Only the smoke test is answered.
+    let address = serve(|seen| {
+        control(seen).unwrap_or_else(|| match seen.generation {
+            0 => stream(4),
+            _ => answer(
+                "500 Internal Server Error",
+                "application/json",
+                r#"{"error":{"message":"out of memory"}}"#,
+            ),
+        })
+    });
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &format!("http://{address}")])
+        .assert()
+        .code(3)
+        .stdout(contains("INVALID").and(contains("http 500")).and(contains("out of memory")));
+    assert!(desk.run().join("summary.json").exists());
+}
+
+#[test]
+fn an_error_objective_judges_errors_in_place_of_the_default_bar() {
+    let address = serve(|seen| {
+        control(seen).unwrap_or_else(|| match seen.generation % 4 {
+            0 => stream(8),
+            _ => answer("503 Service Unavailable", "application/json", r#"{"error":{"message":"busy"}}"#),
+        })
+    });
+    let url = format!("http://{address}");
+    let desk = Desk::new();
+    let vllm = ["bench", "quick.toml", "--engine", "vllm", "--url", &url];
+    desk.skyline(&vllm).assert().code(3).stdout(contains("INVALID"));
+    desk.skyline(&vllm).args(["--objective", "error_rate < 1%"]).assert().code(1);
+    desk.skyline(&vllm).args(["--objective", "error_rate < 90%"]).assert().code(0);
+}
+
+#[test]
+fn no_secret_reaches_a_screen_or_a_file() {
+    // A server that repeats what it was sent, as careless gateways do.
+    let address = serve(|seen| {
+        control(seen).unwrap_or_else(|| match seen.generation {
+            0 | 1 => {
+                assert!(
+                    seen.head.contains("sk-from-env") && seen.head.contains("sk-in-header"),
+                    "{}",
+                    seen.head
+                );
+                assert!(seen.body.contains("sk-in-body"));
+                stream(8)
+            }
+            _ => {
+                let message = format!(r#"{{"error":{{"message":"bad key {}"}}}}"#, "sk-from-env");
+                answer("401 Unauthorized", "application/json", &message)
+            }
+        })
+    });
+    let desk = Desk::new();
+    let url = format!("http://{address}");
+    let out = desk
+        .skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--requests", "4"])
+        .args(["--header", "x-extra: sk-in-header", "--extra-body", r#"{"user":"sk-in-body"}"#])
+        .env("OPENAI_API_KEY", "sk-from-env")
+        .env("SKYLINE_LOG", "trace")
+        .assert()
+        .code(3);
+    let run = desk.run();
+    let texts = [
+        String::from_utf8(out.get_output().stdout.clone()).unwrap(),
+        String::from_utf8(out.get_output().stderr.clone()).unwrap(),
+        std::fs::read_to_string(run.join("run.jsonl")).unwrap(),
+        std::fs::read_to_string(run.join("summary.json")).unwrap(),
+    ];
+    for text in texts {
+        assert!(!text.contains("sk-"), "{text}");
+    }
+}
+
+#[test]
+fn check_tells_what_a_server_is() {
+    let address = serve(|seen| control(seen).unwrap_or_else(|| stream(4)));
+    Desk::new()
+        .skyline(&["check", "--engine", "vllm", "--url", &format!("http://{address}")])
+        .assert()
+        .code(0)
+        .stdout(contains("toy").and(contains("9.9")).and(contains("4096").or(contains("4,096"))));
+}

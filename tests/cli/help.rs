@@ -1,0 +1,46 @@
+//! What `--help` says, word for word: a change of the command line is seen in review.
+
+use crate::support::Desk;
+
+fn help(verbs: &[&str]) -> String {
+    let output = Desk::new().skyline(verbs).arg("--help").assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn skyline() {
+    insta::assert_snapshot!(help(&[]));
+}
+
+#[test]
+fn bench() {
+    insta::assert_snapshot!(help(&["bench"]));
+}
+
+#[test]
+fn report() {
+    insta::assert_snapshot!(help(&["report"]));
+}
+
+#[test]
+fn check() {
+    insta::assert_snapshot!(help(&["check"]));
+}
+
+#[test]
+fn workloads() {
+    insta::assert_snapshot!(help(&["workloads"]));
+}
+
+#[test]
+fn every_default_shows() {
+    let help = help(&["bench"]);
+    let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
+    options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());
+    assert!(options.len() > 15, "{}", options.len());
+    for option in options {
+        let takes_value = option.lines().next().is_some_and(|line| line.contains('<'));
+        let repeats = option.contains("repeat");
+        assert!(!takes_value || repeats || option.contains("[default:"), "no default shown for --{option}");
+    }
+}

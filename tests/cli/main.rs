@@ -1,0 +1,9 @@
+//! The real binary, as a person or a script meets it: exit codes, messages, files.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod bench;
+mod faults;
+mod help;
+mod mistakes;
+mod support;

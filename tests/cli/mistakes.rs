@@ -1,0 +1,80 @@
+//! Mistakes are answered before any load is sent, with exit code 2 and the cure.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::support::{Desk, QUICK};
+
+#[test]
+fn an_unknown_workload_lists_the_library_and_the_nearest_name() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "short_chatt"])
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(contains("short_chatt").and(contains("did you mean")).and(contains("long_rag")));
+    assert!(desk.runs().is_empty(), "nothing was flown");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    Desk::new().skyline(&["bench", "./no-such.toml"]).assert().code(2).stderr(contains("no-such.toml"));
+}
+
+#[test]
+fn every_mistake_of_a_workload_is_told_at_once_with_its_line() {
+    let desk = Desk::new();
+    let text = QUICK.replace("rate_per_s = 20", "rate = 20").replace("value = 8", "value = 0");
+    desk.file("bad.toml", &text);
+    desk.skyline(&["bench", "bad.toml"]).assert().code(2).stdout("").stderr(
+        contains("mistakes in bad.toml")
+            .and(contains("line 11"))
+            .and(contains("rate_per_s"))
+            .and(contains("line 16"))
+            .and(contains("output_tokens")),
+    );
+}
+
+#[test]
+fn a_bad_value_on_the_command_line_is_named() {
+    let desk = Desk::new();
+    for (arguments, said) in [
+        (&["bench", "quick.toml", "--rate", "-1"][..], "-1"),
+        (&["bench", "quick.toml", "soon"], "is not a duration"),
+        (&["bench", "quick.toml", "--max-concurrency", "0"], "0"),
+        (&["bench", "quick.toml", "--objective", "p95 tftt < 500ms"], "tftt"),
+        (&["bench", "quick.toml", "--engine", "vlllm"], "vllm"),
+        (&["bench", "quick.toml", "--header", "no colon"], "header"),
+        (&["bench", "quick.toml", "--extra-body", "[1]"], "object"),
+        (&["bench", "quick.toml", "--url", "ftp://x"], "http"),
+        (&["bench", "quick.toml", "--url", "http://me:sk-1@x"], "--api-key-env"),
+        (&["bench", "quick.toml", "--tokenizer", "/no/such/tokenizer"], "/no/such/tokenizer"),
+        (&["bench", "quick.toml", "2", "--warmup", "5"], "warmup"),
+        (&["bench", "quick.toml", "--enginee", "vllm"], "--engine"),
+        (&["bench"], "WORKLOAD"),
+        (&["report", "no-such-run"], "no-such-run"),
+    ] {
+        desk.skyline(arguments).assert().code(2).stdout("").stderr(contains(said));
+    }
+    assert!(desk.runs().is_empty(), "nothing was flown");
+}
+
+#[test]
+fn a_mistake_in_a_secret_does_not_show_it() {
+    let desk = Desk::new();
+    for arguments in [
+        ["bench", "quick.toml", "--url", "http://me:sk-1@x"],
+        ["bench", "quick.toml", "--header", "Authorization Bearer sk-1"],
+        ["bench", "quick.toml", "--extra-body", "{'key': 'sk-1'}"],
+    ] {
+        let name = arguments[2];
+        desk.skyline(&arguments).assert().code(2).stderr(contains(name).and(contains("sk-1").not()));
+    }
+}
+
+#[test]
+fn a_run_log_that_is_none_is_named_with_line_and_cause() {
+    let desk = Desk::new();
+    let path = desk.file("run.jsonl", "hello\n");
+    desk.skyline(&["report", path.to_str().unwrap()]).assert().code(2).stderr(contains("run.jsonl, line 1"));
+}

@@ -1,0 +1,170 @@
+//! What the tests of the binary share: a quick workload, the command, a server that misbehaves.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// Two seconds of tiny requests: 40 of them, eight tokens each.
+pub(crate) const QUICK: &str = r#"
+name = "quick"
+description = "Two seconds of tiny requests."
+horizon_s = 2
+warmup_s = 0
+drain_s = 20
+seed = 1
+
+[arrival]
+kind = "constant"
+rate_per_s = 20
+
+[[classes]]
+name = "tiny"
+input_tokens = { kind = "uniform", min = 4, max = 12 }
+output_tokens = { kind = "constant", value = 8 }
+slo = { ttft_ms = 10000 }
+[classes.prompt]
+kind = "templates"
+templates = ["Say something short.", "And now?"]
+"#;
+
+/// A folder of its own with the quick workload in it.
+pub(crate) struct Desk {
+    folder: TempDir,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("quick.toml"), QUICK).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The binary, in this folder, without the settings of whoever runs the tests.
+    pub(crate) fn skyline(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("skyline").unwrap();
+        command.current_dir(self.folder.path()).args(arguments);
+        for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "NO_COLOR", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// The folders under `results/`.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.folder.path().join("results")) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// The folder of the one run there is.
+    pub(crate) fn run(&self) -> PathBuf {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.into_iter().next().unwrap()
+    }
+}
+
+/// A request as a hand-made server sees it.
+pub(crate) struct Seen {
+    pub(crate) path: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+    /// How many generation requests came before it.
+    pub(crate) generation: usize,
+}
+
+/// Starts a server on a free port that answers each request with what `answer` gives, byte for byte, and then
+/// closes the connection. It lives until the test process ends.
+pub(crate) fn serve(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = Arc::new(answer);
+    let generations = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (answer, generations) = (Arc::clone(&answer), Arc::clone(&generations));
+            std::thread::spawn(move || {
+                let mut socket = socket.unwrap();
+                let Some((head, body)) = read_request(&mut socket) else { return };
+                let path = head.split_whitespace().nth(1).unwrap_or("").to_owned();
+                let generation = if path.ends_with("completions") {
+                    generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+                } else {
+                    0
+                };
+                let _ = socket.write_all(answer(&Seen { path, head, body, generation }).as_bytes());
+            });
+        }
+    });
+    address
+}
+
+fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = socket.read(&mut buffer).ok().filter(|&count| count > 0)?;
+        bytes.extend_from_slice(&buffer[..count]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok())
+            .unwrap_or(0);
+        if body.len() >= length {
+            return Some((head.to_owned(), body.to_owned()));
+        }
+    }
+}
+
+/// A plain HTTP answer that closes the connection.
+pub(crate) fn answer(status: &str, content_type: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// What a healthy server says beside its streams.
+pub(crate) fn control(seen: &Seen) -> Option<String> {
+    match seen.path.as_str() {
+        "/v1/models" => {
+            let models = r#"{"object":"list","data":[{"id":"toy","object":"model","max_model_len":4096}]}"#;
+            Some(answer("200 OK", "application/json", models))
+        }
+        "/health" => Some(answer("200 OK", "text/plain", "")),
+        "/version" => Some(answer("200 OK", "application/json", r#"{"version":"9.9"}"#)),
+        path if path.ends_with("completions") => None,
+        _ => Some(answer("404 Not Found", "application/json", r#"{"detail":"Not Found"}"#)),
+    }
+}
+
+/// A whole chat stream of `tokens` tokens.
+pub(crate) fn stream(tokens: usize) -> String {
+    let mut events = String::from(
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
+    );
+    for token in 1..=tokens {
+        let finish = if token == tokens { "\"length\"" } else { "null" };
+        let delta = r#"{"content":" w"}"#;
+        let _ = write!(
+            events,
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+        );
+    }
+    let total = 7 + tokens;
+    let usage = format!(r#"{{"prompt_tokens":7,"completion_tokens":{tokens},"total_tokens":{total}}}"#);
+    let _ = write!(events, "data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
+    events.push_str("data: [DONE]\n\n");
+    answer("200 OK", "text/event-stream", &events)
+}

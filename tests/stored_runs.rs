@@ -1,0 +1,85 @@
+//! Runs stored by every format of the past still load, and say what they said.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::path::{Path, PathBuf};
+
+use skyline::analysis::{Figure, Metric, Quantile, summarise};
+use skyline::record::{RunHeader, RunLog, RunLogError, RunLogWriter};
+
+fn stored(schema: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"))
+}
+
+#[test]
+fn every_schema_has_a_stored_run() {
+    for schema in 1..=RunHeader::SCHEMA {
+        assert!(stored(schema).join(RunLog::FILE_NAME).exists(), "keep a run of schema {schema}");
+    }
+}
+
+#[test]
+fn schema_1_says_what_it_said() {
+    let log = RunLog::read(&stored(1)).unwrap();
+    let objectives: Vec<_> = log.header.objectives.iter().map(|text| text.parse().unwrap()).collect();
+    let summary = summarise(&log, &objectives);
+    assert!(summary.verdict.valid);
+    assert_eq!((summary.requests.planned, summary.requests.completed), (6, 6));
+    assert_eq!(summary.window.warmup_requests, 1);
+    assert!(summary.objectives.iter().all(skyline::analysis::Judgement::passed));
+    // First token minus scheduled moment of its six requests, by hand: 42.737773 … 135.744843 ms.
+    let ttft = summary.latency.row(Metric::Ttft).unwrap();
+    assert_eq!((ttft.min, ttft.max), (Figure::Exact(42.737_773), Figure::Exact(135.744_843)));
+    assert!((ttft.mean_ms.unwrap() - 79.548_761_333).abs() < 1e-6);
+    assert_eq!(ttft.percentile(Quantile::P50).figure, Figure::Exact(75.153_626_5));
+    assert_eq!(ttft.n, 6);
+}
+
+#[test]
+fn a_log_survives_being_written_and_read() {
+    let log = RunLog::read(&stored(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
+    for record in &log.records {
+        writer.append(record).unwrap();
+    }
+    writer.finish(log.footer.as_ref().unwrap()).unwrap();
+    assert_eq!(RunLog::read(folder.path()).unwrap(), log);
+    // A log is never written over.
+    assert!(RunLogWriter::create(folder.path(), &log.header).is_err());
+}
+
+#[test]
+fn a_log_that_was_cut_off_keeps_what_was_whole() {
+    let whole = std::fs::read_to_string(stored(1).join(RunLog::FILE_NAME)).unwrap();
+    let log = RunLog::read(&stored(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(RunLog::FILE_NAME);
+    let (third_line, _) = whole.match_indices('\n').nth(1).unwrap();
+    std::fs::write(&path, &whole[..third_line + 50]).unwrap();
+    let cut = RunLog::read(&path).unwrap();
+    assert_eq!((&cut.header, cut.records.len(), cut.footer.is_none()), (&log.header, 1, true));
+    assert_eq!(cut.records[0], log.records[0]);
+    assert!(!summarise(&cut, &[]).verdict.valid);
+}
+
+#[test]
+fn what_is_no_log_is_answered_with_file_line_and_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(RunLog::FILE_NAME);
+    let whole = std::fs::read_to_string(stored(1).join(RunLog::FILE_NAME)).unwrap();
+    let said = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        RunLog::read(&path).unwrap_err().to_string()
+    };
+    assert!(said("").contains("line 1: the file is empty"));
+    assert!(said("{}\n").contains("line 1"));
+    assert!(said(&format!("{whole}nonsense\n")).contains("line 10"));
+    assert!(said(&whole.repeat(2)).contains("the header is the first line, and only that"));
+    let newer = whole.replacen("\"schema\":1", "\"schema\":99", 1);
+    for newer in [&newer, &newer.replacen("\"seed\"", "\"seeds\"", 1)] {
+        let error = said(newer);
+        assert!(error.contains("schema 99") && error.contains("newer skyline"), "{error}");
+    }
+    assert!(matches!(RunLog::read(Path::new("no/such/run")), Err(RunLogError::Io { .. })));
+}
