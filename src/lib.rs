@@ -13,13 +13,15 @@
 //! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
 //! | 5 | [`runner`], [`mock`] |
-//! | 6 | [`report`], [`live`] |
-//! | 7 | [`cli`] |
+//! | 6 | [`experiment`] |
+//! | 7 | [`report`], [`live`] |
+//! | 8 | [`cli`] |
 
 pub mod analysis;
 pub mod cli;
 pub mod clock;
 pub mod engine;
+pub mod experiment;
 pub mod generator;
 pub mod live;
 pub mod mock;

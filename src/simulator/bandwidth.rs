@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::deployment::DoesNotFit;
 use super::limits::Limits;
 use super::roofline::Roofline;
@@ -9,11 +11,12 @@ use super::step_time::StepWork;
 use crate::units::{count, three_digits};
 
 /// Four figures that say what to expect of a deployment before anything is run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BandwidthMath {
     /// Context that the figures assume for each sequence, tokens.
     pub context: u32,
     /// Time per output token of one sequence alone, seconds: the time of a step that decodes one token.
+    #[serde(rename = "single_stream_tpot_s")]
     pub single_stream_tpot: f64,
     /// Prompt tokens per second when steps are full of prompts of `context` tokens.
     pub prefill_tokens_per_s: f64,

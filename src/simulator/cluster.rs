@@ -1,5 +1,8 @@
 //! Several servers behind one router, driven as if they were one.
 
+use std::ops::Add as _;
+
+use super::effort::Effort;
 use super::job::{Job, JobId};
 use super::router::{Router, Routing};
 use super::server::{Gauges, Reject, Server, TokenEvent};
@@ -61,6 +64,10 @@ impl<S: Server> Server for Cluster<S> {
 
     fn gauges(&self) -> Gauges {
         Gauges::of_all(self.replicas.iter().map(Server::gauges))
+    }
+
+    fn effort(&self) -> Effort {
+        self.replicas.iter().map(Server::effort).fold(Effort::default(), Effort::add)
     }
 
     fn jobs(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Lengths of time that vary from one draw to the next.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::random::Stream;
@@ -33,6 +34,22 @@ impl Delay {
             Self::Gamma(mean, shape) => mean / shape * stream.gamma(shape),
         };
         Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
+    }
+}
+
+/// In the form in which a command line takes it: `80ms`, `log-normal:80ms:0.45`, …
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Microseconds, so that no binary fraction shows.
+        let ms = |seconds: f64| (seconds * 1e6).round() / 1e3;
+        match *self {
+            Self::Constant(value) => write!(f, "{}ms", ms(value)),
+            Self::Exponential(mean) => write!(f, "exponential:{}ms", ms(mean)),
+            Self::Uniform(low, high) => write!(f, "uniform:{}ms:{}ms", ms(low), ms(high)),
+            Self::Normal(mean, std) => write!(f, "normal:{}ms:{}ms", ms(mean), ms(std)),
+            Self::LogNormal(median, sigma) => write!(f, "log-normal:{}ms:{sigma}", ms(median)),
+            Self::Gamma(mean, shape) => write!(f, "gamma:{}ms:{shape}", ms(mean)),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One serving engine: a scheduler whose steps take time.
 
 use super::deployment::{Deployment, DoesNotFit};
+use super::effort::Effort;
 use super::job::{Job, JobId};
 use super::limits::Limits;
 use super::roofline::{Efficiency, Roofline};
@@ -68,6 +69,7 @@ pub struct Instance {
     /// Last time that a job came to an idle engine.
     woken: Timestamp,
     counts: Gauges,
+    effort: Effort,
 }
 
 /// A step under way.
@@ -102,6 +104,7 @@ impl Instance {
             step: None,
             woken: Timestamp::ZERO,
             counts: Gauges::default(),
+            effort: Effort { engines: 1, ..Effort::default() },
         }
     }
 
@@ -130,7 +133,9 @@ impl Instance {
             // The first in line was also the least urgent and gave its blocks up; now others have them.
             work = self.scheduler.plan(now);
         }
-        let step = Step { began: now, ends_at: now.after(self.step_time.of(&work)), work };
+        let time = self.step_time.of(&work);
+        self.effort.add_step(&self.step_time, &work, time, self.kv_usage(), self.scheduler.shortage);
+        let step = Step { began: now, ends_at: now.after(time), work };
         self.step = Some(step);
         Some(step)
     }
@@ -202,6 +207,12 @@ impl Instance {
         Ok(())
     }
 
+    /// Share of the KV blocks held by a sequence.
+    fn kv_usage(&self) -> f64 {
+        let pool = &self.scheduler.pool;
+        1.0 - pool.free() as f64 / pool.total().max(1) as f64
+    }
+
     fn enqueue(&mut self, now: Timestamp, job: Job, emitted: u32, computed: u32) {
         self.woken = now;
         self.scheduler.enqueue(job, emitted, computed);
@@ -238,16 +249,19 @@ impl Server for Instance {
     }
 
     fn gauges(&self) -> Gauges {
-        let pool = &self.scheduler.pool;
         Gauges {
             num_requests_running: self.scheduler.running.len() as u64,
             num_requests_waiting: self.scheduler.waiting.len() as u64,
-            kv_cache_usage_perc: 1.0 - pool.free() as f64 / pool.total().max(1) as f64,
+            kv_cache_usage_perc: self.kv_usage(),
             prefix_cache_queries: self.scheduler.prefix_queries,
             prefix_cache_hits: self.scheduler.prefix_hits,
             num_preemptions: self.scheduler.preemptions,
             ..self.counts
         }
+    }
+
+    fn effort(&self) -> Effort {
+        self.effort
     }
 
     fn jobs(&self) -> u64 {

@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Add as _;
 use std::time::Duration;
 
 use super::cluster::{Cluster, NoReplicas};
 use super::deployment::Deployment;
+use super::effort::Effort;
 use super::instance::Instance;
 use super::job::{Job, JobId};
 use super::router::{Router, Routing};
@@ -176,6 +178,10 @@ impl Server for Pools {
             num_requests_waiting: all.num_requests_waiting + self.moved.len() as u64,
             ..all
         }
+    }
+
+    fn effort(&self) -> Effort {
+        self.decode.iter().map(Server::effort).fold(self.prefill.effort(), Effort::add)
     }
 
     fn reset_prefix_cache(&mut self) {

@@ -1,5 +1,6 @@
 //! How many bytes a number takes, and which of an accelerator's units multiply it.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::hardware::Hardware;
@@ -47,6 +48,12 @@ impl Precision {
             Self::Fp8 => hardware.fp8_flops.unwrap_or(hardware.bf16_flops),
             Self::Fp16 | Self::Bf16 | Self::Int4 => hardware.bf16_flops,
         }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NAMES.iter().find(|(_, precision)| precision == self).map_or("", |(name, _)| name))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::effort::Shortage;
 use super::job::{Job, JobId};
 use super::kv::{BlockPool, Holding};
 use super::limits::{Limits, Policy};
@@ -32,6 +33,8 @@ pub(super) struct Scheduler {
     pub(super) prefix_queries: u64,
     pub(super) prefix_hits: u64,
     pub(super) preemptions: u64,
+    /// Why somebody waits in the step planned last.
+    pub(super) shortage: Option<Shortage>,
 }
 
 impl Scheduler {
@@ -53,6 +56,7 @@ impl Scheduler {
             prefix_queries: 0,
             prefix_hits: 0,
             preemptions: 0,
+            shortage: None,
         }
     }
 
@@ -108,9 +112,12 @@ impl Scheduler {
     /// Fills the next step; no work means that there is nothing to do.
     pub(super) fn plan(&mut self, now: Timestamp) -> StepWork {
         let mut budget = self.limits.budget();
-        if self.continue_running(&mut budget) {
-            self.admit_waiting(&mut budget, now);
-        }
+        let shortage = if self.continue_running(&mut budget) {
+            self.admit_waiting(&mut budget, now)
+        } else {
+            Shortage::Blocks
+        };
+        self.shortage = (!self.waiting.is_empty()).then_some(shortage);
         let mut work = StepWork::default();
         for sequence in self.running.iter().filter(|sequence| sequence.new > 0) {
             work.add(sequence.computed, sequence.new);
@@ -196,8 +203,8 @@ impl Scheduler {
         new
     }
 
-    /// Admits waiting sequences, in order, until one does not fit.
-    fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) {
+    /// Admits waiting sequences, in order, until one does not fit; says what there is too little of for the next.
+    fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) -> Shortage {
         while *budget > 0 && self.running.len() < self.limits.max_num_seqs as usize {
             let Some(sequence) = self.waiting.values().next() else { break };
             let known = sequence.known();
@@ -205,12 +212,12 @@ impl Scheduler {
             let computed = sequence.computed.max(found * self.block_size);
             let pending = known - computed;
             if pending > *budget && !self.limits.chunked_prefill {
-                break;
+                return Shortage::Tokens;
             }
             let hashes = &sequence.job.prefix.hashes()[..found as usize];
             let for_all = self.blocks(known) - u64::from(found) + self.pool.idle(hashes);
             if for_all > self.pool.free() {
-                break;
+                return Shortage::Blocks;
             }
             let new = pending.min(*budget);
             let own = self.blocks(computed + new) - u64::from(found);
@@ -236,6 +243,7 @@ impl Scheduler {
             *budget -= new;
             self.running.push(sequence);
         }
+        if *budget == 0 { Shortage::Tokens } else { Shortage::Seats }
     }
 
     /// Lets go of every running sequence whose answer is whole.

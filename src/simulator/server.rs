@@ -1,5 +1,6 @@
 //! What every simulated server can do, whatever is inside it.
 
+use super::effort::Effort;
 use super::job::{Job, JobId};
 use crate::clock::Timestamp;
 
@@ -28,6 +29,11 @@ pub trait Server {
 
     /// Its counters.
     fn gauges(&self) -> Gauges;
+
+    /// What it did so far; nothing of a server that takes no steps.
+    fn effort(&self) -> Effort {
+        Effort::default()
+    }
 
     /// Jobs in it, waiting and running: what a router knows of its load.
     fn jobs(&self) -> u64;

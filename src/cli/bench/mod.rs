@@ -1,6 +1,5 @@
 //! `skyline bench`: one workload, one server, one report.
 
-mod folder;
 mod interrupt;
 mod prompts;
 
@@ -15,7 +14,7 @@ use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::session::Session;
-use super::{command_line, host};
+use super::{command_line, folder, host};
 use crate::analysis::{self, Objective};
 use crate::clock::RunClock;
 use crate::engine::Engine;
