@@ -80,6 +80,11 @@ pub struct Evidence {
 
 /// From this share of TTFT on, queueing is what a request waits for.
 const QUEUEING: f64 = 0.5;
+/// From this share of a step's time on, something decides it.
+const MOSTLY: f64 = 0.5;
+/// What helps who is short of KV blocks with steps that are bound by compute.
+const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and not \
+                                 the rate: add replicas, or take an accelerator with more FLOP/s";
 
 impl Evidence {
     fn of(flown: &Flown, plan: &PlanFacts) -> Self {
@@ -127,7 +132,7 @@ impl Evidence {
         let (compute, memory) = (self.compute_share.unwrap_or(0.0), self.memory_share.unwrap_or(0.0));
         if self.compute_share.is_none() {
             Limit::Nothing
-        } else if compute.max(memory) < 0.5 {
+        } else if compute.max(memory) < MOSTLY {
             Limit::Overhead
         } else if compute > memory {
             Limit::Compute
@@ -150,6 +155,9 @@ impl Bottleneck {
             (false, _) => evidence.largest_part(),
         };
         let (what, cure) = limit.words();
+        // More memory would let more sequences in, and each step would take as much longer.
+        let computing = evidence.compute_share.is_some_and(|share| share >= MOSTLY);
+        let cure = if limit == Limit::KvCache && computing { COMPUTING_ALREADY } else { cure };
         let sentence = format!("{what}: {}", evidence.sentence(limit));
         Self { limit, sentence, cure: cure.to_owned(), evidence }
     }
