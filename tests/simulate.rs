@@ -183,7 +183,7 @@ fn what_can_never_be_served_fails_with_400_and_ends_at_once() {
     for record in &flown.records {
         let Outcome::Failed(failure) = &record.outcome else { unreachable!("{:?}", record.outcome) };
         assert_eq!((failure.reason, record.ended), (FailureKind::HttpStatus(400), record.scheduled));
-        assert!(failure.message.contains("maximum context length is 35520"), "{}", failure.message);
+        assert!(failure.message.contains("maximum context length is 31744"), "{}", failure.message);
     }
     assert_eq!(flown.footer.ending, RunEnding::Finished);
 }

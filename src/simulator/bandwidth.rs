@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(
             line,
             "at 512 tokens of context: one stream 32.1 ms per token (31.1 tokens/s), prefill 2,592 tokens/s, KV cache \
-             35,526 tokens (69 sequences), decode would turn compute-bound at a batch of 123, more than the KV cache \
+             31,758 tokens (62 sequences), decode would turn compute-bound at a batch of 123, more than the KV cache \
              holds"
         );
     }

@@ -18,7 +18,7 @@ fn a_prediction_shows_the_envelope_the_report_and_the_bottleneck_and_keeps_nothi
     let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
     let mut rest = text.as_str();
     for part in
-        ["Bandwidth math", "KV cache   35,526 tokens", "VALID", "hardware a10g", "TTFT", "Bottleneck", "→"]
+        ["Bandwidth math", "KV cache   31,758 tokens", "VALID", "hardware a10g", "TTFT", "Bottleneck", "→"]
     {
         rest =
             &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
@@ -128,7 +128,7 @@ fn mistakes_are_answered_with_the_cure() {
         (&["--pools", "1:1", "--replicas", "2"], 2, "cannot be used with"),
         (&["--speculative", "2:4"], 2, "such as 0.8:4"),
         (&["--gpu-memory-utilization", "1.5"], 2, "up to 1"),
-        (&["--max-model-len", "100000"], 2, "ask for at most 35520"),
+        (&["--max-model-len", "100000"], 2, "ask for at most 31744"),
         (&["--max-num-seqs", "0"], 2, "0"),
         (&["--ttft", "80ms"], 2, "--itl"),
         (&["--ttft", "soon", "--itl", "1ms"], 2, "log-normal:80ms:0.45"),

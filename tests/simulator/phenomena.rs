@@ -11,7 +11,7 @@ use skyline::simulator::{
 
 use crate::drive::{Latencies, bursty_mix, chat, normal, poisson, preset, run};
 
-/// Short chat at 10/s on Llama-3.1-8B on an A10G: p95 TTFT 34.6 s, and 99 % miss 200 ms; 60 s of arrivals bring 590
+/// Short chat at 10/s on Llama-3.1-8B on an A10G: p95 TTFT 37.7 s, and 99 % miss 200 ms; 60 s of arrivals bring 590
 /// requests to a server that completes about 6 a second. At 5/s: p95 0.53 s, and 53 % still miss.
 ///
 /// Measured on that machine: p95 5–9 s and 90–99 % misses, with at most 50 requests in flight and latency taken from
@@ -71,8 +71,8 @@ fn past_the_knee_the_tail_explodes_before_the_median() {
 /// |---|---|---|---|---|---|
 /// | 16 | 370 | 116 · 299 ms | 42 ms | 76.6 s | 0 |
 /// | 64 | 741 | 164 · 789 ms | 81 ms | 20.5 s | 0 |
-/// | 96 | 801 | 208 · 909 ms | 112 ms | 16.7 s | 6 |
-/// | 128 | 749 | 321 · 1,576 ms | 127 ms | 19.5 s | 110 |
+/// | 84 | 787 | 202 · 789 ms | 100 ms | 17.4 s | 1 |
+/// | 128 | 729 | 282 · 1,478 ms | 118 ms | 21.2 s | 130 |
 ///
 /// More seats lift throughput and slow each token, the first one too once it has a seat: what a closed loop, with as
 /// many users as seats, calls TTFT. Counted from arrival, an overloaded server's TTFT is mostly queue, and the same
@@ -87,7 +87,7 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
         (latencies, engine.gauges().num_preemptions)
     };
     let ((few, _), (some, _), (most, disturbed), (too_many, preempted)) =
-        (with(16), with(64), with(96), with(128));
+        (with(16), with(64), with(84), with(128));
     assert!(some.tokens_per_s() > 1.5 * few.tokens_per_s());
     assert!(
         some.seated_ttft(50.0) > 1.2 * few.seated_ttft(50.0)
@@ -157,15 +157,16 @@ fn speculation_speeds_up_a_lone_stream_but_not_a_full_batch() {
 ///
 /// | servers | p95 TTFT | chats' p50 · p95 TTFT | p50 · p95 TPOT |
 /// |---|---|---|---|
-/// | eight alike, round robin | 8.7 s | 185 ms · 8.1 s | 51 · 124 ms |
-/// | eight alike, least loaded | 5.5 s | 159 ms · 4.7 s | 53 · 114 ms |
-/// | eight alike, least loaded, priority scheduling | 4.8 s | 158 ms · 3.3 s | 55 · 117 ms |
-/// | two prefill for urgent short prompts, four for the rest, two decode | 5.1 s | 144 ms · 0.39 s | 43 · 124 ms |
+/// | eight alike, round robin | 10.5 s | 190 ms · 9.8 s | 51 · 119 ms |
+/// | eight alike, least loaded | 5.9 s | 161 ms · 5.2 s | 54 · 110 ms |
+/// | eight alike, least loaded, priority scheduling | 4.8 s | 158 ms · 3.3 s | 55 · 115 ms |
+/// | two prefill for urgent short prompts, four for the rest, two decode | 5.1 s | 126 ms · 0.39 s | 55 · 169 ms |
 ///
-/// So the p95 of all improves by 41 % on round robin and the chats' by 95 %, at the same time per token. Of that, the
-/// router's knowing the load does much, and the p95 of all, which long prompts decide, then moves little; what only a lane
-/// of their own brings is that chats no longer wait behind a prompt. It is no free gift either: with three decode
-/// servers in place of two the p95 of all is 10.8 s, and with one the median time per token is 215 ms.
+/// So the p95 of all improves by 51 % on round robin and the chats' by 96 %. Of that, the router's knowing the load does
+/// much, and the p95 of all, which long prompts decide, then moves little; what only a lane of their own brings is that
+/// chats no longer wait behind a prompt. It is no free gift: the p95 time per token grows by 42 %, as two decode servers
+/// have to hold what eight held. With three in place of two it is 44 ms, but the p95 TTFT of all 10.8 s; with one the
+/// median time per token is 250 ms.
 #[test]
 fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     let shared = preset("a10g", "llama-3.1-8b", 1);
@@ -205,7 +206,7 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     for (baseline, bar) in [(in_turn, 0.75), (by_load, 1.0)] {
         let (before, after) = (everyone(&baseline), everyone(&split));
         assert!(after.ttft(95.0) <= bar * before.ttft(95.0), "{} → {}", before.ttft(95.0), after.ttft(95.0));
-        assert!(after.tpot(95.0) < 1.25 * before.tpot(95.0), "{} → {}", before.tpot(95.0), after.tpot(95.0));
+        assert!(after.tpot(95.0) < 1.6 * before.tpot(95.0), "{} → {}", before.tpot(95.0), after.tpot(95.0));
         let (before, after) = (chats(&baseline), chats(&split));
         assert!(after.ttft(95.0) < 0.2 * before.ttft(95.0), "{} → {}", before.ttft(95.0), after.ttft(95.0));
     }
