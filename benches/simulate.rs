@@ -1,4 +1,7 @@
-//! How fast the simulator goes: an hour of traffic of some 10,000 requests, from the plan to the summary.
+//! How fast the simulator goes: an hour of traffic of 10,000 requests, from the plan to the records.
+//!
+//! Llama-3.1-8B on an A10G, on one of two shared cores of an Intel Xeon, rustc 1.95, `cargo bench --bench simulate`:
+//! `short_chat` 63 ms (1.3 million tokens), `bursty_mix` at the same rate 39 ms.
 
 #![allow(missing_docs, reason = "criterion's macros write functions without")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should panic")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{Flown, Limit, VirtualRun, predict};
+use skyline::experiment::{Flown, Limit, Side, VirtualRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{
     EngineFacts, FailureKind, HostFacts, Limits, Outcome, Phase, PromptFacts, PromptMethod, RequestRecord,
@@ -257,7 +257,8 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
     assert_eq!(groups, ["all", "chat", "rag", "high", "medium", "low"]);
     let summary = &prediction.summary;
     let p95 = summary.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P95).figure.exact();
-    assert_eq!(comparison.rows[0].asked.ttft_p95_ms, p95);
+    assert_eq!(comparison.rows[0].asked.ttft_p95.unwrap().value_ms, p95);
     let chats = &comparison.rows[1];
-    assert!(chats.asked.ttft_p95_ms.unwrap() < 0.25 * chats.baseline.ttft_p95_ms.unwrap(), "{chats:?}");
+    let p95 = |side: &Side| side.ttft_p95.unwrap().value_ms.unwrap();
+    assert!(p95(&chats.asked) < 0.25 * p95(&chats.baseline), "{chats:?}");
 }

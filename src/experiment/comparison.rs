@@ -26,24 +26,39 @@ pub struct ComparisonRow {
     pub baseline: Side,
 }
 
-/// What one layout did for one group. A latency is the value, or for requests that were still running the least it can
-/// be.
+/// What one layout did for one group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// Median TTFT, milliseconds.
-    pub ttft_p50_ms: Option<f64>,
-    /// 95th percentile of TTFT, milliseconds.
-    pub ttft_p95_ms: Option<f64>,
-    /// Median TPOT, milliseconds.
-    pub tpot_p50_ms: Option<f64>,
-    /// 95th percentile of TPOT, milliseconds.
-    pub tpot_p95_ms: Option<f64>,
+    /// Median TTFT.
+    pub ttft_p50: Option<Latency>,
+    /// 95th percentile of TTFT.
+    pub ttft_p95: Option<Latency>,
+    /// Median TPOT.
+    pub tpot_p50: Option<Latency>,
+    /// 95th percentile of TPOT.
+    pub tpot_p95: Option<Latency>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<f64>,
     /// Share of the scheduled requests that did, 0 to 1.
     pub slo_attainment: Option<f64>,
-    /// Whether one of the latencies is only the least it can be.
-    pub censored: bool,
+}
+
+/// A latency, or the least it can be: the percentile falls among requests that were still running.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Milliseconds, where it is known.
+    pub value_ms: Option<f64>,
+    /// Otherwise the least it can be, milliseconds.
+    pub at_least_ms: Option<f64>,
+}
+
+impl From<Figure> for Latency {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Exact(ms) => Self { value_ms: Some(ms), at_least_ms: None },
+            Figure::AtLeast(ms) => Self { value_ms: None, at_least_ms: Some(ms) },
+        }
+    }
 }
 
 impl Comparison {
@@ -72,23 +87,14 @@ impl Comparison {
 
 impl Side {
     fn of(latency: &LatencyTable, slo: &Attainment) -> Self {
-        let figure = |metric, quantile| Some(latency.row(metric)?.percentile(quantile).figure);
-        let figures = [
-            figure(Metric::Ttft, Quantile::P50),
-            figure(Metric::Ttft, Quantile::P95),
-            figure(Metric::Tpot, Quantile::P50),
-            figure(Metric::Tpot, Quantile::P95),
-        ];
-        let [ttft_p50_ms, ttft_p95_ms, tpot_p50_ms, tpot_p95_ms] =
-            figures.map(|figure| figure.map(Figure::at_least));
+        let figure = |metric, quantile| Some(latency.row(metric)?.percentile(quantile).figure.into());
         Self {
-            ttft_p50_ms,
-            ttft_p95_ms,
-            tpot_p50_ms,
-            tpot_p95_ms,
+            ttft_p50: figure(Metric::Ttft, Quantile::P50),
+            ttft_p95: figure(Metric::Ttft, Quantile::P95),
+            tpot_p50: figure(Metric::Tpot, Quantile::P50),
+            tpot_p95: figure(Metric::Tpot, Quantile::P95),
             goodput_per_s: slo.goodput_per_s,
             slo_attainment: slo.slo_attainment,
-            censored: figures.into_iter().flatten().any(|figure| figure.exact().is_none()),
         }
     }
 }

@@ -11,6 +11,6 @@ mod prediction;
 mod virtual_run;
 
 pub use bottleneck::{Bottleneck, Evidence, Limit};
-pub use comparison::{Comparison, ComparisonRow, Side};
+pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use prediction::{Prediction, predict};
 pub use virtual_run::{Flown, VirtualRun};

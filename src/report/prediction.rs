@@ -4,7 +4,7 @@ use super::grid::Grid;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::text::text;
-use crate::experiment::{Comparison, Prediction, Side};
+use crate::experiment::{Comparison, Latency, Prediction, Side};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
@@ -68,19 +68,19 @@ fn bandwidth_math(page: &mut Page, math: &BandwidthMath) {
 fn baseline(page: &mut Page, comparison: &Comparison) {
     page.heading("The same hardware, laid out as asked and as the baseline, ms");
     let mut grid = Grid::new(["", "layout", "TTFT p50", "p95", "TPOT p50", "p95", "goodput/s", "SLO %"]);
-    let mut censored = false;
     for row in &comparison.rows {
         for (group, layout, side) in
             [(row.group.as_str(), "asked", &row.asked), ("", "baseline", &row.baseline)]
         {
             grid.row(cells(group, layout, side));
-            censored |= side.censored;
         }
     }
     latency::write(page, &grid);
     page.entry(Tone::Faint, "  asked:    ", &comparison.asked);
     page.entry(Tone::Faint, "  baseline: ", &comparison.baseline);
-    if censored {
+    let latencies = |side: &Side| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
+    let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
+    if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
         page.entry(
             Tone::Faint,
             "  > ",
@@ -91,16 +91,18 @@ fn baseline(page: &mut Page, comparison: &Comparison) {
 
 fn cells(group: &str, layout: &str, side: &Side) -> [String; 8] {
     let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
-    let least = if side.censored { "> " } else { "" };
-    let latency =
-        |value: Option<f64>| value.map_or(NOTHING.to_owned(), |ms| format!("{least}{}", three_digits(ms)));
+    let latency = |latency: Option<Latency>| match latency {
+        Some(Latency { value_ms: Some(ms), .. }) => three_digits(ms),
+        Some(Latency { at_least_ms: Some(ms), .. }) => format!("> {}", three_digits(ms)),
+        _ => NOTHING.to_owned(),
+    };
     [
         group.to_owned(),
         layout.to_owned(),
-        latency(side.ttft_p50_ms),
-        latency(side.ttft_p95_ms),
-        latency(side.tpot_p50_ms),
-        latency(side.tpot_p95_ms),
+        latency(side.ttft_p50),
+        latency(side.ttft_p95),
+        latency(side.tpot_p50),
+        latency(side.tpot_p95),
         figure(side.goodput_per_s),
         figure(side.slo_attainment.map(|share| share * 100.0)),
     ]

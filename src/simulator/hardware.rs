@@ -104,8 +104,8 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: 450.0 * GB,
         link_latency: NVLINK_LATENCY,
     },
-    // NVIDIA HGX B200 datasheet, per GPU: 180 GB, 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink
-    // 1.8 TB/s.
+    // NVIDIA HGX B200 datasheet, per GPU: 180 GB, 7.7 TB/s (others print 8), bf16 4.5 and fp8 9 PFLOP/s with
+    // sparsity, NVLink 1.8 TB/s. The peaks agree with the table of G. K. Lockwood's notes on the B200.
     Hardware {
         name: "b200",
         memory_bandwidth: 7_700.0 * GB,
