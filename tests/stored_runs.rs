@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use skyline::analysis::{Figure, Metric, Quantile, summarise};
-use skyline::record::{RunHeader, RunLog, RunLogError, RunLogWriter};
+use skyline::record::{Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter};
 
 fn stored(schema: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"))
@@ -61,6 +61,23 @@ fn a_log_that_was_cut_off_keeps_what_was_whole() {
     assert_eq!((&cut.header, cut.records.len(), cut.footer.is_none()), (&log.header, 1, true));
     assert_eq!(cut.records[0], log.records[0]);
     assert!(!summarise(&cut, &[]).verdict.valid);
+}
+
+#[test]
+fn a_log_that_was_cut_inside_a_character_keeps_what_was_whole() {
+    let log = RunLog::read(&stored(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
+    let mut failed = log.records[0].clone();
+    failed.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "mémoire"));
+    writer.append(&log.records[0]).unwrap();
+    writer.append(&failed).unwrap();
+    writer.flush().unwrap();
+    let path = folder.path().join(RunLog::FILE_NAME);
+    let bytes = std::fs::read(&path).unwrap();
+    let inside = bytes.windows(2).position(|pair| pair == "é".as_bytes()).unwrap() + 1;
+    std::fs::write(&path, &bytes[..inside]).unwrap();
+    assert_eq!(RunLog::read(&path).unwrap().records, log.records[..1]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
     Attainment, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective, Rates, RequestCounts,
     Stalls, TokenAccount, Verdict,
 };
-use crate::record::{EngineFacts, HostFacts, Limits, PromptMethod, RunEnding, RunLog};
+use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog};
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
@@ -87,6 +87,8 @@ pub struct Window {
     pub cut_short: bool,
     /// Requests flown before the window and not counted.
     pub warmup_requests: u64,
+    /// Requests flown after the horizon, to keep the load up while the window's last ones finished; not counted.
+    pub cooldown_requests: u64,
 }
 
 impl Window {
@@ -159,6 +161,7 @@ fn window(observed: &Observed<'_>) -> Window {
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
         warmup_requests: log.header.plan.warmup_requests,
+        cooldown_requests: log.records.iter().filter(|record| record.phase == Phase::Cooldown).count() as u64,
     }
 }
 

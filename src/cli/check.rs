@@ -44,6 +44,6 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     for (name, value) in rows {
         let _ = writeln!(text, "{name:16} {}", crate::report::printable(&value));
     }
-    printer.data(&text);
+    printer.data(&text)?;
     Ok(Exit::Fine)
 }

@@ -1,21 +1,24 @@
 //! The command line as it is stored with a run: as typed, with what may be secret masked.
 
+use std::ffi::OsString;
+
 /// Options whose value may hold a secret.
 const SECRET: [&str; 2] = ["--header", "--extra-body"];
 
 /// The arguments with the values of `--header` and `--extra-body`, and credentials inside URLs, replaced by
 /// `***`. Names stay: `--header 'x-api-key: ***'`.
-pub(super) fn masked(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(super) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let mut masked = Vec::new();
     let mut secret_follows = false;
     for argument in arguments {
+        let argument = argument.to_string_lossy();
         masked.push(if std::mem::take(&mut secret_follows) {
             mask(&argument)
         } else if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| SECRET.contains(name))
         {
             format!("{name}={}", mask(value))
         } else {
-            secret_follows = SECRET.contains(&argument.as_str());
+            secret_follows = SECRET.contains(&&*argument);
             without_credentials(&argument)
         });
     }
@@ -61,7 +64,7 @@ mod tests {
             "--objective",
             "p95 ttft < 500ms",
         ];
-        let kept = masked(typed.map(str::to_owned));
+        let kept = masked(typed.map(OsString::from));
         assert_eq!(
             kept,
             [

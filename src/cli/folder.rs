@@ -8,6 +8,18 @@ use crate::cli::exit::Stop;
 /// Most runs of one name in one second.
 const TRIES: u32 = 100;
 
+/// Creates the folder of all runs, so that one which cannot be written is found before anything is sent.
+pub(super) fn base(base: &Path) -> Result<(), Stop> {
+    std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Stop {
+    Stop::usage(format!(
+        "cannot create {}: {error}\nhint: name a folder that can be written with --out",
+        path.display()
+    ))
+}
+
 /// Creates `<base>/<workload>-<engine>-<UTC time>`; a second run in the same second gets `-2`.
 pub(super) fn create(
     base: &Path,
@@ -15,13 +27,6 @@ pub(super) fn create(
     engine: &str,
     at: jiff::Timestamp,
 ) -> Result<PathBuf, Stop> {
-    let cannot = |path: &Path, error: &io::Error| {
-        Stop::impossible(format!(
-            "cannot create {}: {error}\nhint: name a folder that can be written with --out",
-            path.display()
-        ))
-    };
-    std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))?;
     let name = format!("{workload}-{engine}-{}", at.strftime("%Y%m%dT%H%M%SZ"));
     for run in 1..=TRIES {
         let folder = base.join(if run == 1 { name.clone() } else { format!("{name}-{run}") });
@@ -40,10 +45,12 @@ mod tests {
 
     #[test]
     fn runs_of_the_same_second_do_not_meet() {
-        let base = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("results");
+        super::base(&base).unwrap();
         let at: jiff::Timestamp = "2026-11-21T04:05:06.7Z".parse().unwrap();
         let names: Vec<_> = (0..3)
-            .map(|_| create(base.path(), "short_chat", "vllm", at).unwrap())
+            .map(|_| create(&base, "short_chat", "vllm", at).unwrap())
             .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
             .collect();
         let name = "short_chat-vllm-20261121T040506Z";

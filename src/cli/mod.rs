@@ -7,6 +7,7 @@ mod command_line;
 mod exit;
 mod folder;
 mod host;
+mod interrupts;
 mod outcome;
 mod printer;
 mod report;

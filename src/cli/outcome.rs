@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use console::Term;
+
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::Summary;
@@ -16,6 +18,11 @@ pub(super) enum Format {
     /// For a program.
     Json,
 }
+
+/// A report is not made for fewer columns.
+const NARROWEST: usize = 80;
+/// Nor does it read better over more.
+const WIDEST: usize = 120;
 
 /// Name of the summary inside a run's folder.
 const FILE_NAME: &str = "summary.json";
@@ -38,7 +45,13 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
 
 fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
-    Style { colour, ..Style::PLAIN }
+    Style { colour, width: width() }
+}
+
+/// Columns of the terminal that data goes to, or as many as a file gets.
+fn width() -> usize {
+    let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
 /// Writes the summary beside the run's log.

@@ -1,27 +1,35 @@
 //! The one way to standard output and standard error: data to the first, words to the second.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
-/// Writes for a person or a pipe. A reader that has gone away is no error.
+use super::exit::Stop;
+use crate::report::printable;
+
+/// Writes for a person or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Printer;
 
 impl Printer {
-    /// Data: what a script would read.
+    /// Data: what a script would read. A reader that has gone away is no error; a full disk is.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
-    pub(super) fn data(self, text: &str) {
+    pub(super) fn data(self, text: &str) -> Result<(), Stop> {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
         let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes());
-        if !text.ends_with('\n') {
-            let _ = out.write_all(b"\n");
+        match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Stop::impossible(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
         }
-        let _ = out.flush();
     }
 
-    /// Words: what only a person would read.
+    /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn words(self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        let mut err = io::stderr().lock();
+        for line in text.lines() {
+            let _ = writeln!(err, "{}", printable(line));
+        }
     }
 }
 

@@ -39,6 +39,6 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let summary = crate::analysis::summarise(&log, &objectives);
     let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render(&summary, format)?);
+    printer.data(&outcome::render(&summary, format)?)?;
     Ok(outcome::exit(&summary))
 }

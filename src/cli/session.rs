@@ -16,6 +16,9 @@ use crate::units;
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_mins(2);
 
+/// A server that is ready within this is not waited for in words.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// How often a server that is not ready is mentioned.
 const MENTION: Duration = Duration::from_secs(5);
 
@@ -53,7 +56,7 @@ impl Session {
         let (engine, smoke) = runtime.block_on(async {
             let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {
                 ConnectProgress::Waiting { reason, elapsed } => {
-                    if mentioned.is_none_or(|last| elapsed >= last + MENTION) {
+                    if elapsed >= mentioned.map_or(PATIENCE, |last| last + MENTION) {
                         printer.words(&format!(
                             "waiting for the server, {} so far: {reason}",
                             units::spoken(elapsed)

@@ -43,11 +43,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec()?;
     let described = args.model.describe()?;
     let header = header(spec, &described, &args.objectives)?;
+    args.out.as_deref().map_or(Ok(()), folder::base)?;
     let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
-    printer
-        .data(&outcome::render_prediction(&prediction, if args.json { Format::Json } else { Format::Text })?);
-    if let Some(base) = &args.out {
-        let folder = keep(&log, &prediction, base)?;
+    let kept = args.out.as_deref().map(|base| keep(&log, &prediction, base)).transpose();
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render_prediction(&prediction, format)?)?;
+    if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
     Ok(outcome::exit(&prediction.summary))
@@ -70,7 +71,7 @@ fn header(
         schema: RunHeader::SCHEMA,
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: jiff::Timestamp::now(),
-        command: command_line::masked(std::env::args()),
+        command: command_line::masked(std::env::args_os()),
         plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
         engine: EngineFacts {

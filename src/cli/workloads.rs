@@ -26,8 +26,8 @@ enum Action {
 
 pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> {
     match &args.action {
-        None => printer.data(&list()?),
-        Some(Action::Show { workload }) => printer.data(&show(workload)?),
+        None => printer.data(&list()?)?,
+        Some(Action::Show { workload }) => printer.data(&show(workload)?)?,
     }
     Ok(Exit::Fine)
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::{RunClock, Timestamp};
@@ -79,7 +80,10 @@ impl Line {
     fn redraw(&mut self, stopped: &mpsc::Receiver<()>) {
         let bar =
             ProgressBar::with_draw_target(Some(self.window_end.as_nanos()), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{bar:20.cyan} {wide_msg}") {
+        // On a narrow terminal the words matter more than the bar.
+        let narrow = Term::stderr().size().1 < 110;
+        let template = if narrow { "{wide_msg}" } else { "{bar:20.cyan} {wide_msg}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -93,6 +93,7 @@ async fn serve(listener: TcpListener, options: MockOptions) -> io::Result<()> {
         .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route("/tokenize", post(tokenize))
         .fallback(|| async { failure(StatusCode::NOT_FOUND, "NotFoundError", "no such path") })
+        .layer(DefaultBodyLimit::disable())
         .with_state(mock);
     // Without it Nagle's algorithm would hold small events back.
     let listener = listener.tap_io(|socket| {
@@ -131,12 +132,12 @@ async fn generate(mock: Arc<Mock>, endpoint: Endpoint, body: Bytes) -> Response 
     if output == 0 {
         return bad_request("max_tokens must be at least 1, got 0.");
     }
-    if prompt + output > options.max_model_len {
+    if prompt.saturating_add(output) > options.max_model_len {
         return bad_request(&format!(
             "This model's maximum context length is {} tokens; {prompt} in the prompt and {output} in the \
              completion are {}.",
             options.max_model_len,
-            prompt + output
+            prompt.saturating_add(output)
         ));
     }
 

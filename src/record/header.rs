@@ -120,13 +120,13 @@ pub struct Limits {
     /// Most requests in flight; more wait, and their waiting counts in latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
-    /// Seconds allowed from sending to the first token.
+    /// Seconds allowed to the first token, from the moment the request was let go or admitted under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_timeout_s: Option<f64>,
     /// Seconds of silence allowed between two tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_tokens_timeout_s: Option<f64>,
-    /// Seconds allowed from sending to the end.
+    /// Seconds allowed to the end, from the moment the request was let go or admitted under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_timeout_s: Option<f64>,
 }

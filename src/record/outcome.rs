@@ -70,6 +70,8 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
+    /// This program itself failed; please report it.
+    Internal,
 }
 
 impl FailureKind {
@@ -101,6 +103,7 @@ impl fmt::Display for FailureKind {
             Self::TimeoutFirstToken => f.pad("timeout to first token"),
             Self::TimeoutBetweenTokens => f.pad("timeout between tokens"),
             Self::TimeoutTotal => f.pad("timeout in total"),
+            Self::Internal => f.pad("fault of skyline"),
         }
     }
 }

@@ -87,25 +87,30 @@ impl RunLog {
         let mut header = None;
         let mut records = Vec::new();
         let mut footer = None;
-        let mut text = String::new();
+        let mut text = Vec::new();
         for line in 1.. {
             text.clear();
-            if lines.read_line(&mut text).map_err(io_error)? == 0 {
+            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
                 break;
             }
-            let cut_off = !text.ends_with('\n');
+            let cut_off = !text.ends_with(b"\n");
             let bad = |message: String| RunLogError::Line { path: path.clone(), line, message };
             if line == 1
                 && let Some(found) = newer_schema(&text)
             {
                 return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
             }
-            match serde_json::from_str(&text) {
+            match serde_json::from_slice(&text) {
                 Ok(LineIn::Header(found)) if line == 1 => header = Some(*found),
                 Ok(LineIn::Request(record)) if line > 1 => records.push(*record),
                 Ok(LineIn::Footer(found)) if line > 1 => footer = Some(found),
                 Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
                 Err(_) if cut_off && line > 1 => break,
+                Err(error) if line == 1 => {
+                    return Err(bad(format!(
+                        "this is no run log ({error})\nhint: give a run's folder, or its run.jsonl"
+                    )));
+                }
                 Err(error) => return Err(bad(error.to_string())),
             }
         }
@@ -119,8 +124,8 @@ impl RunLog {
 }
 
 /// The schema of a header line, if it is newer than this program.
-fn newer_schema(text: &str) -> Option<u32> {
-    let line: serde_json::Value = serde_json::from_str(text).ok()?;
+fn newer_schema(text: &[u8]) -> Option<u32> {
+    let line: serde_json::Value = serde_json::from_slice(text).ok()?;
     let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;
     (schema > RunHeader::SCHEMA).then_some(schema)
 }

@@ -105,7 +105,11 @@ fn window(window: &Window) -> String {
     } else {
         String::new()
     };
-    format!("{}{planned}, {warm_up}, {ending}", span(window.length_s()))
+    let cool_down = match window.cooldown_requests {
+        0 => String::new(),
+        requests => format!(", {} more to keep the load up", count(requests)),
+    };
+    format!("{}{planned}, {warm_up}{cool_down}, {ending}", span(window.length_s()))
 }
 
 fn requests(summary: &Summary) -> String {

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::task::coop::consume_budget;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +61,12 @@ impl Flight {
         flight.close(ended, Outcome::Censored)
     }
 
+    /// The record of a request that was lost to a fault of this program.
+    pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
+        let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
+        self.close(ended, Outcome::Failed(failure))
+    }
+
     /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
     pub(super) async fn fly<E: Engine>(
         released: Released,
@@ -88,12 +95,20 @@ impl Flight {
                 alarm.set(ring_at(clock, armed));
             }
             tokio::select! {
+                // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                event = answer.next() => match event {
-                    AnswerEvent::Ended(end) => return flight.end(end),
-                    event => flight.note(&event, &mut limits, progress),
-                },
                 () = &mut cancelled => return flight.close(clock.now(), Outcome::Censored),
+                event = answer.next() => {
+                    match event {
+                        AnswerEvent::Ended(end) => return flight.end(end),
+                        AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
+                            return flight.close(at, Outcome::Failed(failure));
+                        }
+                        event => flight.note(&event, &mut limits, progress),
+                    }
+                    // Nor may it keep the other flights waiting.
+                    consume_budget().await;
+                }
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
@@ -151,11 +166,14 @@ impl Flight {
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
         (record.output_tokens, record.output_tokens_source) = match &record.usage {
-            Some(usage) => (usage.completion_tokens, TokenSource::Usage),
-            None if self.chunks_counted && !record.chunks.is_empty() => {
+            // A server that sent text and counts none did not count.
+            Some(usage) if usage.completion_tokens > 0 || record.chunks.is_empty() => {
+                (usage.completion_tokens, TokenSource::Usage)
+            }
+            _ if self.chunks_counted && !record.chunks.is_empty() => {
                 (record.chunks.tokens(), TokenSource::ChunkCounts)
             }
-            None => (record.chunks.len() as u64, TokenSource::Chunks),
+            _ => (record.chunks.len() as u64, TokenSource::Chunks),
         };
         record.clone()
     }
@@ -201,5 +219,71 @@ async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
     match moment {
         Some(moment) => sleep_until(clock.instant(moment)).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::Prompt;
+    use crate::record::{Phase, Usage};
+    use crate::workload::{Priority, Slo};
+
+    /// A flight scheduled at 100 ns that got these chunks: moment, tokens, kind of text.
+    fn flown(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
+        let request = RequestSpec {
+            index: 7,
+            phase: Phase::Measured,
+            class: 0,
+            scheduled: Timestamp::from_nanos(100),
+            input_tokens: 4,
+            output_tokens: 4,
+            priority: Priority::Medium,
+            slo: Slo::default(),
+            prompt: Prompt::default(),
+        };
+        let mut flight = Flight::new(&request, Timestamp::from_nanos(101));
+        let mut limits = Deadlines::new(Timeouts::default(), Timestamp::from_nanos(101));
+        let progress = Progress::default();
+        for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
+            let chunk =
+                AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
+            flight.note(&chunk, &mut limits, &progress);
+        }
+        let at = Timestamp::from_nanos(999);
+        flight.end(AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage })
+    }
+
+    #[test]
+    fn the_first_answer_is_the_first_text_after_reasoning() {
+        use ChunkText::{Content, Reasoning, ToolCall};
+        let thinking = flown(&[(200, None, Reasoning), (210, None, Reasoning), (250, None, Content)], None);
+        assert_eq!(thinking.first_answer, Some(Timestamp::from_nanos(250)));
+        let calling = flown(&[(200, None, Reasoning), (230, None, ToolCall), (250, None, Content)], None);
+        assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
+        assert_eq!(flown(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
+        assert_eq!(calling.merged_reads, 1);
+    }
+
+    #[test]
+    fn tokens_are_counted_by_the_best_source_there_is() {
+        use ChunkText::Content;
+        let usage = |completion_tokens| {
+            Some(Usage { prompt_tokens: 4, completion_tokens, cached_tokens: None, reasoning_tokens: None })
+        };
+        let counted = [(200, Some(2), Content), (210, Some(3), Content)];
+        let uncounted = [(200, Some(2), Content), (210, None, Content)];
+        for (chunks, usage, tokens, source) in [
+            (&counted[..], usage(9), 9, TokenSource::Usage),
+            (&counted[..], None, 5, TokenSource::ChunkCounts),
+            (&uncounted[..], None, 2, TokenSource::Chunks),
+            // Text came, so a count of none is no count.
+            (&uncounted[..], usage(0), 2, TokenSource::Chunks),
+            (&counted[..], usage(0), 5, TokenSource::ChunkCounts),
+            (&[], usage(0), 0, TokenSource::Usage),
+        ] {
+            let record = flown(chunks, usage);
+            assert_eq!((record.output_tokens, record.output_tokens_source), (tokens, source));
+        }
     }
 }

@@ -66,3 +66,31 @@ fn write(log: &mut RunLogWriter, records: &[RequestRecord]) -> Result<(), RunLog
     records.iter().try_for_each(|record| log.append(record))?;
     log.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::record::{RunEnding, RunLog};
+
+    #[test]
+    fn what_is_kept_is_on_disk_and_in_memory() {
+        let stored = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let known = RunLog::read(&stored).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = Keeper::start(RunLogWriter::create(folder.path(), &known.header).unwrap());
+        for record in &known.records {
+            keeper.keep(record.clone());
+        }
+        let footer = RunFooter {
+            released_until: Timestamp::from_nanos(1),
+            ended: Timestamp::from_nanos(2),
+            ending: RunEnding::Finished,
+        };
+        let (records, written) = keeper.finish(&footer);
+        written.unwrap();
+        assert_eq!(records, known.records);
+        let log = RunLog::read(folder.path()).unwrap();
+        assert_eq!((log.records, log.footer), (records, Some(footer)));
+    }
+}

@@ -69,6 +69,12 @@ impl Progress {
         self.started.fetch_add(1, Relaxed);
     }
 
+    /// One that waited under the cap is not sent any more.
+    pub(super) fn given_up(&self) {
+        self.started();
+        self.censored.fetch_add(1, Relaxed);
+    }
+
     pub(super) fn tokens(&self, count: u32) {
         self.tokens.fetch_add(u64::from(count), Relaxed);
     }

@@ -1,12 +1,14 @@
 //! Flies a schedule against an engine, open loop.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use futures::FutureExt;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
@@ -65,9 +67,13 @@ impl<E: Engine> Run<E> {
 
         while awaited > 0 {
             tokio::select! {
-                order = pacer.recv(), if releasing => match order {
-                    Some(released) => air.admit(released),
-                    None => releasing = false,
+                order = pacer.recv(), if releasing => {
+                    releasing = order.is_some();
+                    if let Some(released) = order {
+                        air.admit(released);
+                    } else if air.is_empty() {
+                        break;
+                    }
                 },
                 Some(landed) = air.flights.join_next() => {
                     if let Some(record) = air.landed(landed) {
@@ -92,9 +98,11 @@ impl<E: Engine> Run<E> {
                         releasing = false;
                         footer.ending = RunEnding::Interrupted;
                         footer.released_until = clock.now().min(plan.window_end);
+                        // What was let go has left, unless a cap holds it back: that is not sent any more.
                         while let Ok(released) = pacer.try_recv() {
                             air.admit(released);
                         }
+                        air.give_up_waiting().for_each(&mut keep);
                         let limit = clock.instant(clock.now().after(drain));
                         if limit < give_up.deadline() {
                             give_up.as_mut().reset(limit);
@@ -148,36 +156,38 @@ impl<E: Engine> Air<E> {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
+        let lost = Flight::new(&released.order.request, released.dispatched);
         self.flights.spawn(async move {
-            Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel).await
+            let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
+            // A panic is this program's fault, and a request that met it is a record like any other.
+            AssertUnwindSafe(flight).catch_unwind().await.unwrap_or_else(|_| lost.lost(clock.now()))
         });
     }
 
-    fn landed(&mut self, ended: Result<RequestRecord, tokio::task::JoinError>) -> Option<RequestRecord> {
+    fn landed(&mut self, landed: Result<RequestRecord, JoinError>) -> Option<RequestRecord> {
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        match ended {
-            Ok(record) => {
-                self.progress.ended(&record);
-                Some(record)
-            }
-            Err(error) => {
-                tracing::error!("a request was lost to a fault of skyline itself: {error}");
-                None
-            }
-        }
+        let record = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        self.progress.ended(&record);
+        Some(record)
+    }
+
+    /// Censors what waits for a place under the cap.
+    fn give_up_waiting(&mut self) -> impl Iterator<Item = RequestRecord> {
+        let (now, progress) = (self.clock.now(), &self.progress);
+        self.queue.drain(..).map(move |released| {
+            progress.given_up();
+            Flight::never_sent(&released, now)
+        })
     }
 
     /// Censors whatever is left.
     async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) {
         self.cancel.cancel();
-        let now = self.clock.now();
-        for released in self.queue.drain(..) {
-            keep(Flight::never_sent(&released, now));
-        }
-        while let Some(ended) = self.flights.join_next().await {
-            if let Some(record) = self.landed(ended) {
+        self.give_up_waiting().for_each(&mut keep);
+        while let Some(landed) = self.flights.join_next().await {
+            if let Some(record) = self.landed(landed) {
                 keep(record);
             }
         }

@@ -135,7 +135,8 @@ async fn fly(
     let mut records = Vec::new();
     let footer = run.fly(feed, |record| records.push(record)).await;
     drop(wish);
-    assert_eq!(progress.snapshot().in_flight, 0, "everything in the air came down");
+    let snapshot = progress.snapshot();
+    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
     records.sort_by_key(|record| record.index);
     Flown { records, footer }
 }
@@ -288,4 +289,18 @@ async fn the_second_interrupt_leaves_at_once_and_keeps_every_record() {
     assert_eq!((flown.footer.ended, flown.footer.ending), (at(120), RunEnding::Interrupted));
     assert_eq!(flown.records.len(), 10);
     assert!(flown.records.iter().all(|record| record.outcome == Outcome::Censored));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_sends_nothing_more_that_waits_under_a_cap() {
+    let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
+    let script = Script { ttft: ms(60), gap: ms(0), tokens: 1 };
+    let flown = fly(script, 10, 1_000, options, &[(95, Interrupt::StopReleasing)]).await;
+    // The second was sent at 60 ms and drains; the eight behind it are censored, unsent.
+    let sent: Vec<_> = flown.records.iter().filter(|record| record.sent.is_some()).collect();
+    assert_eq!((flown.records.len(), sent.len()), (10, 2));
+    assert!(sent.iter().all(|record| record.outcome == Outcome::Completed));
+    let waited = flown.records.iter().filter(|record| record.sent.is_none());
+    assert!(waited.clone().all(|record| record.outcome == Outcome::Censored && record.ended == at(95)));
+    assert_eq!((waited.count(), flown.footer.ended), (8, at(120)));
 }

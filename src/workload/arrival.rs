@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Place};
+use super::window::LONGEST_S;
 
 /// Rates that must be there. No client sends more from one machine.
 pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 /// Rates that may rest at zero.
 const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
 /// A length of time in seconds, up to 31 days.
-pub(super) const SECONDS: Allowed = Allowed::above(0.0, 2_678_400.0);
+pub(super) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
 /// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
 const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
 

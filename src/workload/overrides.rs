@@ -3,6 +3,7 @@
 use super::arrival::{RATE, SECONDS};
 use super::reading::{Allowed, Mistakes};
 use super::spec::{REQUESTS, WAIT};
+use super::window::Mistaken;
 use super::{SpecError, WorkloadSpec};
 
 /// Changes to a spec; what is absent stays as the spec has it.
@@ -56,9 +57,14 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
-        if let Some(sentence) = spec.window().mistake(spec.warmup_s) {
-            let warmup = if overrides.warmup_s.is_some() { "--warmup" } else { "warmup_s" };
-            mistakes.add(None, format!("`{warmup}` {sentence}"));
+        if let Some(Mistaken { field, sentence }) = spec.window().mistake(spec.warmup_s) {
+            let said = match field {
+                "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
+                "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",
+                "requests" if overrides.requests.is_some() => "--requests",
+                field => field,
+            };
+            mistakes.add(None, format!("`{said}` {sentence}"));
             return Err(mistakes.into_error(ORIGIN));
         }
         let origin = format!("`{}` as changed by {ORIGIN}", spec.name);

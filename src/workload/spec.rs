@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::arrival::SECONDS;
 use super::reading::{self, Allowed, Mistakes, Node, Place, SpecError};
-use super::window::Window;
+use super::window::{LONGEST_S, MOST_REQUESTS, Window};
 use super::{ArrivalPattern, RequestClass, weights};
 
 /// Counts of requests.
-pub(super) const REQUESTS: Allowed = Allowed::from(1.0, 1_000_000_000.0);
+pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
 /// Waits, which may be none.
-pub(super) const WAIT: Allowed = Allowed::from(0.0, 2_678_400.0);
+pub(super) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
 
 /// A workload: which requests arrive, when, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,8 +82,8 @@ impl WorkloadSpec {
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let window = Window { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.unwrap_or_else(|| window.usual_warmup_s());
-            if let Some(sentence) = window.mistake(warmup_s) {
-                fields.complain_of("warmup_s", &sentence);
+            if let Some(mistaken) = window.mistake(warmup_s) {
+                fields.complain_of(mistaken.field, &mistaken.sentence);
             }
             Some(Self {
                 name: name?,
@@ -97,19 +97,6 @@ impl WorkloadSpec {
                 classes: classes?,
             })
         })
-    }
-
-    /// Length of the run in seconds; expected at the mean rate where `requests` bounds it.
-    #[must_use]
-    pub fn length_s(&self) -> f64 {
-        self.window().length_s()
-    }
-
-    /// Requests expected up to the horizon, or just `requests` where they are given.
-    #[must_use]
-    pub fn expected_requests(&self) -> f64 {
-        self.requests
-            .map_or_else(|| self.arrival.expected_arrivals(self.horizon_s), |requests| requests as f64)
     }
 
     pub(super) fn window(&self) -> Window<'_> {

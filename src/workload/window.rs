@@ -3,6 +3,11 @@
 use super::ArrivalPattern;
 use crate::units::three_digits;
 
+/// Most requests of one run: at 10,000 a second nearly three hours.
+pub(super) const MOST_REQUESTS: f64 = 100_000_000.0;
+/// The longest run, seconds: 31 days.
+pub(super) const LONGEST_S: f64 = 2_678_400.0;
+
 /// What bounds a run.
 pub(super) struct Window<'a> {
     pub(super) horizon_s: f64,
@@ -39,34 +44,73 @@ impl Window<'_> {
         if self.arrival.expected_arrivals(warmup_s) < 1.0 { 0.0 } else { warmup_s }
     }
 
-    /// Why nothing would be left to measure after this warm-up, said of the warm-up; none if something would.
-    pub(super) fn mistake(&self, warmup_s: f64) -> Option<String> {
+    /// Why such a run cannot be flown, or would leave nothing to measure after this warm-up; none if it can.
+    pub(super) fn mistake(&self, warmup_s: f64) -> Option<Mistaken> {
         let warm = self.arrival.expected_arrivals(warmup_s);
-        let horizon_s = self.horizon_s;
-        if let Some(requests) = self.requests {
-            return (warm >= requests as f64).then(|| {
-                let warm = three_digits(warm);
-                format!(
-                    "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
-                     be measured; shorten the warm-up or ask for more requests"
-                )
+        match self.requests {
+            Some(requests) => self.mistake_in_requests(requests, warmup_s, warm),
+            None => self.mistake_in_horizon(warmup_s, warm),
+        }
+    }
+
+    fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<Mistaken> {
+        let ever = self.arrival.expected_arrivals(LONGEST_S);
+        if ever < requests as f64 {
+            let ever = three_digits(ever);
+            return Some(Mistaken {
+                field: "requests",
+                sentence: format!(
+                    "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
+                     or ask for fewer requests"
+                ),
             });
         }
-        if warmup_s >= horizon_s {
-            return Some(format!(
-                "is {warmup_s} s, and the run ends at {horizon_s} s: nothing would be measured; make the warm-up \
-                 shorter than the horizon"
-            ));
-        }
-        let measured = self.arrival.expected_arrivals(horizon_s) - warm;
-        (measured < 1.0).then(|| {
-            let measured = three_digits(measured);
-            format!(
-                "is {warmup_s} s, and from then to the end at {horizon_s} s only {measured} requests are expected; \
-                 raise the rate or lengthen the run"
-            )
+        (warm >= requests as f64).then(|| {
+            let warm = three_digits(warm);
+            Mistaken {
+                field: "warmup_s",
+                sentence: format!(
+                    "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
+                     be measured; shorten the warm-up or ask for more requests"
+                ),
+            }
         })
     }
+
+    fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<Mistaken> {
+        let horizon_s = self.horizon_s;
+        let all = self.arrival.expected_arrivals(horizon_s);
+        let (field, sentence) = if warmup_s >= horizon_s {
+            let sentence = format!(
+                "is {warmup_s} s, and the run ends at {horizon_s} s: nothing would be measured; make the warm-up \
+                 shorter than the horizon"
+            );
+            ("warmup_s", sentence)
+        } else if all - warm < 1.0 {
+            let measured = three_digits(all - warm);
+            let sentence = format!(
+                "is {horizon_s} s, and after {warmup_s} s of warm-up only {measured} requests are expected; raise the \
+                 rate or lengthen the run"
+            );
+            ("horizon_s", sentence)
+        } else if all > MOST_REQUESTS {
+            let (all, most) = (three_digits(all), three_digits(MOST_REQUESTS));
+            let sentence = format!(
+                "is {horizon_s} s, in which about {all} requests arrive; the most is {most}: shorten the run or lower \
+                 the rate"
+            );
+            ("horizon_s", sentence)
+        } else {
+            return None;
+        };
+        Some(Mistaken { field, sentence })
+    }
+}
+
+/// What is wrong with a run's length, said of one field.
+pub(super) struct Mistaken {
+    pub(super) field: &'static str,
+    pub(super) sentence: String,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `skyline bench` against the embedded mock: what comes out, where it is kept, how it is shown again.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -53,7 +53,7 @@ fn answers_that_are_not_streamed_have_no_ttft() {
     let summary: Value = serde_json::from_str(&text).unwrap();
     let latency = &summary["latency"];
     assert!(latency["ttft"].is_null() && latency["tpot"].is_null() && latency["itl"].is_null(), "{latency}");
-    assert!(latency["e2e"]["p50_ms"].is_object() || latency["e2e"].is_object(), "{latency}");
+    assert_eq!(latency["e2e"]["n"], 5, "{latency}");
 }
 
 #[test]
@@ -116,7 +116,8 @@ fn a_cap_is_named_in_the_report() {
     Desk::new()
         .skyline(&["bench", "quick.toml", "--max-concurrency", "2"])
         .assert()
-        .stdout(contains("cap").and(contains('2')));
+        .code(0)
+        .stdout(contains("2 requests in flight"));
 }
 
 #[cfg(unix)]
@@ -132,7 +133,9 @@ fn an_interrupted_run_keeps_its_records_and_exits_130() {
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     // Long enough for the first answers on a slow machine; the run itself would take a minute.
+    let begin = Instant::now();
     let log = loop {
+        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
         std::thread::sleep(Duration::from_millis(100));
         if let Some(run) = desk.runs().first() {
             let log = run.join("run.jsonl");

@@ -1,11 +1,12 @@
 //! Servers that are not there, not ready or not right: exit code 3, a diagnosis, a cure; no secret in sight.
 
+use std::io::Write;
 use std::net::TcpListener;
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, answer, control, serve, stream};
+use crate::support::{Desk, answer, control, serve, serve_by_hand, stream};
 
 #[test]
 fn nobody_listens() {
@@ -153,4 +154,74 @@ fn check_tells_what_a_server_is() {
         .assert()
         .code(0)
         .stdout(contains("toy").and(contains("9.9")).and(contains("4096").or(contains("4,096"))));
+}
+
+#[test]
+fn a_server_that_never_pauses_cannot_put_a_limit_off() {
+    let address = serve_by_hand(|seen, socket| {
+        if let Some(reply) = control(seen) {
+            let _ = socket.write_all(reply.as_bytes());
+        } else if seen.generation == 0 {
+            let _ = socket.write_all(stream(4).as_bytes());
+        } else {
+            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+            let events = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"w\"}}]}\n\n".repeat(100);
+            while socket.write_all(events.as_bytes()).is_ok() {}
+        }
+    });
+    let url = format!("http://{address}");
+    Desk::new()
+        .skyline(&[
+            "bench",
+            "quick.toml",
+            "--url",
+            &url,
+            "--requests",
+            "1",
+            "--timeout",
+            "500ms",
+            "--drain",
+            "60s",
+        ])
+        .timeout(std::time::Duration::from_secs(50))
+        .assert()
+        .code(3)
+        .stdout(contains("timeout in total"));
+}
+
+#[test]
+fn what_a_server_says_cannot_steer_the_terminal() {
+    let message = r#"{"error":{"message":"bad \u001b[31m\u001b]0;title\u0007 day"}}"#;
+    let address = serve(move |seen| {
+        control(seen).unwrap_or_else(|| answer("400 Bad Request", "application/json", message))
+    });
+    Desk::new()
+        .skyline(&["check", "--url", &format!("http://{address}")])
+        .assert()
+        .code(3)
+        .stderr(contains("bad").and(contains('\u{1b}').not()).and(contains('\u{7}').not()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_summary_that_could_not_be_written_is_no_success() {
+    let desk = Desk::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let folder = desk.file("x", "");
+    let status = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .current_dir(folder.parent().unwrap())
+        .args(["bench", "quick.toml", "--requests", "2", "--json"])
+        .stdout(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(3));
+    assert!(desk.run().join("summary.json").exists(), "it is kept all the same");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_no_text_is_taken_as_it_is() {
+    use std::os::unix::ffi::OsStringExt;
+    let name = std::ffi::OsString::from_vec(b"r\xff".to_vec());
+    Desk::new().skyline(&["bench", "quick.toml", "--requests", "2", "--out"]).arg(name).assert().code(0);
 }

@@ -8,3 +8,4 @@ mod help;
 mod mistakes;
 mod simulate;
 mod support;
+mod workloads;

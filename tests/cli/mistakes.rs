@@ -41,7 +41,12 @@ fn a_bad_value_on_the_command_line_is_named() {
     for (arguments, said) in [
         (&["bench", "quick.toml", "--rate", "-1"][..], "-1"),
         (&["bench", "quick.toml", "soon"], "is not a duration"),
-        (&["bench", "quick.toml", "--max-concurrency", "0"], "0"),
+        (&["bench", "quick.toml", "--max-concurrency", "0"], "whole number from 1 on"),
+        (&["bench", "quick.toml", "--temperature", "nan"], "not 0 or a number above"),
+        (&["bench", "quick.toml", "--no-stream", "--first-token-timeout", "1s"], "cannot be used with"),
+        (&["bench", "quick.toml", "--url", "http://x", "--ca-cert", "x.pem"], "is it https?"),
+        (&["bench", "quick.toml", "--api-key-env", "NO_SUCH_VARIABLE"], "not set"),
+        (&["bench", "quick.toml", "--out", "quick.toml/x"], "--out"),
         (&["bench", "quick.toml", "--objective", "p95 tftt < 500ms"], "tftt"),
         (&["bench", "quick.toml", "--engine", "vlllm"], "vllm"),
         (&["bench", "quick.toml", "--header", "no colon"], "header"),

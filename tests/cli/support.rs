@@ -86,13 +86,20 @@ pub(crate) struct Seen {
 /// Starts a server on a free port that answers each request with what `answer` gives, byte for byte, and then
 /// closes the connection. It lives until the test process ends.
 pub(crate) fn serve(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) -> SocketAddr {
+    serve_by_hand(move |seen, socket| {
+        let _ = socket.write_all(answer(seen).as_bytes());
+    })
+}
+
+/// The same for a server that does with the connection what it likes.
+pub(crate) fn serve_by_hand(act: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let answer = Arc::new(answer);
+    let act = Arc::new(act);
     let generations = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     std::thread::spawn(move || {
         for socket in listener.incoming() {
-            let (answer, generations) = (Arc::clone(&answer), Arc::clone(&generations));
+            let (act, generations) = (Arc::clone(&act), Arc::clone(&generations));
             std::thread::spawn(move || {
                 let mut socket = socket.unwrap();
                 let Some((head, body)) = read_request(&mut socket) else { return };
@@ -102,7 +109,7 @@ pub(crate) fn serve(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) ->
                 } else {
                     0
                 };
-                let _ = socket.write_all(answer(&Seen { path, head, body, generation }).as_bytes());
+                act(&Seen { path, head, body, generation }, &mut socket);
             });
         }
     });

@@ -10,6 +10,7 @@ pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
 pub(super) use workload::WorkloadArgs;
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::units;
@@ -25,6 +26,19 @@ fn above_zero(text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err(format!("`{text}` is not a number above 0")),
     }
+}
+
+/// Zero or a number above it.
+fn at_least_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err(format!("`{text}` is not 0 or a number above it")),
+    }
+}
+
+/// A whole number from 1 on.
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number from 1 on"))
 }
 
 /// Seconds, with or without a unit, above zero.

@@ -76,7 +76,8 @@ pub(in crate::cli) struct ModelArgs {
     step_times: Option<PathBuf>,
 
     /// Prompt tokens per second on top of --step-times [default: prompts take no time of their own]
-    #[arg(long, value_name = "PER_S", requires = "step_times", value_parser = above_zero)]
+    #[arg(long, value_name = "PER_S", requires = "step_times", value_parser = above_zero,
+          allow_negative_numbers = true)]
     prefill_rate: Option<f64>,
 
     /// Seed of what is random in the model: speculation, drawn delays
@@ -98,7 +99,8 @@ pub(in crate::cli) struct ModelArgs {
     pools: Option<PoolSizes>,
 
     /// Gigabits per second of the link between the pools, which all transfers of keys and values share
-    #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero)]
+    #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
+          allow_negative_numbers = true)]
     kv_transfer_gbps: f64,
 
     /// A plain server without physics: time from the start of service to the first token, such as 80ms,

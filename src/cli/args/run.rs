@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::duration;
+use super::{at_least_one, duration};
 use crate::record::Limits;
 use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
@@ -15,7 +15,7 @@ use crate::workload::WorkloadSpec;
 #[command(next_help_heading = "Run")]
 pub(in crate::cli) struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     max_concurrency: Option<NonZeroUsize>,
 
     /// Fail a request that takes longer than this in all
@@ -23,11 +23,11 @@ pub(in crate::cli) struct RunArgs {
     timeout: Duration,
 
     /// Fail a request without a first token after this long [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_stream")]
     first_token_timeout: Option<Duration>,
 
     /// Fail a request that is silent between two tokens for longer than this [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
     /// Make prompts of exactly the asked length with this tokenizer: a tokenizer.json, a folder that holds one,

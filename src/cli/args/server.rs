@@ -7,11 +7,14 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
-use super::duration;
+use super::{above_zero, at_least_zero, duration};
 use crate::cli::exit::Stop;
 use crate::engine::{
     AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Secret, Target, TlsOptions,
 };
+
+/// Where a key is looked for without being told.
+const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// The server and the form of requests.
 ///
@@ -40,9 +43,10 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
     headers: Vec<String>,
 
-    /// Environment variable that holds the API key, sent as `Authorization: Bearer`
-    #[arg(long, value_name = "VAR", help_heading = "Server", default_value = "OPENAI_API_KEY")]
-    api_key_env: String,
+    /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default:
+    /// `OPENAI_API_KEY`, if that is set]
+    #[arg(long, value_name = "VAR", help_heading = "Server")]
+    api_key_env: Option<String>,
 
     /// PEM file of certificate authorities to trust [default: the system's]
     #[arg(long, value_name = "FILE", help_heading = "Server", conflicts_with = "insecure")]
@@ -66,11 +70,12 @@ pub(in crate::cli) struct ServerArgs {
     extra_body: Option<String>,
 
     /// Sampling temperature; 0 takes the likeliest token, so that runs can be repeated
-    #[arg(long, value_name = "T", help_heading = "Requests", default_value_t = 0.0)]
+    #[arg(long, value_name = "T", help_heading = "Requests", default_value = "0",
+          value_parser = at_least_zero)]
     temperature: f64,
 
     /// Nucleus sampling [default: the server's]
-    #[arg(long, value_name = "P", help_heading = "Requests")]
+    #[arg(long, value_name = "P", help_heading = "Requests", value_parser = above_zero)]
     top_p: Option<f64>,
 
     /// Sample among the K likeliest tokens; not part of OpenAI's protocol [default: the server's]
@@ -122,19 +127,41 @@ impl ServerArgs {
         }
     }
 
+    /// The key. A variable that was named must be there; its name is not repeated, since it may be the key itself.
+    fn api_key(&self) -> Result<Option<Secret>, Stop> {
+        let name = self.api_key_env.as_deref().unwrap_or(DEFAULT_KEY_VARIABLE);
+        match std::env::var(name).ok().filter(|key| !key.trim().is_empty()) {
+            Some(key) => Ok(Some(Secret::new(key.trim()))),
+            None if self.api_key_env.is_none() => Ok(None),
+            None => Err(Stop::usage(
+                "--api-key-env names an environment variable that is not set\n\
+                 hint: it wants the variable's name, not the key",
+            )),
+        }
+    }
+
     /// The target at `url`.
     pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
         let headers = self.headers.iter().map(|header| header.parse::<Header>());
         let headers =
             headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
         let extra_body = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
-        let key = std::env::var(&self.api_key_env).ok().filter(|key| !key.is_empty());
+        if !url.is_https() && (self.ca_cert.is_some() || self.insecure) {
+            return Err(Stop::usage(format!(
+                "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
+            )));
+        }
+        if let Some(file) = &self.ca_cert {
+            std::fs::metadata(file)
+                .map_err(|error| Stop::usage(format!("--ca-cert {}: {error}", file.display())))?;
+        }
+        let key = self.api_key()?;
         Ok(Target {
             endpoint: self.endpoint,
             form: if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed },
             model: self.model.clone(),
             headers,
-            api_key: key.map(Secret::new),
+            api_key: key,
             sampling: Sampling {
                 temperature: Some(self.temperature),
                 top_p: self.top_p,

@@ -12,17 +12,19 @@ pub(in crate::cli) struct WorkloadArgs {
     /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file
     workload: String,
 
-    /// Horizon: requests scheduled in the first SECONDS belong to the run [default: the workload's]
+    /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
+    /// last of them are done [default: the workload's]
     #[arg(value_parser = seconds)]
     seconds: Option<f64>,
 
-    /// End the run after this many requests instead, warm-up included [default: no such end]
+    /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
+    /// of them are done [default: no such end]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
 
     /// Requests per second; scales bursts and stages to this mean [default: the workload's]
-    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero)]
+    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the

@@ -1,6 +1,5 @@
 //! `skyline bench`: one workload, one server, one report.
 
-mod interrupt;
 mod prompts;
 
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use clap::Args;
 
 use super::args::{RunArgs, ServerArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
+use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::session::Session;
@@ -58,6 +58,7 @@ pub(super) struct BenchArgs {
 }
 
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
+    let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec()?;
     let schedule = Schedule::draw(&spec);
@@ -69,9 +70,13 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         )));
     }
     let salt = args.run.salt.unwrap_or_else(rand::random);
+    let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
+    folder::base(&args.out)?;
     let session = Session::open(&args.server, printer)?;
-    let prompts = prompts::builder(&spec, salt, args.run.tokenizer.as_deref(), &session, printer)?;
+    let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
 
+    // Refused only where the system's own limit is as low; requests that meet it fail with that reason.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
     let options = args.run.options(&spec);
     let engine = Arc::clone(&session.engine);
     let connections = spec.arrival.mean_rate_per_s() * CONNECTIONS_PER_RATE;
@@ -84,7 +89,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         schema: RunHeader::SCHEMA,
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: clock.started_at(),
-        command: command_line::masked(std::env::args()),
+        command: command_line::masked(std::env::args_os()),
         plan: plan.clone(),
         prompts: prompt_facts,
         engine: engine.facts().clone(),
@@ -100,19 +105,26 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let screen = if args.quiet { Screen::Quiet } else { Screen::detect() };
     let live = LiveLine::start(screen, Arc::clone(&progress), clock, plan.window_end);
     let footer = session.runtime.block_on(async {
-        let interrupt = interrupt::listen(printer);
+        let interrupt = interrupts.run_begins();
         let run = Run { engine, clock, plan, options, progress, interrupt };
         run.fly(feed, |record| keeper.keep(record)).await
     });
+    interrupts.run_ends();
     drop(live);
 
     let (records, kept) = keeper.finish(&footer);
+    if let Err(error) = &kept {
+        printer.words(&format!(
+            "error: {error}; what follows is computed from memory, and the log is not whole"
+        ));
+    }
     let interrupted = footer.ending == RunEnding::Interrupted;
     let log = RunLog { header, records, footer: Some(footer) };
     let summary = analysis::summarise(&log, &args.objectives);
-    printer.data(&outcome::render(&summary, if args.json { Format::Json } else { Format::Text })?);
+    let stored = outcome::store(&summary, &folder);
+    printer.data(&outcome::render(&summary, if args.json { Format::Json } else { Format::Text })?)?;
     kept.map_err(Stop::impossible)?;
-    outcome::store(&summary, &folder)?;
+    stored?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary) })
 }

@@ -6,17 +6,24 @@ use crate::cli::session::Session;
 use crate::generator::PromptBuilder;
 use crate::workload::WorkloadSpec;
 
-/// A builder that counts with the tokenizer asked for, else by the server's own counts, else with common words.
-pub(super) fn builder(
+/// A builder that counts with the tokenizer asked for, if one was.
+pub(super) fn exact(
     spec: &WorkloadSpec,
     salt: u64,
     tokenizer: Option<&str>,
+) -> Result<Option<PromptBuilder>, Stop> {
+    tokenizer
+        .map(|source| PromptBuilder::with_tokenizer(&spec.classes, salt, source).map_err(Stop::usage))
+        .transpose()
+}
+
+/// A builder that goes by the server's own counts, or by common words where the server cannot count.
+pub(super) fn counted(
+    spec: &WorkloadSpec,
+    salt: u64,
     session: &Session,
     printer: Printer,
 ) -> Result<PromptBuilder, Stop> {
-    if let Some(source) = tokenizer {
-        return PromptBuilder::with_tokenizer(&spec.classes, salt, source).map_err(Stop::usage);
-    }
     let texts = PromptBuilder::texts_to_measure(&spec.classes);
     match session.runtime.block_on(session.engine.count_tokens(&texts)) {
         Ok(Some(counts)) => {

@@ -117,6 +117,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], failure: &Failure) 
         FailureKind::Reset | FailureKind::Truncated => {
             "the server or a proxy before it closed the connection: look at its log and time limits".into()
         }
+        FailureKind::Internal => "this is a fault of skyline: please report it".into(),
         FailureKind::TimeoutFirstToken | FailureKind::TimeoutBetweenTokens | FailureKind::TimeoutTotal => {
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }

@@ -141,7 +141,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "rate_per_s = 2",
         "rate_per_s = 0.01",
-        "line 1: `warmup_s` is 0 s, and from then to the end at 60 s only 0.600 requests are expected; raise the rate \
+        "line 1: `horizon_s` is 60 s, and after 0 s of warm-up only 0.600 requests are expected; raise the rate \
          or lengthen the run",
     ),
     (

@@ -46,7 +46,7 @@ fn short_chat_is_as_promised() {
     assert_eq!(chat.priorities, [share(Priority::High, 0.7, 200.0), share(Priority::Medium, 0.3, 500.0)]);
     let PromptSource::Templates { templates } = &chat.prompt else { panic!("templates") };
     assert!(templates.len() >= 20);
-    assert_eq!(spec.expected_requests(), 600.0);
+    assert_eq!(spec.arrival.expected_arrivals(spec.horizon_s), 600.0);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn distribution() -> impl Strategy<Value = Distribution> {
 }
 
 fn arrival() -> impl Strategy<Value = ArrivalPattern> {
-    let rate = || 1.0..1e5;
+    let rate = || 50.0..1e4;
     let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| Stage {
         duration_s,
         from_rate_per_s,
@@ -78,7 +78,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
 }
 
 fn spec() -> impl Strategy<Value = WorkloadSpec> {
-    let length = (10.0..1e6, prop::option::of(1_000_000_u64..=1_000_000_000), 0.0..5.0, 0.0..1e6);
+    let length = (10.0..1e4, prop::option::of(100_000_u64..=100_000_000), 0.0..5.0, 0.0..1e6);
     ("[A-Za-z0-9_-]{1,64}", "\\PC*", any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4))
         .prop_map(
             |(name, description, seed, (horizon_s, requests, warmup_s, drain_s), arrival, mut classes)| {
