@@ -7,10 +7,12 @@
 
 mod bottleneck;
 mod comparison;
+mod evidence;
 mod prediction;
 mod virtual_run;
 
-pub use bottleneck::{Bottleneck, Evidence, Limit};
+pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
+pub use evidence::Evidence;
 pub use prediction::{Prediction, predict};
 pub use virtual_run::{Flown, VirtualRun};
