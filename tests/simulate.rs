@@ -235,6 +235,15 @@ fn the_bottleneck_follows_the_evidence() {
     config.limits.max_num_seqs = 8;
     assert_eq!(limit(10.0, &few_seats).limit, Limit::Seats);
 
+    let over_pcie = Deployment {
+        tensor_parallel: 8,
+        ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
+    };
+    let config = InstanceConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
+    let over_pcie = Fleet::of_one(Engine::Batching(Box::new(config)), 0);
+    let shares = limit(1.0, &over_pcie).evidence;
+    assert!(shares.communication_share.unwrap() > 0.1, "{shares:?}");
+
     assert_eq!(limit(10.0, &plain(2, 500.0, 10.0)).limit, Limit::Places);
     assert_eq!(limit(1.0, &plain(100, 500.0, 10.0)).limit, Limit::Nothing);
 }

@@ -29,15 +29,17 @@ pub enum Limit {
     Seats,
     /// Tokens in a step (`max_num_batched_tokens`): prompts come faster than they are computed.
     Prefill,
-    /// Nothing: requests hardly wait. Computing decides most of the time of a step.
+    /// Nothing: requests hardly wait. Computing takes the largest part of the steps.
     Compute,
-    /// Nothing: requests hardly wait. Reading memory decides most of the time of a step.
+    /// Nothing: requests hardly wait. Reading memory takes the largest part of the steps.
     Memory,
-    /// Nothing: requests hardly wait. What every step costs besides decides most of its time.
+    /// Nothing: requests hardly wait. All-reduces between accelerators take the largest part of the steps.
+    Communication,
+    /// Nothing: requests hardly wait. What every step costs besides takes the largest part.
     Overhead,
     /// Places of a plain server.
     Places,
-    /// Nothing: a plain server whose requests hardly wait.
+    /// Nothing that can be told: a server of given delays or step times whose requests hardly wait.
     Nothing,
 }
 
@@ -87,21 +89,25 @@ impl Limit {
                  --max-num-batched-tokens helps TTFT a little and costs TPOT",
             ),
             Self::Compute => (
-                "no queue; computing decides the time of a step",
+                "no queue; computing takes the largest part of a step",
                 "TTFT falls with more FLOP/s: tensor parallelism, fp8, a larger accelerator",
             ),
             Self::Memory => (
-                "no queue; reading memory decides the time of a step",
+                "no queue; reading memory takes the largest part of a step",
                 "TPOT falls with fewer bytes or more bandwidth: fewer bits for the weights, tensor parallelism, \
                  speculation; a larger batch costs little",
             ),
+            Self::Communication => (
+                "no queue; all-reduces take the largest part of a step",
+                "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
+            ),
             Self::Overhead => (
-                "no queue; what every step costs besides decides its time",
+                "no queue; what every step costs besides takes the largest part of it",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
             Self::Places => ("places of the plain server", "give it more places or replicas"),
             Self::Nothing => {
-                ("no queue; the delays are those that were given", "nothing to cure at this rate")
+                ("no queue; delays and step times are those that were given", "nothing to cure at this rate")
             }
         }
     }

@@ -88,18 +88,16 @@ impl Evidence {
         shares.into_iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or(Limit::Places, |entry| entry.1)
     }
 
-    /// What most of a step's time goes into.
+    /// What the largest part of a step's time goes into.
     pub(super) fn largest_part(&self) -> Limit {
-        let (compute, memory) = (self.compute_share.unwrap_or(0.0), self.memory_share.unwrap_or(0.0));
-        if self.compute_share.is_none() {
-            Limit::Nothing
-        } else if compute.max(memory) < MOSTLY {
-            Limit::Overhead
-        } else if compute > memory {
-            Limit::Compute
-        } else {
-            Limit::Memory
-        }
+        let parts = [
+            (self.compute_share, Limit::Compute),
+            (self.memory_share, Limit::Memory),
+            (self.communication_share, Limit::Communication),
+            (self.overhead_share, Limit::Overhead),
+        ];
+        let known = parts.into_iter().filter_map(|(share, limit)| Some((share?, limit)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Limit::Nothing, |(_, limit)| limit)
     }
 
     /// The figures behind a limit, those that speak for it first.
