@@ -10,16 +10,18 @@
 //! | 0 | [`clock`], [`units`], [`random`] |
 //! | 1 | [`workload`] |
 //! | 2 | [`record`] |
-//! | 3 | [`generator`], [`analysis`] |
+//! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
 //! | 5 | [`runner`], [`mock`] |
-//! | 6 | [`report`], [`live`] |
-//! | 7 | [`cli`] |
+//! | 6 | [`experiment`] |
+//! | 7 | [`report`], [`live`] |
+//! | 8 | [`cli`] |
 
 pub mod analysis;
 pub mod cli;
 pub mod clock;
 pub mod engine;
+pub mod experiment;
 pub mod generator;
 pub mod live;
 pub mod mock;
@@ -27,5 +29,6 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod runner;
+pub mod simulator;
 pub mod units;
 pub mod workload;

@@ -172,6 +172,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 server_version: Some("0.11.0".to_owned()),
                 max_model_len: None,
                 request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
+                modelled: serde_json::Map::new(),
             },
             limits: Limits::default(),
             objectives: Vec::new(),

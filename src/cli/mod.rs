@@ -5,12 +5,14 @@ mod bench;
 mod check;
 mod command_line;
 mod exit;
+mod folder;
 mod host;
 mod interrupts;
 mod outcome;
 mod printer;
 mod report;
 mod session;
+mod simulate;
 mod workloads;
 
 use std::process::ExitCode;
@@ -35,6 +37,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
 
 Exit codes:
@@ -48,6 +51,8 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Predict how a deployment would do under a workload, in virtual time
+    Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
     Report(report::ReportArgs),
     /// Ask whether a server is ready and answers correctly
@@ -70,6 +75,7 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Workloads(args) => workloads::run(&args, printer),

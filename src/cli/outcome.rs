@@ -7,6 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::Summary;
+use crate::experiment::Prediction;
 use crate::report::{self, Colour, Style};
 
 /// The form in which a summary is printed.
@@ -29,12 +30,22 @@ const FILE_NAME: &str = "summary.json";
 /// The summary in the form asked for.
 pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => {
-            let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
-            Ok(report::text(summary, Style { colour, width: width() }))
-        }
+        Format::Text => Ok(report::text(summary, style())),
         Format::Json => report::json(summary).map_err(Stop::impossible),
     }
+}
+
+/// The prediction in the form asked for.
+pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::prediction_text(prediction, style())),
+        Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
+    }
+}
+
+fn style() -> Style {
+    let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
+    Style { colour, width: width() }
 }
 
 /// Columns of the terminal that data goes to, or as many as a file gets.

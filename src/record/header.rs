@@ -1,6 +1,7 @@
 //! The first and the last line of a run log: what was about to be done, and how it was left.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
@@ -80,6 +81,8 @@ pub enum PromptMethod {
     Server,
     /// Words that are one token in common vocabularies: an estimate.
     WordList,
+    /// There were no texts: the simulator is told lengths alone.
+    LengthsOnly,
 }
 
 /// Who answered.
@@ -105,6 +108,9 @@ pub struct EngineFacts {
     /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
     /// hexadecimal digits follows.
     pub request_id_prefix: String,
+    /// What was modelled, where no server answered but the simulator: each setting under vLLM's name for it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub modelled: Map<String, Value>,
 }
 
 /// What the client was told to enforce. Absent: no limit.

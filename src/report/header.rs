@@ -1,10 +1,12 @@
 //! The top of the report: the verdict and what was run.
 
+use serde_json::Value;
+
 use super::arrivals;
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Summary, Window};
-use crate::record::{PromptMethod, RunEnding};
+use crate::record::{EngineFacts, PromptMethod, RunEnding};
 use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
@@ -34,17 +36,22 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     );
     page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
     page.entry(Tone::Normal, "  model      ", &engine.model);
-    page.entry(
-        Tone::Normal,
-        "  server     ",
-        &format!(
-            "{}{} at {}, {}, {delivery}",
-            engine.engine,
-            version.unwrap_or_default(),
-            engine.url,
-            engine.endpoint
-        ),
-    );
+    if engine.modelled.is_empty() {
+        page.entry(
+            Tone::Normal,
+            "  server     ",
+            &format!(
+                "{}{} at {}, {}, {delivery}",
+                engine.engine,
+                version.unwrap_or_default(),
+                engine.url,
+                engine.endpoint
+            ),
+        );
+    } else {
+        page.entry(Tone::Normal, "  server     ", &format!("{}, in virtual time", engine.engine));
+        page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
+    }
     page.entry(Tone::Normal, "  prompts    ", &prompts(&run.prompt_method));
     if let Some(cap) = run.limits.max_concurrency {
         page.entry(
@@ -70,6 +77,15 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     }
 }
 
+/// `hardware a10g, tensor_parallel_size 1, …`
+fn modelled(engine: &EngineFacts) -> String {
+    let setting = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {value}"),
+    };
+    engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
+}
+
 fn prompts(method: &PromptMethod) -> String {
     match method {
         PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
@@ -77,6 +93,7 @@ fn prompts(method: &PromptMethod) -> String {
         PromptMethod::WordList => {
             "estimated, from words that are one token in common vocabularies".to_owned()
         }
+        PromptMethod::LengthsOnly => "none: the simulator is told lengths alone".to_owned(),
     }
 }
 

@@ -7,10 +7,12 @@ mod header;
 mod json;
 mod latency;
 mod page;
+mod prediction;
 mod promises;
 mod text;
 mod troubles;
 
 pub use json::json;
 pub use page::{Colour, Style, printable};
+pub use prediction::{prediction_json, prediction_text};
 pub use text::text;

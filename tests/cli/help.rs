@@ -18,6 +18,11 @@ fn bench() {
 }
 
 #[test]
+fn simulate() {
+    insta::assert_snapshot!(help(&["simulate"]));
+}
+
+#[test]
 fn report() {
     insta::assert_snapshot!(help(&["report"]));
 }
@@ -34,13 +39,18 @@ fn workloads() {
 
 #[test]
 fn every_default_shows() {
-    let help = help(&["bench"]);
-    let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
-    options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());
-    assert!(options.len() > 15, "{}", options.len());
-    for option in options {
-        let takes_value = option.lines().next().is_some_and(|line| line.contains('<'));
-        let repeats = option.contains("repeat");
-        assert!(!takes_value || repeats || option.contains("[default:"), "no default shown for --{option}");
+    for verb in ["bench", "simulate"] {
+        let help = help(&[verb]);
+        let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
+        options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());
+        assert!(options.len() > 15, "{}", options.len());
+        for option in options {
+            let takes_value = option.lines().next().is_some_and(|line| line.contains('<'));
+            let repeats = option.contains("repeat");
+            assert!(
+                !takes_value || repeats || option.contains("[default:"),
+                "no default shown for --{option}"
+            );
+        }
     }
 }

@@ -6,5 +6,6 @@ mod bench;
 mod faults;
 mod help;
 mod mistakes;
+mod simulate;
 mod support;
 mod workloads;

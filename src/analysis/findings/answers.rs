@@ -54,7 +54,9 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         PromptMethod::Tokenizer { .. } => {
             "check that the tokenizer is the served model's; the rest is its chat template, so ask for fewer tokens"
         }
-        PromptMethod::Server | PromptMethod::WordList => "give --tokenizer, so that prompts are exact",
+        PromptMethod::Server | PromptMethod::WordList | PromptMethod::LengthsOnly => {
+            "give --tokenizer, so that prompts are exact"
+        }
     };
     Some(finding(FindingKind::PromptLength, sentence, cure))
 }

@@ -1,9 +1,11 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
+mod model;
 mod run;
 mod server;
 mod workload;
 
+pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
 pub(super) use workload::WorkloadArgs;

@@ -1,6 +1,5 @@
 //! `skyline bench`: one workload, one server, one report.
 
-mod folder;
 mod prompts;
 
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::session::Session;
-use super::{command_line, host};
+use super::{command_line, folder, host};
 use crate::analysis::{self, Objective};
 use crate::clock::RunClock;
 use crate::engine::Engine;

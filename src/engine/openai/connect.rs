@@ -116,6 +116,7 @@ pub(super) async fn connect(
         model,
         server_version: control.version().await,
         request_id_prefix: request_id_prefix(rand::random()),
+        modelled: serde_json::Map::new(),
     };
     let head =
         RequestHead {

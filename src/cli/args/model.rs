@@ -1,0 +1,257 @@
+//! What is modelled: hardware, model, scheduler, layout; or plain delays.
+
+mod steps;
+mod values;
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use self::values::{Acceptance, PoolSizes};
+use super::above_zero;
+use crate::cli::exit::Stop;
+use crate::simulator::{
+    BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, Hardware, InstanceConfig, KvTransfer, Layout,
+    Policy, Precision, RoutingRule, ServingModel, StepTime,
+};
+
+/// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(in crate::cli) struct ModelArgs {
+    /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x
+    #[arg(long, value_name = "NAME", default_value = "a10g")]
+    hardware: Hardware,
+
+    /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
+    /// deepseek-v3
+    #[arg(long, value_name = "NAME", default_value = "llama-3.1-8b")]
+    serving_model: ServingModel,
+
+    /// Format of the weights: fp16, bf16, fp8 or int4
+    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
+    precision: Precision,
+
+    /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    tensor_parallel: u32,
+
+    /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256]
+    #[arg(long, value_name = "N")]
+    max_num_seqs: Option<NonZeroU32>,
+
+    /// Most tokens in a step [default: vLLM's: 16,384 from 160 GiB, 8,192 from 70 GiB except on an A100, else 2,048]
+    #[arg(long, value_name = "N")]
+    max_num_batched_tokens: Option<NonZeroU32>,
+
+    /// Longest prompt and answer together, tokens [default: the model's, or what the KV cache holds if that is less]
+    #[arg(long, value_name = "N")]
+    max_model_len: Option<NonZeroU32>,
+
+    /// Share of the accelerator's memory that the server may fill
+    #[arg(long, value_name = "SHARE", default_value_t = 0.92, value_parser = values::share)]
+    gpu_memory_utilization: f64,
+
+    /// Compute each prompt in one step (vLLM's --no-enable-chunked-prefill)
+    #[arg(long)]
+    no_chunked_prefill: bool,
+
+    /// Compute equal prefixes again (vLLM's --no-enable-prefix-caching)
+    #[arg(long)]
+    no_prefix_caching: bool,
+
+    /// Who goes first: fcfs (first come, first served) or priority
+    #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
+    scheduling_policy: Policy,
+
+    /// Speculative decoding: share of proposed tokens that are accepted, tokens proposed in a step, and time of one as
+    /// a share of a step (a twentieth when left out), such as 0.8:4 or 0.8:4:0.1 [default: none]
+    #[arg(long, value_name = "ACCEPTANCE:DRAFT[:COST]", value_parser = values::acceptance)]
+    speculative: Option<Acceptance>,
+
+    /// Measured step times in place of physics: a file with a line `batch,ms` for each batch size [default: physics]
+    #[arg(long, value_name = "FILE")]
+    step_times: Option<PathBuf>,
+
+    /// Prompt tokens per second on top of --step-times [default: prompts take no time of their own]
+    #[arg(long, value_name = "PER_S", requires = "step_times", value_parser = above_zero,
+          allow_negative_numbers = true)]
+    prefill_rate: Option<f64>,
+
+    /// Seed of what is random in the model: speculation, drawn delays
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    model_seed: u64,
+
+    /// Servers that are alike
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Layout", conflicts_with = "pools",
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    replicas: u32,
+
+    /// Who gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
+    /// up to 1,024 tokens that are not of low priority); of pools, which prefill server
+    #[arg(long, value_name = "RULE", default_value = "least-loaded", help_heading = "Layout")]
+    router: RoutingRule,
+
+    /// Prompts in one pool of servers, answers in another, such as 6:2 [default: no pools]
+    #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", value_parser = values::pools)]
+    pools: Option<PoolSizes>,
+
+    /// Gigabits per second of the link between the pools, which all transfers of keys and values share
+    #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
+          allow_negative_numbers = true)]
+    kv_transfer_gbps: f64,
+
+    /// A plain server without physics: time from the start of service to the first token, such as 80ms,
+    /// exponential:80ms, uniform:50ms:90ms, normal:80ms:10ms, log-normal:80ms:0.45 (median, sigma) or gamma:80ms:4
+    /// (mean, shape) [default: physics]
+    #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "itl", value_parser = values::delay,
+          conflicts_with_all = PHYSICS)]
+    ttft: Option<Delay>,
+
+    /// Of a plain server: time from each token to the next, in the same forms [default: physics]
+    #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "ttft", value_parser = values::delay)]
+    itl: Option<Delay>,
+
+    /// Of a plain server: requests served at a time; others wait, first come, first served
+    #[arg(long, value_name = "N", help_heading = "Plain server", requires = "ttft", default_value = "256")]
+    places: NonZeroUsize,
+}
+
+/// What a plain server has no use for.
+const PHYSICS: [&str; 13] = [
+    "hardware",
+    "serving_model",
+    "precision",
+    "tensor_parallel",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "no_chunked_prefill",
+    "no_prefix_caching",
+    "scheduling_policy",
+    "speculative",
+    "step_times",
+];
+
+/// A model that was described: how to make it, and what to say of it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Described {
+    /// From which servers are made.
+    pub(in crate::cli) fleet: Fleet,
+    /// Name of the model that is served.
+    pub(in crate::cli) model: String,
+    /// Longest prompt and answer together, tokens; absent for a plain server.
+    pub(in crate::cli) max_model_len: Option<u64>,
+    /// Every setting under its name, for the header of a run.
+    pub(in crate::cli) facts: Map<String, Value>,
+}
+
+impl ModelArgs {
+    /// The model that was meant.
+    pub(in crate::cli) fn describe(&self) -> Result<Described, Stop> {
+        let (engine, transfer, mut facts) = match (self.ttft, self.itl) {
+            (Some(ttft), Some(itl)) => self.plain(ttft, itl)?,
+            _ => self.batching()?,
+        };
+        let layout = match (self.pools, transfer) {
+            (Some(PoolSizes { prefill, decode }), Some(transfer)) => {
+                facts.insert("kv_transfer_gbps".to_owned(), json!(self.kv_transfer_gbps));
+                Layout::Pools { prefill, decode, rule: self.router, transfer }
+            }
+            _ => Layout::Replicas { count: self.replicas, rule: self.router },
+        };
+        facts.insert("layout".to_owned(), json!(layout.to_string()));
+        facts.insert("model_seed".to_owned(), json!(self.model_seed));
+        let (model, max_model_len) = match &engine {
+            Engine::Batching(config) => {
+                (self.serving_model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
+            }
+            Engine::Plain { .. } => ("plain".to_owned(), None),
+        };
+        Ok(Described { fleet: Fleet { engine, layout, seed: self.model_seed }, model, max_model_len, facts })
+    }
+
+    fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {
+        if self.pools.is_some() {
+            return Err(Stop::usage(
+                "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and --itl",
+            ));
+        }
+        let facts = [
+            ("ttft", json!(ttft.to_string())),
+            ("itl", json!(itl.to_string())),
+            ("places", json!(self.places)),
+        ];
+        Ok((Engine::Plain { places: self.places.get(), ttft, itl }, None, named(facts)))
+    }
+
+    fn batching(&self) -> Result<Parts, Stop> {
+        let deployment = Deployment {
+            weights: self.precision,
+            tensor_parallel: self.tensor_parallel,
+            gpu_memory_utilization: self.gpu_memory_utilization,
+            ..Deployment::new(self.hardware, self.serving_model)
+        };
+        let mut config =
+            InstanceConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
+        let capacity = config.kv_blocks * u64::from(BLOCK_SIZE);
+        let limits = &mut config.limits;
+        let take = |given: Option<NonZeroU32>, setting: &mut u32| {
+            *setting = given.map_or(*setting, NonZeroU32::get);
+        };
+        take(self.max_num_seqs, &mut limits.max_num_seqs);
+        take(self.max_num_batched_tokens, &mut limits.max_num_batched_tokens);
+        take(self.max_model_len, &mut limits.max_model_len);
+        limits.chunked_prefill = !self.no_chunked_prefill;
+        limits.prefix_caching = !self.no_prefix_caching;
+        limits.policy = self.scheduling_policy;
+        let longest = u64::from(self.serving_model.max_model_len).min(capacity);
+        if u64::from(limits.max_model_len) > longest {
+            return Err(Stop::usage(format!(
+                "--max-model-len {} is too long: {} takes {} tokens and the KV cache holds {capacity}\nhint: ask for at \
+                 most {longest}, or give the server more memory",
+                limits.max_model_len, self.serving_model.name, self.serving_model.max_model_len
+            )));
+        }
+        let limits = *limits;
+        if let Some(path) = &self.step_times {
+            config.step_time = StepTime::Table(steps::read(path, self.prefill_rate).map_err(Stop::usage)?);
+        }
+        config.speculation = self.speculative.map(|acceptance| acceptance.0);
+        let mut facts = named([
+            ("hardware", json!(self.hardware.name)),
+            ("serving_model", json!(self.serving_model.name)),
+            ("precision", json!(self.precision.to_string())),
+            ("tensor_parallel_size", json!(self.tensor_parallel)),
+            ("max_num_seqs", json!(limits.max_num_seqs)),
+            ("max_num_batched_tokens", json!(limits.max_num_batched_tokens)),
+            ("max_model_len", json!(limits.max_model_len)),
+            ("gpu_memory_utilization", json!(self.gpu_memory_utilization)),
+            ("kv_cache_tokens", json!(capacity)),
+            ("enable_chunked_prefill", json!(limits.chunked_prefill)),
+            ("enable_prefix_caching", json!(limits.prefix_caching)),
+            ("scheduling_policy", json!(values::policy_name(limits.policy))),
+        ]);
+        if let Some(acceptance) = self.speculative {
+            facts.insert("speculative".to_owned(), json!(acceptance.to_string()));
+        }
+        if let Some(path) = &self.step_times {
+            facts.insert("step_times".to_owned(), json!(path.display().to_string()));
+        }
+        if let Some(rate) = self.prefill_rate {
+            facts.insert("prefill_rate".to_owned(), json!(rate));
+        }
+        let transfer = KvTransfer::of(&deployment, self.kv_transfer_gbps * 1e9 / 8.0);
+        Ok((Engine::Batching(Box::new(config)), Some(transfer), facts))
+    }
+}
+
+/// An engine, how its keys and values travel, and its settings.
+type Parts = (Engine, Option<KvTransfer>, Map<String, Value>);
+
+fn named<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

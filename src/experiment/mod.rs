@@ -1,0 +1,18 @@
+//! Many runs, one answer: predictions that are held against a baseline.
+//!
+//! A [`VirtualRun`] is to the simulator what the runner's is to a server: the same plan, the same window, drain and
+//! cool-down, the same records, with a clock that costs nothing. It stands here, above both the generator and the
+//! simulator, because neither may know of the other, and because whatever repeats runs wants it without a command
+//! line.
+
+mod bottleneck;
+mod comparison;
+mod evidence;
+mod prediction;
+mod virtual_run;
+
+pub use bottleneck::{Bottleneck, Limit};
+pub use comparison::{Comparison, ComparisonRow, Latency, Side};
+pub use evidence::Evidence;
+pub use prediction::{Prediction, predict};
+pub use virtual_run::{Flown, VirtualRun};

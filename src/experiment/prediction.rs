@@ -1,0 +1,84 @@
+//! What a deployment is predicted to do under a workload.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::bottleneck::Bottleneck;
+use super::comparison::Comparison;
+use super::virtual_run::VirtualRun;
+use crate::analysis::{Objective, Summary, summarise};
+use crate::generator::Schedule;
+use crate::record::{Phase, RunHeader, RunLog};
+use crate::simulator::{BadFleet, BandwidthMath, Engine, Fleet, StepTime};
+
+/// A prediction; `skyline simulate --json` prints this. What there is nothing to say about is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Version of this format: [`Prediction::SCHEMA`].
+    pub schema: u32,
+    /// What one engine can do at best; absent where step times or delays were given and not worked out.
+    pub bandwidth_math: Option<BandwidthMath>,
+    /// The run's summary: what `skyline bench --json` prints of a real one.
+    pub summary: Summary,
+    /// What holds the deployment back.
+    pub bottleneck: Bottleneck,
+    /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
+    /// that is what was asked for.
+    pub baseline: Option<Comparison>,
+}
+
+impl Prediction {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// Flies the workload of `header` against `fleet`, and against its baseline where it has one. The log is the run's as it
+/// would be stored.
+///
+/// # Errors
+///
+/// When the fleet cannot be.
+pub fn predict(
+    header: RunHeader,
+    fleet: &Fleet,
+    objectives: &[Objective],
+) -> Result<(RunLog, Prediction), BadFleet> {
+    let schedule = Schedule::draw(&header.workload);
+    let run = VirtualRun {
+        schedule,
+        plan: header.plan.clone(),
+        drain: Duration::from_secs_f64(header.workload.drain_s),
+    };
+    let flown = run.fly(&mut *fleet.server()?);
+    let bottleneck = Bottleneck::of(&flown, &run.plan);
+    let log = RunLog { header, records: flown.records, footer: Some(flown.footer) };
+    let summary = summarise(&log, objectives);
+    let baseline = match fleet.baseline() {
+        None => None,
+        Some(plain) => {
+            let flown = run.fly(&mut *plain.server()?);
+            let held_against =
+                RunLog { header: log.header.clone(), records: flown.records, footer: Some(flown.footer) };
+            let other = summarise(&held_against, objectives);
+            Some(Comparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
+        }
+    };
+    let bandwidth_math = bandwidth_math(fleet, &run);
+    let prediction = Prediction { schema: Prediction::SCHEMA, bandwidth_math, summary, bottleneck, baseline };
+    Ok((log, prediction))
+}
+
+/// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt
+/// and half of the answer.
+fn bandwidth_math(fleet: &Fleet, run: &VirtualRun) -> Option<BandwidthMath> {
+    let Engine::Batching(config) = &fleet.engine else { return None };
+    let StepTime::Roofline(roofline) = &config.step_time else { return None };
+    let (mut requests, mut tokens) = (0_u64, 0.0);
+    for request in run.schedule.plan().take_while(|request| request.phase != Phase::Cooldown) {
+        requests += 1;
+        tokens += f64::from(request.input_tokens) + f64::from(request.output_tokens) / 2.0;
+    }
+    let context = (tokens / requests.max(1) as f64).round() as u32;
+    BandwidthMath::new(roofline, &config.limits, context).ok()
+}

@@ -1,0 +1,121 @@
+//! What is asked of a simulated server: one request as a scheduler sees it.
+
+use std::sync::Arc;
+
+use crate::workload::Priority;
+
+/// The name of a job, chosen by who submits it; unique among those a server has at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its name.
+    pub id: JobId,
+    /// Tokens of the prompt; at least 1.
+    pub input_tokens: u32,
+    /// Tokens of the answer; at least 1.
+    pub output_tokens: u32,
+    /// Urgency as vLLM's `priority`: lower is sooner, 0 is usual.
+    pub priority: i32,
+    /// The leading part of its tokens that other jobs may share.
+    pub prefix: Prefix,
+}
+
+impl Job {
+    /// A job of usual urgency that shares nothing.
+    #[must_use]
+    pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
+        Self { id, input_tokens, output_tokens, priority: 0, prefix: Prefix::default() }
+    }
+}
+
+/// A workload's priority as the number that vLLM's scheduler orders by: lower is sooner.
+#[must_use]
+pub const fn urgency(priority: Priority) -> i32 {
+    match priority {
+        Priority::High => -1,
+        Priority::Medium => 0,
+        Priority::Low => 1,
+    }
+}
+
+/// The hashes of a job's leading full blocks, as far as any other job has the same tokens; empty for a prompt that
+/// is like no other, which then costs no memory however long it is.
+///
+/// As in vLLM a block's hash covers all tokens up to its end, so equal hashes mean equal prefixes. The hashes may
+/// reach past the prompt into the answer, where a later turn of a conversation repeats that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prefix(Arc<[u64]>);
+
+impl Prefix {
+    /// A prefix of these blocks, each named by anything that stands for its own tokens.
+    #[must_use]
+    pub fn of_blocks(contents: impl IntoIterator<Item = u64>) -> Self {
+        let chain = contents.into_iter().scan(0, |parent, content| {
+            *parent = mix(*parent ^ mix(content));
+            Some(*parent)
+        });
+        Self(chain.collect())
+    }
+
+    /// A prefix of `blocks` blocks that belongs to `group`: jobs of one group share it, as under one system
+    /// prompt, and no others do.
+    #[must_use]
+    pub fn of_group(group: u64, blocks: u32) -> Self {
+        Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
+    }
+
+    /// The same prefix with hashes for at least `blocks` blocks; those added belong to `owner` alone.
+    pub(super) fn lengthened(&self, blocks: u32, owner: u64) -> Self {
+        if blocks as usize <= self.0.len() {
+            return self.clone();
+        }
+        let added = (self.0.len() as u64..u64::from(blocks)).map(|place| mix(mix(!owner) ^ place));
+        Self(self.0.iter().copied().chain(added).collect())
+    }
+
+    /// The chained hashes, first block first.
+    #[must_use]
+    pub fn hashes(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+/// The finaliser of `SplitMix64` (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, 2014).
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_chained() {
+        let (a, b) = (Prefix::of_blocks([1, 2, 3]), Prefix::of_blocks([1, 7, 3]));
+        assert_eq!(a.hashes()[0], b.hashes()[0]);
+        assert_ne!(a.hashes()[1], b.hashes()[1]);
+        assert_ne!(a.hashes()[2], b.hashes()[2], "a block after a different one is a different block");
+        assert_eq!(Prefix::of_blocks([1, 2]).hashes(), &a.hashes()[..2]);
+    }
+
+    #[test]
+    fn lengthening_keeps_what_is_shared_and_shares_nothing_more() {
+        let of = |owner| Prefix::of_group(1, 2).lengthened(4, owner);
+        assert_eq!(of(7).hashes()[..2], of(8).hashes()[..2]);
+        assert!(of(7).hashes()[2..].iter().all(|hash| !of(8).hashes().contains(hash)));
+        assert_eq!(of(7).lengthened(3, 9), of(7));
+    }
+
+    #[test]
+    fn groups_share_with_nobody_else() {
+        let of = |group| Prefix::of_group(group, 4);
+        assert_eq!(of(5), of(5));
+        assert!(of(5).hashes().iter().all(|hash| !of(6).hashes().contains(hash)));
+    }
+}

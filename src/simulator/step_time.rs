@@ -1,0 +1,170 @@
+//! How long one forward pass takes, by physics or by measurement.
+
+use std::time::Duration;
+
+use super::roofline::Roofline;
+
+/// What one forward pass has to do: the sums over its sequences from which every step-time model works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepWork {
+    /// Sequences in the batch.
+    pub sequences: u32,
+    /// Tokens computed, prompts' and answers' together.
+    pub new_tokens: u64,
+    /// Of them, tokens of prompts (and of what a preemption made to be computed again).
+    pub prefill_tokens: u64,
+    /// Pairs of a new token and a token that it attends to, itself included.
+    pub attended_pairs: u64,
+    /// Tokens whose keys and values are read: each sequence's context, once.
+    pub kv_tokens_read: u64,
+    /// Tokens proposed by a draft model for each sequence that decodes.
+    pub draft_tokens: u32,
+}
+
+impl StepWork {
+    /// Adds a sequence that computes `new` tokens on top of `computed` ones.
+    pub fn add(&mut self, computed: u32, new: u32) {
+        let (computed, new) = (u64::from(computed), u64::from(new));
+        self.sequences += 1;
+        self.new_tokens += new;
+        self.attended_pairs += new * computed + new * (new + 1) / 2;
+        self.kv_tokens_read += computed + new;
+    }
+
+    /// The work of one decode step of `sequences` sequences with `context` tokens each.
+    #[must_use]
+    pub fn decode(sequences: u32, context: u32) -> Self {
+        let tokens = u64::from(sequences) * u64::from(context.max(1));
+        Self {
+            sequences,
+            new_tokens: u64::from(sequences),
+            attended_pairs: tokens,
+            kv_tokens_read: tokens,
+            ..Self::default()
+        }
+    }
+}
+
+/// A model of the time of one forward pass.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // there is one for each engine, not one for each step
+pub enum StepTime {
+    /// From the hardware's and the model's figures.
+    Roofline(Roofline),
+    /// From a measured table.
+    Table(StepTable),
+}
+
+impl StepTime {
+    /// The time of a pass over `work`; never zero, so that virtual time moves on.
+    #[must_use]
+    pub fn of(&self, work: &StepWork) -> Duration {
+        let seconds = match self {
+            Self::Roofline(roofline) => roofline.seconds(work),
+            Self::Table(table) => table.seconds(work),
+        };
+        Duration::from_secs_f64(seconds).max(Duration::from_nanos(1))
+    }
+}
+
+/// Measured step times against batch size, linear between the points and beyond the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTable {
+    /// (sequences in the batch, seconds), batch sizes rising.
+    points: Vec<(f64, f64)>,
+    prefill_tokens_per_s: Option<f64>,
+}
+
+/// What is wrong with a table of step times.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadTable {
+    /// It has no rows.
+    #[error("a table of step times needs at least one row, such as 1 → 25 ms")]
+    Empty,
+    /// A row does not come after the row before it.
+    #[error("the batch sizes of a table of step times must rise, but {1} follows {0}; sort the rows")]
+    Unsorted(u32, u32),
+    /// A time is not above zero.
+    #[error("the step time at batch size {0} must be above zero")]
+    NoTime(u32),
+}
+
+impl StepTable {
+    /// A table of (sequences in the batch, step time). Below its first row the first time holds.
+    ///
+    /// With `prefill_tokens_per_s` a prompt's tokens cost extra time at that rate; without it only the number of
+    /// sequences counts.
+    ///
+    /// # Errors
+    ///
+    /// When the table is empty, unsorted or has a time of zero.
+    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, BadTable> {
+        if rows.is_empty() {
+            return Err(BadTable::Empty);
+        }
+        if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            return Err(BadTable::Unsorted(pair[0].0, pair[1].0));
+        }
+        if let Some(row) = rows.iter().find(|row| row.1.is_zero()) {
+            return Err(BadTable::NoTime(row.0));
+        }
+        let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
+        Ok(Self { points, prefill_tokens_per_s })
+    }
+
+    fn seconds(&self, work: &StepWork) -> f64 {
+        let prefill = self.prefill_tokens_per_s.map_or(0.0, |rate| work.prefill_tokens as f64 / rate);
+        self.at(f64::from(work.sequences)) + prefill
+    }
+
+    fn at(&self, batch: f64) -> f64 {
+        let above = self.points.partition_point(|point| point.0 < batch);
+        if above == 0 || self.points.len() == 1 {
+            return self.points[0].1;
+        }
+        let right = above.min(self.points.len() - 1);
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        (y0 + (y1 - y0) * (batch - x0) / (x1 - x0)).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_adds_up() {
+        let mut work = StepWork::default();
+        work.add(0, 3); // pairs 1 + 2 + 3
+        work.add(10, 1); // one token attends to 11
+        let expected = StepWork {
+            sequences: 2,
+            new_tokens: 4,
+            attended_pairs: 17,
+            kv_tokens_read: 14,
+            ..StepWork::default()
+        };
+        assert_eq!(work, expected);
+    }
+
+    #[test]
+    fn tables_are_linear_between_rows_and_beyond_the_last() {
+        let ms = Duration::from_millis;
+        let table = StepTable::new(&[(1, ms(10)), (11, ms(20)), (21, ms(50))], Some(1000.0)).unwrap();
+        let time = StepTime::Table(table);
+        for (sequences, millis) in [(0, 10), (1, 10), (6, 15), (11, 20), (16, 35), (31, 80)] {
+            let work = StepWork { sequences, ..StepWork::default() };
+            assert_eq!(time.of(&work), ms(millis), "{sequences} sequences");
+        }
+        let prompt = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
+        assert_eq!(time.of(&prompt), ms(510));
+    }
+
+    #[test]
+    fn bad_tables_are_refused() {
+        let ms = Duration::from_millis;
+        assert_eq!(StepTable::new(&[], None), Err(BadTable::Empty));
+        assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(BadTable::Unsorted(4, 4)));
+        assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(BadTable::NoTime(4)));
+    }
+}

@@ -1,0 +1,143 @@
+//! `skyline simulate`: what it prints, what it keeps, how it answers mistakes.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+fn json(desk: &Desk, arguments: &[&str]) -> Value {
+    let out = desk.skyline(arguments).assert().code(0).stderr("");
+    serde_json::from_slice(&out.get_output().stdout).unwrap()
+}
+
+#[test]
+fn a_prediction_shows_the_envelope_the_report_and_the_bottleneck_and_keeps_nothing() {
+    let desk = Desk::new();
+    let out = desk.skyline(&["simulate", "quick.toml"]).assert().code(0);
+    let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
+    let mut rest = text.as_str();
+    for part in
+        ["Bandwidth math", "KV cache   31,758 tokens", "VALID", "hardware a10g", "TTFT", "Bottleneck", "→"]
+    {
+        rest =
+            &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
+    }
+    assert!(!text.contains("baseline"), "one server has no baseline");
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn the_plan_is_that_of_bench() {
+    let desk = Desk::new();
+    let hash = |summary: &Value| summary["run"]["plan_hash"].as_str().unwrap().to_owned();
+    let simulated = json(&desk, &["simulate", "quick.toml", "--seed", "7", "--json"]);
+    let flown = desk.skyline(&["bench", "quick.toml", "--seed", "7", "--json"]).assert().code(0);
+    let flown: Value = serde_json::from_slice(&flown.get_output().stdout).unwrap();
+    assert_eq!(hash(&simulated["summary"]), hash(&flown));
+    assert_eq!(simulated["summary"]["requests"]["planned"], flown["requests"]["planned"]);
+    let other = json(&desk, &["simulate", "quick.toml", "--seed", "8", "--json"]);
+    assert_ne!(hash(&simulated["summary"]), hash(&other["summary"]));
+}
+
+#[test]
+fn json_has_all_of_it() {
+    let desk = Desk::new();
+    let all = json(
+        &desk,
+        &["simulate", "quick.toml", "--json", "--hardware", "h100", "--replicas", "2", "--precision", "fp8"],
+    );
+    assert_eq!(all["schema"], 1);
+    assert_eq!(all["summary"]["schema"], 1);
+    // 8.03e9 bytes over 3,350 GB/s × 0.85, half a millisecond and the least of KV: 3.3 ms.
+    let tpot = all["bandwidth_math"]["single_stream_tpot_s"].as_f64().unwrap();
+    assert!((tpot - 3.33e-3).abs() < 0.02e-3, "{tpot}");
+    assert_eq!(all["summary"]["run"]["engine"]["modelled"]["precision"], "fp8");
+    assert_eq!(all["summary"]["run"]["engine"]["modelled"]["layout"], "2 alike, least-loaded");
+    assert!(all["bottleneck"]["evidence"]["steps"].as_u64().unwrap() > 0, "{}", all["bottleneck"]);
+    assert_eq!(all["baseline"]["rows"][0]["group"], "all");
+}
+
+#[test]
+fn a_plain_server_has_exact_delays_and_no_envelope() {
+    let desk = Desk::new();
+    let all = json(&desk, &["simulate", "quick.toml", "--json", "--ttft", "80ms", "--itl", "20ms"]);
+    assert_eq!(all["bandwidth_math"], Value::Null);
+    assert_eq!(all["baseline"], Value::Null);
+    assert_eq!(all["summary"]["latency"]["ttft"]["p50"]["value_ms"], 80.0);
+    assert_eq!(all["summary"]["latency"]["tpot"]["p50"]["value_ms"], 20.0);
+    assert_eq!(all["summary"]["latency"]["e2e"]["max_ms"], 220.0);
+    assert_eq!(all["bottleneck"]["evidence"]["mean_batch"], Value::Null);
+}
+
+#[test]
+fn measured_step_times_take_the_place_of_physics() {
+    let desk = Desk::new();
+    desk.file("steps.csv", "batch,ms\n1,10\n64,10\n");
+    let all = json(&desk, &["simulate", "quick.toml", "--json", "--step-times", "steps.csv"]);
+    assert_eq!(all["bandwidth_math"], Value::Null);
+    assert_eq!(all["summary"]["latency"]["tpot"]["p50"]["value_ms"], 10.0);
+    desk.file("bad.csv", "1,10\n1,20\n");
+    for (file, said) in [("bad.csv", "must rise"), ("none.csv", "none.csv")] {
+        desk.skyline(&["simulate", "quick.toml", "--step-times", file])
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(contains(said));
+    }
+}
+
+#[test]
+fn a_kept_run_is_shown_again_identically() {
+    let desk = Desk::new();
+    let arguments = ["simulate", "quick.toml", "--out", "results", "--objective", "p95 ttft < 1s", "--json"];
+    let out = desk.skyline(&arguments).assert().code(0).stderr(contains("kept in"));
+    let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let run = desk.run();
+    assert!(run.file_name().unwrap().to_str().unwrap().starts_with("quick-simulator-"));
+    let again = desk.skyline(&["report", run.to_str().unwrap(), "--json"]).assert().code(0);
+    let again: Value = serde_json::from_slice(&again.get_output().stdout).unwrap();
+    assert_eq!(again, all["summary"]);
+    let stored = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&stored).unwrap(), again);
+}
+
+#[test]
+fn a_missed_objective_exits_with_1_and_failures_with_3() {
+    let desk = Desk::new();
+    let missed = ["simulate", "quick.toml", "--objective", "p50 ttft < 1ms"];
+    desk.skyline(&missed).assert().code(1).stdout(contains("Objectives"));
+    // Ten tokens of context: every request is refused.
+    desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"])
+        .assert()
+        .code(3)
+        .stdout(contains("INVALID").and(contains("http 400")));
+}
+
+#[test]
+fn mistakes_are_answered_with_the_cure() {
+    let desk = Desk::new();
+    for (arguments, code, said) in [
+        (&["--hardware", "a10"][..], 2, "did you mean `a10g`"),
+        (&["--hardware", "tpu"], 2, "known: a10g, l4"),
+        (&["--serving-model", "llama-8b"], 2, "llama-3.1-8b"),
+        (&["--precision", "fp7"], 2, "known: fp16, bf16, fp8, int4"),
+        (&["--router", "random"], 2, "known: round-robin, least-loaded, prefix-aware, by-priority"),
+        (&["--scheduling-policy", "lifo"], 2, "known: fcfs, priority"),
+        (&["--pools", "6"], 2, "such as 6:2"),
+        (&["--pools", "1:1", "--replicas", "2"], 2, "cannot be used with"),
+        (&["--speculative", "2:4"], 2, "such as 0.8:4"),
+        (&["--gpu-memory-utilization", "1.5"], 2, "up to 1"),
+        (&["--max-model-len", "100000"], 2, "ask for at most 31744"),
+        (&["--max-num-seqs", "0"], 2, "0"),
+        (&["--ttft", "80ms"], 2, "--itl"),
+        (&["--ttft", "soon", "--itl", "1ms"], 2, "log-normal:80ms:0.45"),
+        (&["--ttft", "80ms", "--itl", "1ms", "--hardware", "h100"], 2, "cannot be used with"),
+        (&["--ttft", "80ms", "--itl", "1ms", "--pools", "1:1"], 2, "leave out --pools"),
+        (&["--serving-model", "llama-3.1-405b"], 3, "does not fit on 1 × a10g"),
+        (&["--objective", "p95 tftt < 500ms"], 2, "tftt"),
+    ] {
+        let arguments: Vec<_> = ["simulate", "quick.toml"].iter().chain(arguments).copied().collect();
+        desk.skyline(&arguments).assert().code(code).stdout("").stderr(contains(said));
+    }
+}

@@ -1,0 +1,188 @@
+//! Feeds simulated servers and gathers what comes out.
+
+use std::time::Duration;
+
+use skyline::clock::Timestamp;
+use skyline::random::Stream;
+use skyline::simulator::{
+    Deployment, Efficiency, History, InstanceConfig, Job, JobId, Limits, Policy, Server, StepTable, StepTime,
+    simulate,
+};
+
+/// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
+pub(crate) fn ten_ms_engine(blocks: u64) -> InstanceConfig {
+    let table = StepTable::new(&[(1, Duration::from_millis(10))], None).unwrap();
+    InstanceConfig {
+        step_time: StepTime::Table(table),
+        limits: Limits {
+            max_num_seqs: 256,
+            max_num_batched_tokens: 2048,
+            max_model_len: 16_384,
+            chunked_prefill: true,
+            prefix_caching: true,
+            policy: Policy::Fcfs,
+        },
+        kv_blocks: blocks,
+        block_size: 16,
+        speculation: None,
+        seed: 0,
+    }
+}
+
+/// The engine of these presets, with vLLM's defaults.
+pub(crate) fn preset(hardware: &str, model: &str, ranks: u32) -> InstanceConfig {
+    let mut deployment = Deployment::new(hardware.parse().unwrap(), model.parse().unwrap());
+    deployment.tensor_parallel = ranks;
+    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+}
+
+/// Milliseconds since the run began.
+pub(crate) fn ms(at: Timestamp) -> f64 {
+    at.as_secs_f64() * 1e3
+}
+
+/// Every history, in the order in which the jobs ended.
+pub(crate) fn run<S: Server>(
+    server: &mut S,
+    arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
+) -> Vec<History> {
+    let mut histories = Vec::new();
+    simulate(server, arrivals, None, |history| histories.push(history));
+    histories
+}
+
+/// Jobs that come at the given milliseconds: (arrival, input tokens, output tokens), named from 0.
+pub(crate) fn jobs(plan: &[(u64, u32, u32)]) -> Vec<(Timestamp, Job)> {
+    plan.iter()
+        .zip(0..)
+        .map(|(&(at, input, output), id)| {
+            (Timestamp::from_nanos(at * 1_000_000), Job::new(JobId(id), input, output))
+        })
+        .collect()
+}
+
+/// Poisson arrivals at `rate` for `seconds`, each job made by `make` from its place and a stream of its own.
+pub(crate) fn poisson(
+    rate: f64,
+    seconds: f64,
+    seed: u64,
+    mut make: impl FnMut(u64, &mut Stream) -> Job,
+) -> Vec<(Timestamp, Job)> {
+    let mut gaps = Stream::named(seed, "test arrivals");
+    let mut lengths = Stream::named(seed, "test jobs");
+    let mut at = 0.0;
+    let mut arrivals = Vec::new();
+    loop {
+        at += gaps.exponential() / rate;
+        if at > seconds {
+            return arrivals;
+        }
+        arrivals.push((Timestamp::from_secs_f64(at), make(arrivals.len() as u64, &mut lengths)));
+    }
+}
+
+/// A token count: normal with this mean and standard deviation, drawn again until inside the bounds.
+pub(crate) fn normal(stream: &mut Stream, mean: f64, std: f64, bounds: (u32, u32)) -> u32 {
+    loop {
+        let value = (mean + std * stream.normal()).round();
+        if value >= f64::from(bounds.0) && value <= f64::from(bounds.1) {
+            return value as u32;
+        }
+    }
+}
+
+/// Times to first token, ms, of those that have one.
+pub(crate) fn ttfts<'a>(histories: impl IntoIterator<Item = &'a History>) -> Vec<f64> {
+    Latencies::of(histories).ttft
+}
+
+/// Latencies of completed jobs, ms.
+pub(crate) struct Latencies {
+    ttft: Vec<f64>,
+    from_seat: Vec<f64>,
+    tpot: Vec<f64>,
+    tokens: u64,
+    end: f64,
+}
+
+impl Latencies {
+    pub(crate) fn of<'a>(histories: impl IntoIterator<Item = &'a History>) -> Self {
+        let mut all = Self { ttft: vec![], from_seat: vec![], tpot: vec![], tokens: 0, end: 0.0 };
+        for history in histories {
+            let (Some(first), Some(last)) = (history.chunks.first_at(), history.chunks.last_at()) else {
+                continue;
+            };
+            let tokens = history.chunks.tokens();
+            all.ttft.push(ms(first) - ms(history.arrived));
+            all.from_seat.push(ms(first) - ms(history.scheduled.unwrap()));
+            if tokens > 1 {
+                all.tpot.push((ms(last) - ms(first)) / (tokens - 1) as f64);
+            }
+            all.tokens += tokens;
+            all.end = all.end.max(last.as_secs_f64());
+        }
+        all
+    }
+
+    /// A percentile of the time from arrival to the first token.
+    pub(crate) fn ttft(&self, percent: f64) -> f64 {
+        percentile(&self.ttft, percent)
+    }
+
+    /// A percentile of the time from the first step to the first token.
+    pub(crate) fn seated_ttft(&self, percent: f64) -> f64 {
+        percentile(&self.from_seat, percent)
+    }
+
+    /// A percentile of the time per token after the first.
+    pub(crate) fn tpot(&self, percent: f64) -> f64 {
+        percentile(&self.tpot, percent)
+    }
+
+    /// Share of the jobs whose first token came later than `bound`.
+    pub(crate) fn share_over(&self, bound: f64) -> f64 {
+        self.ttft.iter().filter(|&&ttft| ttft > bound).count() as f64 / self.ttft.len() as f64
+    }
+
+    /// Tokens per second until the last one.
+    pub(crate) fn tokens_per_s(&self) -> f64 {
+        self.tokens as f64 / self.end
+    }
+}
+
+/// A percentile by linear interpolation between closest ranks.
+fn percentile(values: &[f64], percent: f64) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let rank = percent / 100.0 * (values.len() - 1) as f64;
+    let (low, high) = (values[rank.floor() as usize], values[rank.ceil() as usize]);
+    low + (high - low) * rank.fract()
+}
+
+/// A short chat, as the workload of that name draws it.
+pub(crate) fn chat(id: u64, stream: &mut Stream) -> Job {
+    let input = normal(stream, 256.0, 128.0, (16, 1024));
+    Job::new(JobId(id), input, normal(stream, 128.0, 64.0, (8, 512)))
+}
+
+/// The workload `bursty_mix`, 60 s of it: 4/s for 10 s and 16/s for 5 s, in turn; 85 % chats
+/// of priority -1 or 0, 15 % RAG prompts around 6,000 tokens of priority 1.
+pub(crate) fn bursty_mix(seed: u64) -> Vec<(Timestamp, Job)> {
+    let mut thinning = Stream::named(seed, "test bursts");
+    let highest = poisson(16.0, 60.0, seed, |id, stream| {
+        if stream.unit() < 0.85 {
+            let priority = if stream.unit() < 0.7 { -1 } else { 0 };
+            return Job { priority, ..chat(id, stream) };
+        }
+        let input = loop {
+            let drawn = 6000.0 * libm::exp(0.4 * stream.normal());
+            if (2000.0..=15_500.0).contains(&drawn) {
+                break drawn as u32;
+            }
+        };
+        Job { priority: 1, ..Job::new(JobId(id), input, normal(stream, 160.0, 80.0, (16, 512))) }
+    });
+    let kept =
+        highest.into_iter().filter(|(at, _)| at.as_secs_f64() % 15.0 >= 10.0 || thinning.unit() < 0.25);
+    kept.zip(0..).map(|((at, job), id)| (at, Job { id: JobId(id), ..job })).collect()
+}
