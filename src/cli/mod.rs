@@ -6,6 +6,7 @@ mod check;
 mod command_line;
 mod exit;
 mod host;
+mod mock;
 mod outcome;
 mod printer;
 mod report;
@@ -34,6 +35,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
 
 Exit codes:
@@ -51,6 +53,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Ask whether a server is ready and answers correctly
     Check(Box<check::CheckArgs>),
+    /// Serve a simulated engine over HTTP: an OpenAI-compatible server of known behaviour
+    Mock(Box<mock::MockArgs>),
     /// List the workloads that can be run, or show one to start your own from
     Workloads(workloads::WorkloadsArgs),
 }
@@ -71,6 +75,7 @@ pub fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
+        Verb::Mock(args) => mock::run(&args, printer),
         Verb::Workloads(args) => workloads::run(&args, printer),
     };
     let exit = outcome.unwrap_or_else(|stop| {
