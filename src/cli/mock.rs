@@ -1,6 +1,7 @@
 //! `skyline mock`: a server of known behaviour.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,16 +12,13 @@ use super::printer::Printer;
 use crate::mock::{Backend, Chance, MockOptions, MockServer, StopLength, Words};
 use crate::simulator::Delay;
 
-/// Places of a mock with declared latencies; as many as vLLM has seats on a small accelerator.
-const PLACES: usize = 256;
-
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skyline-fault: NAME):
-  http_400 http_401 http_404 http_429 http_500 http_503 refuse reset_before_headers reset_mid_stream truncated
-  error_mid_stream malformed_json no_usage no_done hang stall[=TIME] slow_start[=TIME] crlf comments split_utf8
-  coalesced role_early multi_token reasoning tool_calls
+  http_400 http_401 http_404 http_429 http_500 http_503 refuse reset_before_headers
+  reset_mid_stream truncated error_mid_stream malformed_json no_usage no_done hang stall[=TIME]
+  slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
 
 Beside vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 pub(super) struct MockArgs {
@@ -45,6 +43,10 @@ pub(super) struct MockArgs {
     /// [default: the engine's own physics; 20ms with --ttft]
     #[arg(long, value_name = "DELAY", help_heading = "Engine", value_parser = delay)]
     itl: Option<Delay>,
+
+    /// With --ttft or --itl: requests served at once; others wait in order of arrival
+    #[arg(long, value_name = "N", help_heading = "Engine", default_value = "256")]
+    max_num_seqs: NonZeroUsize,
 
     /// Lengths of answers that may end by themselves, log-normal: median tokens and sigma
     #[arg(long, value_name = "MEDIAN,SIGMA", help_heading = "Answers", default_value = "150,0.8",
@@ -91,7 +93,7 @@ impl MockArgs {
         let mut backend = match (self.ttft, self.itl) {
             (None, None) => Backend::preset().map_err(Stop::impossible)?,
             (ttft, itl) => Backend::fixed(
-                PLACES,
+                self.max_num_seqs.get(),
                 ttft.unwrap_or(Delay::Constant(0.08)),
                 itl.unwrap_or(Delay::Constant(0.02)),
                 self.seed,
