@@ -196,23 +196,32 @@ impl Beating {
         }
     }
 
+    /// Waits for the next event or command. The last stretch of a long wait is spun through. One that is short from the
+    /// beginning is slept through, which may make it late by the kernel's timer slack (50 µs): where events are that
+    /// dense, a thread that spins would never rest, and would keep those that write from a core.
     fn wait(&self) -> Woken {
+        let mut slept = false;
         loop {
             let Some(next) = self.server.next_event() else {
                 return self.orders.recv().map_or(Woken::ForGood, Woken::By);
             };
-            match self.clock.pause_before(next) {
+            let time = match self.clock.pause_before(next) {
                 Pause::Over => return Woken::ByTime,
-                Pause::Sleep(time) => match self.orders.recv_timeout(time) {
-                    Ok(command) => return Woken::By(command),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return Woken::ForGood,
-                },
+                Pause::Sleep(time) => time,
+                Pause::Spin if !slept => self.clock.until(next),
                 Pause::Spin => match self.orders.try_recv() {
                     Ok(command) => return Woken::By(command),
-                    Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                    Err(TryRecvError::Empty) => {
+                        std::hint::spin_loop();
+                        continue;
+                    }
                     Err(TryRecvError::Disconnected) => return Woken::ForGood,
                 },
+            };
+            match self.orders.recv_timeout(time) {
+                Ok(command) => return Woken::By(command),
+                Err(RecvTimeoutError::Timeout) => slept = true,
+                Err(RecvTimeoutError::Disconnected) => return Woken::ForGood,
             }
         }
     }

@@ -6,4 +6,5 @@ mod bench;
 mod faults;
 mod help;
 mod mistakes;
+mod mock;
 mod support;
