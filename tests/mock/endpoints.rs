@@ -128,7 +128,7 @@ fn errors_are_vllms() {
 #[test]
 fn a_repeated_prompt_hits_the_prefix_cache_until_it_is_reset() {
     let server = start(Backend::preset().unwrap(), MockOptions::default());
-    let text: String = (0..100).map(|word| format!("w{word} ")).collect();
+    let text = (0..100).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ");
     let body = json!({ "prompt": text, "max_tokens": 2, "ignore_eos": true });
     let hits = || {
         assert_eq!(post(&server, "/v1/completions", &body).status, 200);
