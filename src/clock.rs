@@ -56,6 +56,21 @@ impl Timestamp {
     }
 }
 
+/// Before this much of a wait is left a precise thread sleeps; for the rest it spins. It covers the kernel's timer
+/// slack (50 µs) and the usual wake-up.
+const SPIN: Duration = Duration::from_micros(120);
+
+/// What a thread that must not be late does next while a moment is ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Sleep at most this long and ask again.
+    Sleep(Duration),
+    /// Ask again at once: the moment is nearer than a sleep can be trusted.
+    Spin,
+    /// The moment has come.
+    Over,
+}
+
 /// The clock of one run. Copies are the same clock.
 ///
 /// It follows tokio's clock, so that whole runs can be tested in paused, exact time; outside such tests that
@@ -86,6 +101,19 @@ impl RunClock {
         self.instant(moment).saturating_duration_since(Instant::now())
     }
 
+    /// How to wait for `moment` to within microseconds: a timer alone is up to a millisecond late.
+    #[must_use]
+    pub fn pause_before(&self, moment: Timestamp) -> Pause {
+        let left = self.until(moment);
+        if left.is_zero() {
+            Pause::Over
+        } else if left > SPIN {
+            Pause::Sleep(left.saturating_sub(SPIN))
+        } else {
+            Pause::Spin
+        }
+    }
+
     /// The moment as tokio's timers want it.
     #[must_use]
     pub fn instant(&self, moment: Timestamp) -> Instant {
@@ -110,6 +138,15 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert_eq!(clock.now(), Timestamp::from_nanos(70_000_000));
         assert_eq!(clock.until(Timestamp::from_nanos(90_000_000)), Duration::from_millis(20));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_is_slept_then_spun() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let after = |micros| clock.pause_before(Timestamp::ZERO.after(Duration::from_micros(micros)));
+        assert_eq!(after(1_000), Pause::Sleep(Duration::from_micros(880)));
+        assert_eq!(after(120), Pause::Spin);
+        assert_eq!(after(0), Pause::Over);
     }
 
     #[test]

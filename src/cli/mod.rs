@@ -8,6 +8,7 @@ mod exit;
 mod folder;
 mod host;
 mod interrupts;
+mod mock;
 mod outcome;
 mod printer;
 mod report;
@@ -38,6 +39,7 @@ Examples:
   skyline bench short_chat 60
   skyline bench short_chat 60 --engine vllm --url http://host:8000
   skyline simulate short_chat 60 --hardware h100 --rate 40
+  skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
 
 Exit codes:
@@ -57,6 +59,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Ask whether a server is ready and answers correctly
     Check(Box<check::CheckArgs>),
+    /// Serve a simulated engine over HTTP: an OpenAI-compatible server of known behaviour
+    Mock(Box<mock::MockArgs>),
     /// List the workloads that can be run, or show one to start your own from
     Workloads(workloads::WorkloadsArgs),
 }
@@ -78,6 +82,7 @@ pub fn main() -> ExitCode {
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
+        Verb::Mock(args) => mock::run(&args, printer),
         Verb::Workloads(args) => workloads::run(&args, printer),
     };
     let exit = outcome.unwrap_or_else(|stop| {

@@ -10,7 +10,7 @@ use super::args::{Server, ServerArgs};
 use super::exit::Stop;
 use super::printer::Printer;
 use crate::engine::{ConnectProgress, OpenAiEngine, SmokeReport};
-use crate::mock::{MockOptions, MockServer};
+use crate::mock::{Backend, MockOptions, MockServer};
 use crate::units;
 
 /// How long the one test request may take: a cold server may compile kernels first.
@@ -41,7 +41,8 @@ impl Session {
             Server::At(url) => (url, None),
             Server::EmbeddedMock => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let mock = MockServer::start(MockOptions::default(), loopback)
+                let backend = Backend::preset().map_err(Stop::impossible)?;
+                let mock = MockServer::start(backend, MockOptions::default(), loopback)
                     .map_err(|error| Stop::impossible(format!("the mock server cannot start: {error}")))?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))

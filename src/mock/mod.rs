@@ -1,8 +1,28 @@
-//! A known engine: an OpenAI-compatible server of declared behaviour, spoken to over real HTTP.
+//! A known engine: a simulated server lived through in real time and spoken to over HTTP as vLLM is, with faults on
+//! demand and a log of what it really did.
+//!
+//! ```text
+//! socket ── line ── hyper ── routes ─┬─ generate ─▶ heart (a thread: drives the Server) ─▶ script ─▶ body
+//!              └────── tape ─────────┴─ metrics, truth, tokenize, models …
+//! ```
 
-mod behaviour;
+mod faults;
+mod generate;
+mod heart;
+mod line;
+mod metrics;
+mod options;
+mod prompt;
+mod refusal;
+mod reply;
+mod request;
+mod routes;
+mod script;
 mod server;
-mod wire;
+mod tape;
+mod truth;
 
-pub use behaviour::{Delay, MockOptions};
+pub use faults::{Chance, Fault};
+pub use options::{Backend, MockOptions, StopLength, Words};
 pub use server::MockServer;
+pub use truth::MockStatistics;

@@ -16,13 +16,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Pacing;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pause, RunClock, Timestamp};
 use crate::engine::{Engine, PreparedRequest};
 use crate::generator::RequestSpec;
-
-/// Before this much of a wait is left the precise pacer sleeps; for the rest it spins. It covers the
-/// kernel's timer slack (50 µs) and the usual wake-up.
-const SPIN: Duration = Duration::from_micros(120);
 
 /// Longest sleep of the precise pacer before it looks whether it should stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -108,13 +104,10 @@ fn release_precisely(feed: &Feed, clock: RunClock, stop: &AtomicBool, out: &mpsc
             if stop.load(Relaxed) {
                 return;
             }
-            let left = clock.until(order.request.scheduled);
-            if left > SPIN {
-                std::thread::sleep(left.saturating_sub(SPIN).min(NAP));
-            } else if left.is_zero() {
-                break;
-            } else {
-                std::hint::spin_loop();
+            match clock.pause_before(order.request.scheduled) {
+                Pause::Sleep(left) => std::thread::sleep(left.min(NAP)),
+                Pause::Spin => std::hint::spin_loop(),
+                Pause::Over => break,
             }
         }
         if out.send(Released { order, dispatched: clock.now() }).is_err() {

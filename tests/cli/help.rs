@@ -33,17 +33,22 @@ fn check() {
 }
 
 #[test]
+fn mock() {
+    insta::assert_snapshot!(help(&["mock"]));
+}
+
+#[test]
 fn workloads() {
     insta::assert_snapshot!(help(&["workloads"]));
 }
 
 #[test]
 fn every_default_shows() {
-    for verb in ["bench", "simulate"] {
+    for (verb, at_least) in [("bench", 15), ("simulate", 15), ("mock", 8)] {
         let help = help(&[verb]);
         let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
         options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());
-        assert!(options.len() > 15, "{}", options.len());
+        assert!(options.len() > at_least, "{}", options.len());
         for option in options {
             let takes_value = option.lines().next().is_some_and(|line| line.contains('<'));
             let repeats = option.contains("repeat");

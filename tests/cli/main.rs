@@ -6,6 +6,7 @@ mod bench;
 mod faults;
 mod help;
 mod mistakes;
+mod mock;
 mod simulate;
 mod support;
 mod workloads;

@@ -1,10 +1,12 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
+mod delay;
 mod model;
 mod run;
 mod server;
 mod workload;
 
+pub(super) use delay::delay;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
@@ -13,6 +15,7 @@ pub(super) use workload::WorkloadArgs;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::mock::StopLength;
 use crate::units;
 
 /// A duration such as `250ms`, `90s` or `2m`.
@@ -49,4 +52,17 @@ fn seconds(text: &str) -> Result<f64, String> {
     } else {
         Ok(duration.as_secs_f64())
     }
+}
+
+/// A median in tokens and the sigma around it, such as `150,0.8`.
+pub(super) fn stop_length(text: &str) -> Result<StopLength, String> {
+    let read = || {
+        let (median, sigma) = text.split_once(',')?;
+        let (median, sigma) = (median.trim().parse::<f64>().ok()?, sigma.trim().parse::<f64>().ok()?);
+        let sound = (1.0..=1e6).contains(&median) && (0.0..=5.0).contains(&sigma);
+        sound.then_some(StopLength { median, sigma })
+    };
+    read().ok_or_else(|| {
+        format!("`{text}` is not a median of 1 to 1,000,000 tokens and a sigma of 0 to 5, such as 150,0.8")
+    })
 }

@@ -1,0 +1,124 @@
+//! `skyline mock`: a server of known behaviour.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::{delay, stop_length};
+use super::exit::{Exit, Stop};
+use super::printer::Printer;
+use crate::mock::{Backend, Chance, MockOptions, MockServer, StopLength, Words};
+use crate::simulator::Delay;
+
+/// Serves a simulated engine over HTTP in real time.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skyline-fault: NAME):
+  http_400 http_401 http_404 http_429 http_500 http_503 refuse reset_before_headers
+  reset_mid_stream truncated error_mid_stream malformed_json no_usage no_done hang stall[=TIME]
+  slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
+
+Beside vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
+pub(super) struct MockArgs {
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]
+    port: u16,
+
+    /// Address to listen on; 0.0.0.0 lets other machines in
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server", default_value = "127.0.0.1")]
+    bind: IpAddr,
+
+    /// Name under which the model is served [default: that of the engine's model]
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    served_model_name: Option<String>,
+
+    /// Instead of a model on hardware: the time to the first token once served, as 80ms or `log_normal:80ms,0.4`
+    /// [default: the engine's own physics; 80ms with --itl]
+    #[arg(long, value_name = "DELAY", help_heading = "Engine", value_parser = delay)]
+    ttft: Option<Delay>,
+
+    /// Instead of a model on hardware: the time between two tokens, as 20ms or `gamma:20ms,4`
+    /// [default: the engine's own physics; 20ms with --ttft]
+    #[arg(long, value_name = "DELAY", help_heading = "Engine", value_parser = delay)]
+    itl: Option<Delay>,
+
+    /// With --ttft or --itl: requests served at once; others wait in order of arrival
+    #[arg(long, value_name = "N", help_heading = "Engine", default_value = "256")]
+    max_num_seqs: NonZeroUsize,
+
+    /// Lengths of answers that may end by themselves, log-normal: median tokens and sigma
+    #[arg(long, value_name = "MEDIAN,SIGMA", help_heading = "Answers", default_value = "150,0.8",
+          value_parser = stop_length)]
+    stop_length: StopLength,
+
+    /// Answer with the prompt's own words
+    #[arg(long, help_heading = "Answers")]
+    echo: bool,
+
+    /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
+    #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
+    faults: Vec<Chance>,
+
+    /// Seed of latencies, lengths and faults
+    #[arg(long, value_name = "N", help_heading = "Answers", default_value_t = 0)]
+    seed: u64,
+
+    /// Write what was really done to this file, one line a request [default: kept in memory only]
+    #[arg(long, value_name = "FILE", help_heading = "Answers")]
+    truth: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
+    let backend = args.backend()?;
+    let (model, claim) = (backend.model.clone(), backend.claim.clone());
+    let address = SocketAddr::from((args.bind, args.port));
+    let server = MockServer::start(backend, args.options(), address).map_err(|error| {
+        Stop::impossible(format!(
+            "the mock cannot start at {address}: {error}\nhint: --port 0 takes a free port; --truth needs a path that \
+             can be written"
+        ))
+    })?;
+    printer
+        .words(&format!("mock of {claim}\nserving {model} at http://{}\nCtrl-C ends it", server.address()));
+    wait_for_interrupt()?;
+    printer.words(&server.stop().to_string());
+    Ok(Exit::Fine)
+}
+
+impl MockArgs {
+    /// The engine that was meant.
+    fn backend(&self) -> Result<Backend, Stop> {
+        let mut backend = match (self.ttft, self.itl) {
+            (None, None) => Backend::preset().map_err(Stop::impossible)?,
+            (ttft, itl) => Backend::fixed(
+                self.max_num_seqs.get(),
+                ttft.unwrap_or(Delay::Constant(0.08)),
+                itl.unwrap_or(Delay::Constant(0.02)),
+                self.seed,
+            ),
+        };
+        if let Some(name) = &self.served_model_name {
+            backend.model.clone_from(name);
+        }
+        Ok(backend)
+    }
+
+    fn options(&self) -> MockOptions {
+        MockOptions {
+            stop_length: self.stop_length,
+            words: if self.echo { Words::Echo } else { Words::Stock },
+            faults: self.faults.clone(),
+            truth: self.truth.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
+fn wait_for_interrupt() -> Result<(), Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime
+        .and_then(|runtime| runtime.block_on(tokio::signal::ctrl_c()))
+        .map_err(|error| Stop::impossible(format!("cannot wait for Ctrl-C: {error}")))
+}

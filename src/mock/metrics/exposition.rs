@@ -1,0 +1,227 @@
+//! Writes the counters in Prometheus' text format under vLLM's names (0.32, as recorded from a live server).
+
+use std::fmt::Write as _;
+
+use super::histogram::Histogram;
+use super::meters::{Finish, Meters};
+use crate::mock::heart::Readings;
+use crate::simulator::BLOCK_SIZE;
+
+/// The whole page for a server of this model.
+pub(in crate::mock) fn exposition(model: &str, readings: &Readings) -> String {
+    let mut page = Page { model: label(model), text: String::with_capacity(24 * 1024) };
+    let (gauges, meters) = (&readings.gauges, &readings.meters);
+    let running = gauges.num_requests_running;
+    page.one(
+        "gauge",
+        "num_requests_running",
+        "Number of requests in model execution batches.",
+        running as f64,
+    );
+    let waiting = gauges.num_requests_waiting as f64;
+    page.one("gauge", "num_requests_waiting", "Number of requests waiting to be processed.", waiting);
+    page.each(
+        "gauge",
+        "num_requests_waiting_by_reason",
+        "Number of waiting requests by reason.",
+        "reason",
+        &[("capacity", waiting), ("deferred", 0.0)],
+    );
+    page.one(
+        "gauge",
+        "kv_cache_usage_perc",
+        "KV-cache usage. 1 means 100 percent usage.",
+        gauges.kv_cache_usage_perc,
+    );
+    for (name, help, value) in [
+        (
+            "prefix_cache_queries_total",
+            "Prefix cache queries, in terms of number of queried tokens.",
+            gauges.prefix_cache_queries,
+        ),
+        (
+            "prefix_cache_hits_total",
+            "Prefix cache hits, in terms of number of cached tokens.",
+            gauges.prefix_cache_hits,
+        ),
+        ("num_preemptions_total", "Cumulative number of preemption from the engine.", gauges.num_preemptions),
+        ("prompt_tokens_total", "Number of prefill tokens processed.", gauges.prompt_tokens),
+        (
+            "prompt_tokens_cached_total",
+            "Number of cached prompt tokens (local + external).",
+            meters.cached_tokens,
+        ),
+        ("generation_tokens_total", "Number of generation tokens processed.", gauges.generation_tokens),
+    ] {
+        page.one("counter", name, help, value as f64);
+    }
+    let computed = gauges.prompt_tokens.saturating_sub(meters.cached_tokens);
+    page.each(
+        "counter",
+        "prompt_tokens_by_source_total",
+        "Number of prompt tokens by source.",
+        "source",
+        &[("local_compute", computed as f64), ("local_cache_hit", meters.cached_tokens as f64)],
+    );
+    page.each(
+        "counter",
+        "request_success_total",
+        "Count of successfully processed requests.",
+        "finished_reason",
+        &Finish::ALL.map(|reason| (reason.name(), meters.ended_by(reason) as f64)),
+    );
+    page.histograms(meters);
+    page.each(
+        "gauge",
+        "cache_config_info",
+        "Information of the LLMEngine CacheConfig",
+        "block_size",
+        &[(&BLOCK_SIZE.to_string(), 1.0)],
+    );
+    page.text
+}
+
+struct Page {
+    model: String,
+    text: String,
+}
+
+impl Page {
+    fn head(&mut self, kind: &str, name: &str, help: &str) {
+        let _ = write!(self.text, "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}\n");
+    }
+
+    fn one(&mut self, kind: &str, name: &str, help: &str, value: f64) {
+        self.head(kind, name, help);
+        let _ = writeln!(self.text, "vllm:{name}{{engine=\"0\",model_name={}}} {value:?}", self.model);
+    }
+
+    fn each(&mut self, kind: &str, name: &str, help: &str, label: &str, values: &[(&str, f64)]) {
+        self.head(kind, name, help);
+        for (key, value) in values {
+            // Labels stand in order of their names.
+            let mut labels = [format!("{label}=\"{key}\""), format!("model_name={}", self.model)];
+            labels.sort_unstable();
+            let _ = writeln!(self.text, "vllm:{name}{{engine=\"0\",{}}} {value:?}", labels.join(","));
+        }
+    }
+
+    fn histograms(&mut self, meters: &Meters) {
+        for (name, help, histogram) in [
+            ("request_prompt_tokens", "Number of prefill tokens processed.", &meters.prompt_tokens),
+            (
+                "request_generation_tokens",
+                "Number of generation tokens processed.",
+                &meters.generation_tokens,
+            ),
+            (
+                "iteration_tokens_total",
+                "Histogram of number of tokens per engine_step.",
+                &meters.iteration_tokens,
+            ),
+            ("request_params_n", "Histogram of the n request parameter.", &meters.choices),
+            (
+                "request_params_max_tokens",
+                "Histogram of the max_tokens request parameter.",
+                &meters.max_tokens,
+            ),
+            (
+                "time_to_first_token_seconds",
+                "Histogram of time to first token in seconds.",
+                &meters.time_to_first_token,
+            ),
+            (
+                "inter_token_latency_seconds",
+                "Histogram of inter-token latency in seconds.",
+                &meters.inter_token_latency,
+            ),
+            (
+                "request_time_per_output_token_seconds",
+                "Histogram of time_per_output_token_seconds per request.",
+                &meters.time_per_output_token,
+            ),
+            (
+                "e2e_request_latency_seconds",
+                "Histogram of e2e request latency in seconds.",
+                &meters.e2e_latency,
+            ),
+            (
+                "request_queue_time_seconds",
+                "Histogram of time spent in WAITING phase for request.",
+                &meters.queue_time,
+            ),
+            (
+                "request_inference_time_seconds",
+                "Histogram of time spent in RUNNING phase for request.",
+                &meters.inference_time,
+            ),
+            (
+                "request_prefill_time_seconds",
+                "Histogram of time spent in PREFILL phase for request.",
+                &meters.prefill_time,
+            ),
+            (
+                "request_decode_time_seconds",
+                "Histogram of time spent in DECODE phase for request.",
+                &meters.decode_time,
+            ),
+            (
+                "request_prefill_kv_computed_tokens",
+                "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
+                &meters.computed_tokens,
+            ),
+        ] {
+            self.histogram(name, help, histogram);
+        }
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        self.head("histogram", name, help);
+        for (bound, count) in histogram.cumulative() {
+            let bound = if bound.is_finite() { format!("{bound:?}") } else { "+Inf".to_owned() };
+            let _ = writeln!(
+                self.text,
+                "vllm:{name}_bucket{{engine=\"0\",le=\"{bound}\",model_name={}}} {:?}",
+                self.model, count as f64
+            );
+        }
+        let labels = format!("{{engine=\"0\",model_name={}}}", self.model);
+        let _ = writeln!(self.text, "vllm:{name}_count{labels} {:?}", histogram.count() as f64);
+        let _ = writeln!(self.text, "vllm:{name}_sum{labels} {:?}", histogram.sum());
+    }
+}
+
+/// A label's value, quoted as the format wants it.
+fn label(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::simulator::Gauges;
+
+    /// Every series here is one that a live vLLM 0.32 had, label by label; bounds of token counts go on longer because
+    /// they depend on the context length.
+    #[test]
+    fn names_labels_and_buckets_are_vllms() {
+        let series = |text: &str| -> BTreeSet<String> {
+            text.lines()
+                .filter(|line| line.starts_with("vllm:"))
+                .filter_map(|line| line.rsplit_once(' ').map(|(series, _)| series.to_owned()))
+                .filter(|series| !series.contains("cache_config_info"))
+                .filter(|series| {
+                    !["\"5000.0\"", "\"10000.0\"", "\"20000.0\""].iter().any(|b| series.contains(b))
+                })
+                .collect()
+        };
+        let readings = Readings { gauges: Gauges::default(), meters: Meters::default() };
+        let ours = series(&exposition("tiny-llama", &readings));
+        let theirs = series(include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt"));
+        let unknown: Vec<_> = ours.difference(&theirs).collect();
+        assert!(unknown.is_empty(), "{unknown:#?}");
+        assert!(ours.len() > 200, "{}", ours.len());
+    }
+}

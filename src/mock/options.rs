@@ -1,0 +1,140 @@
+//! What the mock is told about itself.
+
+use std::path::PathBuf;
+
+use super::faults::Chance;
+use crate::random::Stream;
+use crate::simulator::{
+    Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Policy, Server,
+};
+
+/// The simulated server behind the mock, and what its clients are told of it.
+pub struct Backend {
+    /// Who makes the tokens.
+    pub server: Box<dyn Server + Send>,
+    /// Name of the one model served.
+    pub model: String,
+    /// Longest prompt and answer together, tokens.
+    pub max_model_len: u32,
+    /// Whether requests may have a priority.
+    pub policy: Policy,
+    /// What it claims to be, for people.
+    pub claim: String,
+}
+
+impl std::fmt::Debug for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backend")
+            .field("model", &self.model)
+            .field("claim", &self.claim)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Backend {
+    /// Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults: the smallest accelerator that a team is
+    /// likely to rent, and a model that it is likely to try first.
+    ///
+    /// # Errors
+    ///
+    /// Never with the figures built in; the type leaves it to the caller.
+    pub fn preset() -> Result<Self, DoesNotFit> {
+        let (Ok(hardware), Ok(model)) = ("a10g".parse(), "llama-3.1-8b".parse()) else {
+            unreachable!("both are built in")
+        };
+        let deployment = Deployment::new(hardware, model);
+        let config = InstanceConfig::vllm(&deployment, Efficiency::default())?;
+        let limits = config.limits;
+        Ok(Self {
+            server: Box::new(Instance::new(config)),
+            model: deployment.model.name.to_owned(),
+            max_model_len: limits.max_model_len,
+            policy: limits.policy,
+            claim: format!(
+                "a model of vLLM with {} in 16 bits on one {}, {} sequences at once",
+                deployment.model.name, deployment.hardware.name, limits.max_num_seqs
+            ),
+        })
+    }
+
+    /// A server without physics: `places`, first come first served, a drawn time to the first token and drawn gaps
+    /// after it.
+    #[must_use]
+    pub fn fixed(places: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
+        Self {
+            server: Box::new(FixedQueue::new(places, ttft, gap, seed)),
+            model: "mock".to_owned(),
+            max_model_len: 131_072,
+            policy: Policy::Fcfs,
+            claim: format!("a queue of {places} places with declared latencies"),
+        }
+    }
+}
+
+/// How the mock answers, whatever is behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MockOptions {
+    /// How long answers are that may end by themselves.
+    pub stop_length: StopLength,
+    /// What answers say.
+    pub words: Words,
+    /// What goes wrong, and how often.
+    pub faults: Vec<Chance>,
+    /// File for the log of what it did; `None` keeps it in memory only.
+    pub truth: Option<PathBuf>,
+    /// Seed of lengths and faults.
+    pub seed: u64,
+}
+
+/// What answers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Words {
+    /// Always the same few words, over and over.
+    #[default]
+    Stock,
+    /// The prompt's own, over and over.
+    Echo,
+}
+
+/// Lengths at which a model would stop by itself: log-normal, as lengths of chat answers nearly are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StopLength {
+    /// Median, tokens.
+    pub median: f64,
+    /// Standard deviation of the logarithm; 0 makes every answer as long as the median.
+    pub sigma: f64,
+}
+
+/// About the answers in `ShareGPT` (vLLM's filtered set has a mean of some 200 tokens): an estimate.
+impl Default for StopLength {
+    fn default() -> Self {
+        Self { median: 150.0, sigma: 0.8 }
+    }
+}
+
+impl StopLength {
+    /// One length, at least one token.
+    pub(super) fn draw(&self, stream: &mut Stream) -> u32 {
+        (self.median * libm::exp(self.sigma * stream.normal())).round().max(1.0) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_lengths_have_the_declared_median() {
+        let mut stream = Stream::named(0, "test");
+        let below = (0..2_000).filter(|_| StopLength::default().draw(&mut stream) < 150).count();
+        // Half of 2,000 with a standard deviation of 22.4.
+        assert!((900..=1_090).contains(&below), "{below}");
+        assert_eq!(StopLength { median: 7.0, sigma: 0.0 }.draw(&mut stream), 7);
+    }
+
+    #[test]
+    fn the_preset_fits() {
+        let backend = Backend::preset().unwrap();
+        assert_eq!((backend.model.as_str(), backend.max_model_len), ("llama-3.1-8b", 35_520));
+    }
+}

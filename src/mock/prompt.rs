@@ -1,0 +1,118 @@
+//! A prompt by the mock's own tokenizer: every word is a token, and so is every token id that was sent.
+
+use serde_json::Value;
+
+use crate::simulator::{BLOCK_SIZE, Prefix};
+
+/// Token ids are below this, as in Llama 3's vocabulary.
+const VOCABULARY: u64 = 128_000;
+
+/// The tokens of one prompt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Prompt {
+    tokens: Vec<u64>,
+    words: Vec<String>,
+}
+
+impl Prompt {
+    /// All texts in a JSON value, one after the other: a string, a list of content parts, or messages.
+    pub(super) fn of_texts(value: &Value) -> Self {
+        let mut prompt = Self::default();
+        prompt.add(value);
+        prompt
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => {
+                for word in text.split_whitespace() {
+                    self.tokens.push(hash(word));
+                    self.words.push(word.to_owned());
+                }
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| self.add(part)),
+            Value::Object(fields) => {
+                if let Some(inner) = fields.get("content").or_else(|| fields.get("text")) {
+                    self.add(inner);
+                }
+            }
+            Value::Number(id) => {
+                self.tokens.push(id.as_u64().unwrap_or(0));
+                self.words.push(format!("<{id}>"));
+            }
+            _ => {}
+        }
+    }
+
+    /// How many tokens it has.
+    pub(super) fn tokens(&self) -> u32 {
+        u32::try_from(self.tokens.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Its token ids.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
+        self.tokens.iter().map(|token| (token % VOCABULARY) as u32)
+    }
+
+    /// Its words.
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Its full blocks, for the prefix cache.
+    pub(super) fn prefix(&self) -> Prefix {
+        let blocks = self.tokens.chunks_exact(BLOCK_SIZE as usize);
+        Prefix::of_blocks(blocks.map(|block| block.iter().fold(OFFSET, |sum, token| step(sum, *token))))
+    }
+}
+
+/// The token id of a word.
+pub(super) fn id(word: &str) -> u32 {
+    (hash(word.trim()) % VOCABULARY) as u32
+}
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a (Fowler, Noll and Vo), 64 bits.
+fn hash(word: &str) -> u64 {
+    word.bytes().fold(OFFSET, |sum, byte| step(sum, u64::from(byte)))
+}
+
+const fn step(sum: u64, value: u64) -> u64 {
+    (sum ^ value).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_parts_messages_and_ids_are_counted() {
+        for (value, tokens) in [
+            (json!("one two  three\n"), 3),
+            (json!([5, 6, 7, 8]), 4),
+            (json!([{ "role": "user", "content": "a b" }, { "role": "assistant", "content": null }]), 2),
+            (json!([{ "role": "user", "content": [{ "type": "text", "text": "a b c" }] }]), 3),
+            (json!(""), 0),
+        ] {
+            assert_eq!(Prompt::of_texts(&value).tokens(), tokens, "{value}");
+        }
+    }
+
+    #[test]
+    fn equal_beginnings_share_their_full_blocks() {
+        let words = |count: u32, last: &str| {
+            let mut text: Vec<String> = (0..count).map(|word| format!("w{word}")).collect();
+            text.push(last.to_owned());
+            Prompt::of_texts(&json!(text.join(" "))).prefix()
+        };
+        let (a, b) = (words(40, "x"), words(40, "y"));
+        assert_eq!(a.hashes().len(), 2);
+        assert_eq!(a, b, "the words that differ are in no full block");
+        let (a, b) = (words(31, "x"), words(31, "y"));
+        assert_eq!(a.hashes()[0], b.hashes()[0]);
+        assert_ne!(a.hashes()[1], b.hashes()[1]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Errors in vLLM's words (0.32, as recorded from a live server).
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// An answer that is an error.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    body: Value,
+    retry_after: Option<u32>,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, kind: &str, message: &str, parameter: Option<&str>) -> Self {
+        Self { status, body: error(status, kind, message, parameter), retry_after: None }
+    }
+
+    /// A field has a value that cannot be served.
+    pub(super) fn parameter(name: &str, value: impl std::fmt::Display, message: &str) -> Self {
+        let message = format!("{message} (parameter={name}, value={value})");
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message, Some(name))
+    }
+
+    /// The request cannot be served.
+    pub(super) fn bad_request(message: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message, None)
+    }
+
+    /// The body does not have the shape of a request.
+    pub(super) fn validation(mistakes: &[Mistake]) -> Self {
+        let (count, plural) = (mistakes.len(), if mistakes.len() == 1 { "" } else { "s" });
+        let mut message = format!("{count} validation error{plural}:");
+        for mistake in mistakes {
+            message.push_str("\n  ");
+            message.push_str(&mistake.line);
+        }
+        let place = mistakes.first().and_then(|mistake| mistake.place.as_deref());
+        Self::new(StatusCode::BAD_REQUEST, "Bad Request", &message, place)
+    }
+
+    /// There is no such model here.
+    pub(super) fn unknown_model(asked: &str, served: &str) -> Self {
+        let message = format!("The model `{asked}` does not exist. Valid aliases: {served}.");
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", &message, Some("model"))
+    }
+
+    /// The error that a fault asks for.
+    pub(super) fn injected(status: StatusCode) -> Self {
+        let (kind, message) = match status {
+            StatusCode::UNAUTHORIZED => {
+                return Self { status, body: json!({ "error": "Unauthorized" }), retry_after: None };
+            }
+            StatusCode::TOO_MANY_REQUESTS => ("RateLimitError", "Rate limit reached; try again in 1 s."),
+            StatusCode::NOT_FOUND => ("NotFoundError", "The model does not exist."),
+            StatusCode::SERVICE_UNAVAILABLE => ("ServiceUnavailableError", "The server is overloaded."),
+            StatusCode::BAD_REQUEST => ("BadRequestError", "The request cannot be served."),
+            _ => ("InternalServerError", "The engine died."),
+        };
+        let refusal = Self::new(status, kind, message, None);
+        let waits = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        Self { retry_after: waits.then_some(1), ..refusal }
+    }
+
+    /// What stands on a path that is no path.
+    pub(super) fn detail(status: StatusCode, words: &str) -> Self {
+        Self { status, body: json!({ "detail": words }), retry_after: None }
+    }
+}
+
+/// The error object of a body or of a stream.
+pub(super) fn error(status: StatusCode, kind: &str, message: &str, parameter: Option<&str>) -> Value {
+    json!({ "error": { "message": message, "type": kind, "param": parameter, "code": status.as_u16() } })
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body)).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// One thing that is wrong with the shape of a body, as pydantic says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    place: Option<String>,
+    line: String,
+}
+
+impl Mistake {
+    /// A field's mistake: pydantic's name for it, where, what is wanted, what came.
+    pub(super) fn field(kind: &str, place: &str, words: &str, came: &Value) -> Self {
+        let place = format!("body.{place}");
+        let line =
+            format!("{{'type': '{kind}', 'loc': '{place}', 'msg': '{words}', 'input': {}}}", python(came));
+        Self { place: Some(place), line }
+    }
+
+    /// The body is not JSON from this byte on.
+    pub(super) fn json(at: usize) -> Self {
+        let place = format!("body.{at}");
+        let line = format!(
+            "{{'type': 'json_invalid', 'loc': '{place}', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', \
+             'ctx': {{'error': 'Expecting value'}}}}"
+        );
+        Self { place: Some(place), line }
+    }
+
+    /// The body is declared to be something else.
+    pub(super) fn media_type() -> Self {
+        let line = "Unsupported Media Type: Only 'application/json' is allowed".to_owned();
+        Self { place: None, line }
+    }
+}
+
+/// A value as vLLM repeats it: short ones in Python's form, containers by their size.
+fn python(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::String(text) => format!("'{text}'"),
+        Value::Number(number) => number.to_string(),
+        Value::Array(items) => format!("'<list of {} items>'", items.len()),
+        Value::Object(fields) => format!("'<dict of {} items>'", fields.len()),
+    }
+}

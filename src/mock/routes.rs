@@ -1,0 +1,98 @@
+//! The mock's paths.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Extension, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use super::generate::generate;
+use super::metrics::exposition;
+use super::prompt::Prompt;
+use super::refusal::{Mistake, Refusal};
+use super::request::{self, Endpoint};
+use super::server::Mock;
+use super::tape::Tape;
+
+/// Everything that can be asked of the mock.
+pub(super) fn router(mock: Arc<Mock>) -> Router {
+    let chat = |State(mock), Extension(tape): Extension<Tape>, headers: HeaderMap, body: Bytes| {
+        generate(mock, tape, Endpoint::Chat, headers, body)
+    };
+    let completions = |State(mock), Extension(tape): Extension<Tape>, headers: HeaderMap, body: Bytes| {
+        generate(mock, tape, Endpoint::Completions, headers, body)
+    };
+    Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/v1/completions", post(completions))
+        .route("/v1/models", get(models))
+        .route("/health", get(|| async { StatusCode::OK }))
+        .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
+        .route("/tokenize", post(tokenize))
+        .route("/reset_prefix_cache", post(reset_prefix_cache))
+        .route("/metrics", get(metrics))
+        .route("/mock/truth", get(truth).delete(clear_truth))
+        .route("/mock/stats", get(stats))
+        .fallback(|| async { Refusal::detail(StatusCode::NOT_FOUND, "Not Found") })
+        .method_not_allowed_fallback(|| async {
+            Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+        })
+        // A prompt may be as long as a context.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(mock)
+}
+
+async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
+    Json(json!({
+        "object": "list",
+        "data": [{
+            "id": mock.model, "object": "model", "created": mock.clock.started_at().as_second(),
+            "owned_by": "skyline", "root": mock.model, "parent": null, "max_model_len": mock.max_model_len,
+        }],
+    }))
+}
+
+async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Value>, Refusal> {
+    let fields = request::object(&body)?;
+    let Some(text) = fields.get("prompt").or_else(|| fields.get("messages")) else {
+        let whole = Value::Object(fields);
+        return Err(Refusal::validation(&[Mistake::field("missing", "prompt", "Field required", &whole)]));
+    };
+    let prompt = Prompt::of_texts(text);
+    Ok(Json(json!({
+        "count": prompt.tokens(), "max_model_len": mock.max_model_len,
+        "tokens": prompt.ids().collect::<Vec<_>>(), "token_strs": null,
+    })))
+}
+
+async fn reset_prefix_cache(State(mock): State<Arc<Mock>>) -> StatusCode {
+    mock.heart.forget_prefixes().await;
+    StatusCode::OK
+}
+
+async fn metrics(State(mock): State<Arc<Mock>>) -> Response {
+    match mock.heart.look().await {
+        Some(readings) => {
+            let kind = "text/plain; version=0.0.4; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], exposition(&mock.model, &readings)).into_response()
+        }
+        None => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+async fn truth(State(mock): State<Arc<Mock>>) -> Response {
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], mock.truth.text()).into_response()
+}
+
+async fn clear_truth(State(mock): State<Arc<Mock>>) -> StatusCode {
+    mock.truth.clear();
+    StatusCode::NO_CONTENT
+}
+
+async fn stats(State(mock): State<Arc<Mock>>) -> Response {
+    Json(mock.truth.statistics()).into_response()
+}

@@ -1,0 +1,151 @@
+//! Keeps the records of ended requests: in memory for whoever asks, and in a file.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use serde::Serialize;
+
+use super::record::Record;
+use super::statistics::{MockStatistics, Tally};
+use crate::clock::RunClock;
+
+/// Records kept in memory; older ones are dropped, and the header says how many. A file gets all.
+const KEPT: usize = 20_000;
+
+/// The log: a header line, then one line for each request that has ended, in order of ends.
+#[derive(Debug)]
+pub(in crate::mock) struct Truth {
+    clock: RunClock,
+    model: String,
+    kept: Mutex<Kept>,
+    file: Mutex<Option<FileLog>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<String>,
+    dropped: u64,
+    tally: Tally,
+}
+
+/// A thread that writes, so that no answer waits for a disk.
+#[derive(Debug)]
+struct FileLog {
+    lines: mpsc::Sender<String>,
+    thread: JoinHandle<()>,
+}
+
+/// The first line.
+#[derive(Serialize)]
+struct Header<'a> {
+    schema: u32,
+    skyline_version: &'a str,
+    model: &'a str,
+    /// Wall-clock time of the clock's zero.
+    clock_zero: jiff::Timestamp,
+    /// Records that are missing because memory keeps only so many.
+    dropped: u64,
+}
+
+#[derive(Serialize)]
+struct HeaderLine<'a> {
+    header: Header<'a>,
+}
+
+impl Truth {
+    /// An empty log, written to `file` where there is one.
+    pub(in crate::mock) fn new(clock: RunClock, model: String, file: Option<&Path>) -> io::Result<Self> {
+        let truth = Self { clock, model, kept: Mutex::default(), file: Mutex::default() };
+        if let Some(path) = file {
+            let mut file = BufWriter::new(File::create(path)?);
+            writeln!(file, "{}", truth.header(0))?;
+            file.flush()?;
+            *lock(&truth.file) = Some(FileLog::start(file)?);
+        }
+        Ok(truth)
+    }
+
+    fn header(&self, dropped: u64) -> String {
+        let header = Header {
+            schema: 1,
+            skyline_version: env!("CARGO_PKG_VERSION"),
+            model: &self.model,
+            clock_zero: self.clock.started_at(),
+            dropped,
+        };
+        // A struct of plain fields always becomes JSON.
+        serde_json::to_string(&HeaderLine { header }).unwrap_or_default()
+    }
+
+    /// Adds a request that has ended.
+    pub(in crate::mock) fn add(&self, record: &Record) {
+        let line = serde_json::to_string(record).unwrap_or_default();
+        if let Some(file) = &*lock(&self.file) {
+            let _ = file.lines.send(line.clone());
+        }
+        let mut kept = lock(&self.kept);
+        kept.tally.add(record);
+        if kept.lines.len() == KEPT {
+            kept.lines.pop_front();
+            kept.dropped += 1;
+        }
+        kept.lines.push_back(line);
+    }
+
+    /// Header and records as NDJSON.
+    pub(in crate::mock) fn text(&self) -> String {
+        let kept = lock(&self.kept);
+        let mut text = self.header(kept.dropped);
+        text.push('\n');
+        for line in &kept.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Forgets what is in memory, statistics too; a file stays as it is.
+    pub(in crate::mock) fn clear(&self) {
+        *lock(&self.kept) = Kept::default();
+    }
+
+    pub(in crate::mock) fn statistics(&self) -> MockStatistics {
+        lock(&self.kept).tally.statistics()
+    }
+
+    /// Waits until all that was added is in the file; nothing is written after it.
+    pub(in crate::mock) fn close(&self) {
+        if let Some(FileLog { lines, thread }) = lock(&self.file).take() {
+            drop(lines);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl FileLog {
+    fn start(mut file: BufWriter<File>) -> io::Result<Self> {
+        let (lines, coming) = mpsc::channel::<String>();
+        let thread = std::thread::Builder::new().name("mock truth".to_owned()).spawn(move || {
+            while let Ok(line) = coming.recv() {
+                let mut result = writeln!(file, "{line}");
+                while let Ok(line) = coming.try_recv() {
+                    result = result.and_then(|()| writeln!(file, "{line}"));
+                }
+                if let Err(error) = result.and_then(|()| file.flush()) {
+                    tracing::error!("the truth log cannot be written any more: {error}");
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { lines, thread })
+    }
+}
+
+/// A panic elsewhere does not make records untrue.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,59 @@
+"""The official `openai` client against a running `skyline mock`: chat and completions, streamed and not, n, errors.
+
+    python -m venv /tmp/openai && /tmp/openai/bin/pip install openai
+    /tmp/openai/bin/python tests/interop/openai_client.py http://127.0.0.1:8000
+"""
+
+import sys
+
+import openai
+
+client = openai.OpenAI(base_url=sys.argv[1].rstrip("/") + "/v1", api_key="none", max_retries=0)
+model = client.models.list().data[0].id
+messages = [{"role": "user", "content": "Say something short."}]
+forced = {"ignore_eos": True}
+
+answer = client.chat.completions.create(model=model, messages=messages, max_tokens=8, extra_body=forced)
+assert answer.usage.completion_tokens == 8 and answer.choices[0].finish_reason == "length", answer
+assert len(answer.choices[0].message.content.split()) == 8, answer
+
+stream = client.chat.completions.create(
+    model=model, messages=messages, max_completion_tokens=8, n=2, stream=True,
+    stream_options={"include_usage": True}, extra_body=forced,
+)
+texts, usage = {0: "", 1: ""}, None
+for chunk in stream:
+    for choice in chunk.choices:
+        texts[choice.index] += choice.delta.content or ""
+    usage = chunk.usage or usage
+assert all(len(text.split()) == 8 for text in texts.values()), texts
+assert usage.completion_tokens == 16, usage
+
+completion = client.completions.create(model=model, prompt=["a b c", "d"], max_tokens=4, extra_body=forced)
+assert len(completion.choices) == 2 and completion.usage.prompt_tokens == 4, completion
+streamed = client.completions.create(model=model, prompt="a b c", max_tokens=4, stream=True, extra_body=forced)
+assert len("".join(chunk.choices[0].text for chunk in streamed).split()) == 4
+
+free = client.chat.completions.create(model=model, messages=messages, max_tokens=2000, seed=1)
+assert free.choices[0].finish_reason in ("stop", "length"), free
+
+calls = client.chat.completions.create(
+    model=model, messages=messages, max_tokens=4, extra_headers={"x-skyline-fault": "tool_calls"},
+)
+assert calls.choices[0].message.tool_calls[0].function.name == "look_up", calls
+
+for fault, expected in [
+    ("http_401", openai.AuthenticationError), ("http_429", openai.RateLimitError),
+    ("http_503", openai.InternalServerError), ("reset_before_headers", openai.APIConnectionError),
+]:
+    try:
+        client.chat.completions.create(model=model, messages=messages, extra_headers={"x-skyline-fault": fault})
+    except expected:
+        continue
+    raise AssertionError(f"{fault} did not raise {expected.__name__}")
+try:
+    client.chat.completions.create(model="no-such-model", messages=messages)
+    raise AssertionError("an unknown model was served")
+except openai.NotFoundError as error:
+    assert "does not exist" in str(error), error
+print(f"openai {openai.__version__}: all checks passed against {model}")
