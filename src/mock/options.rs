@@ -135,6 +135,6 @@ mod tests {
     #[test]
     fn the_preset_fits() {
         let backend = Backend::preset().unwrap();
-        assert_eq!((backend.model.as_str(), backend.max_model_len), ("llama-3.1-8b", 35_520));
+        assert_eq!((backend.model.as_str(), backend.max_model_len), ("llama-3.1-8b", 31_744));
     }
 }
