@@ -1,16 +1,14 @@
 //! `skyline mock`: a server of known behaviour.
 
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{delay, stop_length};
+use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
 use crate::mock::{Backend, Chance, MockOptions, MockServer, StopLength, Words};
-use crate::simulator::Delay;
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -34,19 +32,8 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     served_model_name: Option<String>,
 
-    /// Instead of a model on hardware: the time to the first token once served, as 80ms or `log_normal:80ms,0.4`
-    /// [default: the engine's own physics; 80ms with --itl]
-    #[arg(long, value_name = "DELAY", help_heading = "Engine", value_parser = delay)]
-    ttft: Option<Delay>,
-
-    /// Instead of a model on hardware: the time between two tokens, as 20ms or `gamma:20ms,4`
-    /// [default: the engine's own physics; 20ms with --ttft]
-    #[arg(long, value_name = "DELAY", help_heading = "Engine", value_parser = delay)]
-    itl: Option<Delay>,
-
-    /// With --ttft or --itl: requests served at once; others wait in order of arrival
-    #[arg(long, value_name = "N", help_heading = "Engine", default_value = "256")]
-    max_num_seqs: NonZeroUsize,
+    #[command(flatten)]
+    engine: ModelArgs,
 
     /// Lengths of answers that may end by themselves, log-normal: median tokens and sigma
     #[arg(long, value_name = "MEDIAN,SIGMA", help_heading = "Answers", default_value = "150,0.8",
@@ -90,19 +77,15 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
 impl MockArgs {
     /// The engine that was meant.
     fn backend(&self) -> Result<Backend, Stop> {
-        let mut backend = match (self.ttft, self.itl) {
-            (None, None) => Backend::preset().map_err(Stop::impossible)?,
-            (ttft, itl) => Backend::fixed(
-                self.max_num_seqs.get(),
-                ttft.unwrap_or(Delay::Constant(0.08)),
-                itl.unwrap_or(Delay::Constant(0.02)),
-                self.seed,
-            ),
-        };
-        if let Some(name) = &self.served_model_name {
-            backend.model.clone_from(name);
-        }
-        Ok(backend)
+        let described = self.engine.describe()?;
+        let longest = described.max_model_len.and_then(|longest| u32::try_from(longest).ok());
+        Ok(Backend {
+            server: described.fleet.server().map_err(Stop::usage)?,
+            claim: described.claim(),
+            policy: described.policy,
+            max_model_len: longest.unwrap_or(Backend::PLAIN_MODEL_LEN),
+            model: self.served_model_name.clone().unwrap_or(described.model),
+        })
     }
 
     fn options(&self) -> MockOptions {

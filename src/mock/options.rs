@@ -32,6 +32,9 @@ impl std::fmt::Debug for Backend {
 }
 
 impl Backend {
+    /// Longest prompt and answer together of a server that sets no limit of its own, tokens.
+    pub const PLAIN_MODEL_LEN: u32 = 131_072;
+
     /// Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults: the smallest accelerator that a team is
     /// likely to rent, and a model that it is likely to try first.
     ///
@@ -64,7 +67,7 @@ impl Backend {
         Self {
             server: Box::new(FixedQueue::new(places, ttft, gap, seed)),
             model: "mock".to_owned(),
-            max_model_len: 131_072,
+            max_model_len: Self::PLAIN_MODEL_LEN,
             policy: Policy::Fcfs,
             claim: format!("a queue of {places} places with declared latencies"),
         }

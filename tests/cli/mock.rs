@@ -23,7 +23,7 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
         assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
     }
     let url = line.rsplit(' ').next().unwrap().trim();
-    desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("mock"));
+    desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("plain"));
     Command::new("kill").args(["-INT", &mock.id().to_string()]).status().unwrap();
     let mut rest = String::new();
     words.read_to_string(&mut rest).unwrap();
@@ -38,7 +38,7 @@ fn mistakes_are_answered_with_what_is_right() {
         .assert()
         .code(2)
         .stderr(contains("there is no fault `explode`; known: http_400"));
-    desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log_normal:80ms,0.4"));
+    desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

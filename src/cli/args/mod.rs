@@ -1,12 +1,10 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
-mod delay;
 mod model;
 mod run;
 mod server;
 mod workload;
 
-pub(super) use delay::delay;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};

@@ -145,8 +145,21 @@ pub(in crate::cli) struct Described {
     pub(in crate::cli) model: String,
     /// Longest prompt and answer together, tokens; absent for a plain server.
     pub(in crate::cli) max_model_len: Option<u64>,
+    /// In which order requests are served.
+    pub(in crate::cli) policy: Policy,
     /// Every setting under its name, for the header of a run.
     pub(in crate::cli) facts: Map<String, Value>,
+}
+
+impl Described {
+    /// Every setting in one line, for people.
+    pub(in crate::cli) fn claim(&self) -> String {
+        let settings = self.facts.iter().map(|(name, value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            value => format!("{name} {value}"),
+        });
+        settings.collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl ModelArgs {
@@ -165,13 +178,15 @@ impl ModelArgs {
         };
         facts.insert("layout".to_owned(), json!(layout.to_string()));
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
-        let (model, max_model_len) = match &engine {
+        let (model, max_model_len, policy) = match &engine {
             Engine::Batching(config) => {
-                (self.serving_model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
+                let limits = &config.limits;
+                (self.serving_model.name.to_owned(), Some(u64::from(limits.max_model_len)), limits.policy)
             }
-            Engine::Plain { .. } => ("plain".to_owned(), None),
+            Engine::Plain { .. } => ("plain".to_owned(), None, Policy::Fcfs),
         };
-        Ok(Described { fleet: Fleet { engine, layout, seed: self.model_seed }, model, max_model_len, facts })
+        let fleet = Fleet { engine, layout, seed: self.model_seed };
+        Ok(Described { fleet, model, max_model_len, policy, facts })
     }
 
     fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {
