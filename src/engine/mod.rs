@@ -1,5 +1,6 @@
 //! Who answers: an [`Engine`] takes a request and gives a stream of stamped token events.
 
+mod address;
 mod answer;
 mod cause;
 mod dialect;
@@ -9,10 +10,9 @@ mod stream;
 mod target;
 mod wire;
 
+pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
 pub use dialect::{Dialect, DialectTraits, LengthForcing, TokenizeCall};
 pub use openai::{ConnectError, ConnectProgress, OpenAiEngine, SmokeError, SmokeReport};
-pub use target::{
-    AnswerForm, BaseUrl, CertificateCheck, Endpoint, Header, Sampling, Scheme, Secret, Target, TlsOptions,
-};
+pub use target::{AnswerForm, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions};
 pub use wire::Exchange;

@@ -1,0 +1,145 @@
+//! The address of a server.
+
+use std::fmt;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+/// What stands between HTTP and the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Nothing.
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// The address of a server: scheme, host, port, and the path before `/v1`, if any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    url: Url,
+}
+
+impl BaseUrl {
+    /// The host, without the brackets of an IPv6 address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// The port, the scheme's own when none was given.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or(80)
+    }
+
+    /// How it is spoken to.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
+    }
+
+    /// What the `Host` header says.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// The path on the server of `path` below this address.
+    #[must_use]
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.url.path().trim_end_matches('/'))
+    }
+
+    /// The whole address of `path` below this one.
+    #[must_use]
+    pub fn join(&self, path: &str) -> String {
+        format!("{self}{path}")
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.url.as_str().trim_end_matches('/'))
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = String;
+
+    /// Reads an address such as `http://localhost:8000`, with `/v1` at its end or without.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "write it like http://localhost:8000";
+        if text.contains('@') {
+            return Err(
+                "credentials do not belong in the address, which ends up in records; give them with \
+                        --header 'Authorization: …' or through --api-key-env"
+                    .to_owned(),
+            );
+        }
+        if !text.contains("://") {
+            return Err(format!("`{text}` has no scheme; {FORM} or https://…"));
+        }
+        let mut url =
+            Url::parse(text).map_err(|error| format!("`{text}` is not an address ({error}); {FORM}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("`{text}`: only http and https are spoken; {FORM}"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(format!(
+                "`{}` must end before `?` and `#`: give the server's address alone",
+                text.split(['?', '#']).next().unwrap_or_default()
+            ));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        if path.ends_with("/completions") {
+            return Err(format!(
+                "`{text}` names an endpoint; give the address before /v1 and choose with --endpoint"
+            ));
+        }
+        let root = path.strip_suffix("/v1").unwrap_or(&path).trim_end_matches('/').to_owned();
+        url.set_path(&root);
+        Ok(Self { url })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> BaseUrl {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn addresses_are_taken_with_and_without_v1() {
+        for (text, shown, completions) in [
+            ("http://localhost:8000", "http://localhost:8000", "/v1/completions"),
+            ("http://localhost:8000/", "http://localhost:8000", "/v1/completions"),
+            ("http://localhost:8000/v1", "http://localhost:8000", "/v1/completions"),
+            ("https://host/gate/v1/", "https://host/gate", "/gate/v1/completions"),
+            ("http://[::1]:9/x", "http://[::1]:9/x", "/x/v1/completions"),
+        ] {
+            assert_eq!(url(text).to_string(), shown);
+            assert_eq!(url(text).path("/v1/completions"), completions);
+        }
+        assert_eq!((url("https://host").port(), url("http://[::1]:9").host()), (443, "::1"));
+        assert_eq!(url("http://h:81").authority(), "h:81");
+    }
+
+    #[test]
+    fn mistakes_in_an_address_are_told_with_their_cure() {
+        for (text, cure) in [
+            ("localhost:8000", "no scheme"),
+            ("ftp://x", "only http and https"),
+            ("http://", "is not an address"),
+            ("http://x/v1/chat/completions", "--endpoint"),
+            ("http://x/?key=hunter2", "must end before"),
+            ("http://user:hunter2@x", "--api-key-env"),
+        ] {
+            let error = text.parse::<BaseUrl>().unwrap_err();
+            assert!(error.contains(cure) && !error.contains("hunter2"), "{error}");
+        }
+    }
+}
