@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, Schedule};
+use crate::generator::{PlannedRequest, Prompt, Schedule};
 use crate::record::{
     Failure, FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter,
     TokenSource, Usage,
@@ -160,27 +160,14 @@ fn record(request: &PlannedRequest, history: History, now: Timestamp) -> Request
         (false, true) => TokenSource::Chunks,
     };
     RequestRecord {
-        index: request.index,
-        phase: request.phase,
-        class: request.class,
-        priority: request.priority,
-        input_tokens_asked: request.input_tokens,
-        output_tokens_asked: request.output_tokens,
-        scheduled: request.scheduled,
-        dispatched: arrived,
-        admitted: None,
         sent: Some(arrived),
-        headers: None,
         chunks,
-        first_answer: None,
-        whole_answer: None,
         ended,
         outcome,
         finish_reason: finished.then_some(FinishReason::Length),
         usage,
         output_tokens: tokens,
         output_tokens_source: source,
-        merged_reads: 0,
-        opened_connection: false,
+        ..request.saying(Prompt::default()).record(arrived)
     }
 }

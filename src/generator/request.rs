@@ -1,7 +1,7 @@
 //! The work order of one request.
 
 use crate::clock::Timestamp;
-use crate::record::Phase;
+use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, TokenSource};
 use crate::workload::{Priority, Slo};
 
 /// One request of a schedule, decided before the run.
@@ -25,6 +25,37 @@ pub struct RequestSpec {
     pub slo: Slo,
     /// What it says.
     pub prompt: Prompt,
+}
+
+impl RequestSpec {
+    /// The record of this request at the moment it is let go: nothing has happened yet.
+    #[must_use]
+    pub fn record(&self, dispatched: Timestamp) -> RequestRecord {
+        RequestRecord {
+            index: self.index,
+            phase: self.phase,
+            class: self.class,
+            priority: self.priority,
+            input_tokens_asked: self.input_tokens,
+            output_tokens_asked: self.output_tokens,
+            scheduled: self.scheduled,
+            dispatched,
+            admitted: None,
+            sent: None,
+            headers: None,
+            chunks: ChunkTrain::default(),
+            first_answer: None,
+            whole_answer: None,
+            ended: dispatched,
+            outcome: Outcome::Censored,
+            finish_reason: None,
+            usage: None,
+            output_tokens: 0,
+            output_tokens_source: TokenSource::Chunks,
+            merged_reads: 0,
+            opened_connection: false,
+        }
+    }
 }
 
 /// What a request says.

@@ -12,7 +12,7 @@ use super::{Progress, Timeouts};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
 use crate::generator::RequestSpec;
-use crate::record::{ChunkTrain, Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
+use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
 
 /// A request on its way.
 #[derive(Debug)]
@@ -25,34 +25,7 @@ pub(super) struct Flight {
 impl Flight {
     /// The flight of a request that has just been let go.
     pub(super) fn new(request: &RequestSpec, dispatched: Timestamp) -> Self {
-        Self {
-            record: RequestRecord {
-                index: request.index,
-                phase: request.phase,
-                class: request.class,
-                priority: request.priority,
-                input_tokens_asked: request.input_tokens,
-                output_tokens_asked: request.output_tokens,
-                scheduled: request.scheduled,
-                dispatched,
-                admitted: None,
-                sent: None,
-                headers: None,
-                chunks: ChunkTrain::default(),
-                first_answer: None,
-                whole_answer: None,
-                ended: dispatched,
-                outcome: Outcome::Censored,
-                finish_reason: None,
-                usage: None,
-                output_tokens: 0,
-                output_tokens_source: TokenSource::Chunks,
-                merged_reads: 0,
-                opened_connection: false,
-            },
-            reasoned: false,
-            chunks_counted: true,
-        }
+        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
     }
 
     /// The record of a request that was let go but never sent, because the run ended first.

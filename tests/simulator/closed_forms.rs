@@ -70,7 +70,7 @@ fn mean_waits_are_near_the_closed_forms() {
 }
 
 #[test]
-#[ignore = "five queues of 1,000,000 jobs take 10 s unoptimised; run with `cargo nextest run --run-ignored all closed_forms`"]
+#[ignore = "five queues of 1,000,000 jobs take 10 s unoptimised; `.ci/run` runs it: `cargo test --test simulator -- --ignored`"]
 fn mean_waits_are_within_two_percent_over_a_million_jobs() {
     assert!(worst_error(1_000_000) < 0.02);
 }

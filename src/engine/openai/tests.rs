@@ -13,6 +13,8 @@ use crate::engine::{
 };
 use crate::record::{FailureKind, FinishReason};
 
+mod readiness;
+mod reuse;
 mod secrets;
 mod server;
 mod tls;
@@ -162,72 +164,6 @@ async fn a_missing_done_or_usage_does_no_harm() {
     assert_eq!((end.result, end.usage), (Ok(()), None));
 }
 
-#[tokio::test]
-async fn connections_are_used_again_and_lost_ones_are_told() {
-    let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::Close]]).await;
-    let engine = engine(target(&server)).await;
-    for turn in 0..2 {
-        let (events, end) = ask(&engine).await;
-        assert_eq!(end.result, Ok(()), "{turn}");
-        assert!(
-            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
-        );
-        // Lets the last bytes of the answer arrive, and the connection rest.
-        tokio::time::sleep(Duration::from_millis(60)).await;
-    }
-    let failure = ask(&engine).await.1.result.unwrap_err();
-    assert!(failure.reason == FailureKind::Reset && failure.message.contains("reused idle"), "{failure}");
-}
-
-#[tokio::test]
-async fn a_connection_that_died_idle_is_not_used() {
-    let closing = [good(&["a"]), vec![Act::Close]].concat();
-    let server = serve(vec![closing.clone(), closing]).await;
-    let engine = engine(target(&server)).await;
-    for _ in 0..3 {
-        assert_eq!(ask(&engine).await.1.result, Ok(()));
-        tokio::time::sleep(Duration::from_millis(60)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
-    // Unannounced, 20 ms after: a request sent at once would meet the close.
-    let closing = [good(&["a"]), vec![Act::Pause, Act::Close]].concat();
-    let server = serve(vec![closing]).await;
-    let engine = engine(target(&server)).await;
-    for turn in 0..10 {
-        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
-    }
-}
-
-#[tokio::test]
-async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_request() {
-    let server = serve(vec![[good(&["a"]), vec![Act::Pause; 10], vec![Act::Close]].concat()]).await;
-    let engine = engine(target(&server)).await;
-    assert_eq!(ask(&engine).await.1.result, Ok(()));
-    // The close of the first connection is seen; that of the second comes after the third request began.
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    for turn in 0..2 {
-        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
-        tokio::time::sleep(Duration::from_millis(60)).await;
-    }
-    let used: Vec<usize> = server.seen.lock().unwrap().iter().map(|(connection, _)| *connection).collect();
-    assert!(used[0] != used[1] && used[1] != used[2] && used[0] != used[2], "{used:?}");
-}
-
-#[tokio::test]
-async fn a_lost_connection_is_told_as_it_was_lost() {
-    for (act, words) in [
-        (Act::Reset, "the server reset the connection before it answered"),
-        (Act::Close, "the server closed the connection before it answered"),
-    ] {
-        let (_, end) = answer_to(vec![act]).await;
-        assert_eq!(end.result.unwrap_err().message, words);
-    }
-}
-
-/// Number of times that a task must be polled before `action` is done.
 async fn polls<T>(action: impl Future<Output = T>) -> (u64, T) {
     let mut action = std::pin::pin!(action);
     let mut count = 0;
@@ -297,15 +233,6 @@ async fn the_users_headers_win_and_may_be_given_twice() {
 }
 
 #[tokio::test]
-async fn warm_connections_spare_requests_the_opening() {
-    let server = serve(vec![good(&["a"])]).await;
-    let engine = engine(target(&server)).await;
-    engine.warm_up(3).await;
-    let (events, _) = ask(&engine).await;
-    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: false, .. }), "{events:?}");
-}
-
-#[tokio::test]
 async fn next_may_be_dropped_at_any_time() {
     let mut acts = good(&["a", "b", "c"]);
     for at in (1..acts.len()).rev() {
@@ -354,88 +281,6 @@ async fn whole_answers_have_one_moment() {
     assert_eq!((events.len(), end.result), (2, Ok(())));
     assert_eq!(end.whole_answer, Some(end.at));
     assert_eq!(end.usage.unwrap().completion_tokens, 2);
-}
-
-#[tokio::test]
-async fn smoke_tests_name_the_cure_and_no_secret() {
-    for (acts, model, cure) in [
-        (vec![Act::Send(json(401, r#"{"error":"bad key hunter2hunter2"}"#))], "m", "--api-key-env"),
-        (vec![Act::Send(json(404, r#"{"error":"no model"}"#))], "x", "it lists: m, n"),
-        (vec![Act::Send(json(404, r#"{"detail":"Not Found"}"#))], "m", "choose another --endpoint"),
-        (vec![Act::Send(json(404, r#"{"error":"a model of routing"}"#))], "m", "choose another --endpoint"),
-        (vec![Act::Send(json(404, r#"{"error":"what is `m`?"}"#))], "m", "another with --model"),
-        (
-            vec![Act::Send(json(404, r#"{"error":{"message":"?","param":"model"}}"#))],
-            "m",
-            "another with --model",
-        ),
-        (vec![send(&html("<p>compressed, not streaming</p>"))], "m", "not of a web page"),
-        (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", "--extra-body"),
-        (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
-        (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
-    ] {
-        let server = serve(vec![acts]).await;
-        let mut target = target(&server);
-        target.model = Some(model.to_owned());
-        let error =
-            engine(target).await.smoke_test(Duration::from_millis(100)).await.unwrap_err().to_string();
-        assert!(error.contains("\nhint: ") && error.contains(cure), "{error}");
-        assert!(!error.contains("hunter2"), "{error}");
-    }
-    let server = serve(vec![good(&["a", "b"])]).await;
-    let report = engine(target(&server)).await.smoke_test(Duration::from_secs(5)).await.unwrap();
-    assert_eq!(report.chunks, 2);
-    assert!(server.seen.lock().unwrap()[0].1.contains(r#""max_tokens":4"#));
-}
-
-#[tokio::test]
-async fn a_server_that_is_not_there_is_waited_for_and_named() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let mut told = 0;
-    let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
-    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| told += 1).await;
-    let error = waited.err().unwrap().to_string();
-    assert!(told >= 1, "the wait is told");
-    for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
-        assert!(error.contains(part), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_silent_server_is_waited_for_no_longer_than_asked() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let start = tokio::time::Instant::now();
-    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
-    let error = OpenAiEngine::connect(target, Duration::from_millis(300), |_| ()).await.err().unwrap();
-    assert!(error.to_string().contains("no answer within"), "{error}");
-    // Each look has a second at least; 30 s was the limit of one request.
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
-}
-
-#[tokio::test]
-async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        loop {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let mut hello = vec![0; 16 << 10];
-            if socket.read(&mut hello).await.is_ok() {
-                socket.write_all(&json(400, "{}")).await.unwrap();
-            }
-        }
-    });
-    let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
-    target.tls.check = crate::engine::CertificateCheck::Skipped;
-    let error = OpenAiEngine::connect(target, Duration::from_mins(10), |_| panic!("no waiting"));
-    let error = error.await.err().unwrap().to_string();
-    assert!(
-        error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),
-        "{error}"
-    );
 }
 
 #[tokio::test]

@@ -1,0 +1,85 @@
+//! Servers that are not there, not ready or not right, before any load.
+
+use super::*;
+
+#[tokio::test]
+async fn smoke_tests_name_the_cure_and_no_secret() {
+    for (acts, model, cure) in [
+        (vec![Act::Send(json(401, r#"{"error":"bad key hunter2hunter2"}"#))], "m", "--api-key-env"),
+        (vec![Act::Send(json(404, r#"{"error":"no model"}"#))], "x", "it lists: m, n"),
+        (vec![Act::Send(json(404, r#"{"detail":"Not Found"}"#))], "m", "choose another --endpoint"),
+        (vec![Act::Send(json(404, r#"{"error":"a model of routing"}"#))], "m", "choose another --endpoint"),
+        (vec![Act::Send(json(404, r#"{"error":"what is `m`?"}"#))], "m", "another with --model"),
+        (
+            vec![Act::Send(json(404, r#"{"error":{"message":"?","param":"model"}}"#))],
+            "m",
+            "another with --model",
+        ),
+        (vec![send(&html("<p>compressed, not streaming</p>"))], "m", "not of a web page"),
+        (vec![Act::Send(json(400, r#"{"error":"ignore_eos?"}"#))], "m", "--extra-body"),
+        (vec![Act::Send(json(200, r#"{"choices":[]}"#))], "m", "--no-stream"),
+        (vec![Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause, Act::Pause], "m", "slow or stuck"),
+    ] {
+        let server = serve(vec![acts]).await;
+        let mut target = target(&server);
+        target.model = Some(model.to_owned());
+        let error =
+            engine(target).await.smoke_test(Duration::from_millis(100)).await.unwrap_err().to_string();
+        assert!(error.contains("\nhint: ") && error.contains(cure), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    let server = serve(vec![good(&["a", "b"])]).await;
+    let report = engine(target(&server)).await.smoke_test(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(report.chunks, 2);
+    assert!(server.seen.lock().unwrap()[0].1.contains(r#""max_tokens":4"#));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_waited_for_and_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut told = 0;
+    let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
+    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| told += 1).await;
+    let error = waited.err().unwrap().to_string();
+    assert!(told >= 1, "the wait is told");
+    for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_silent_server_is_waited_for_no_longer_than_asked() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let start = tokio::time::Instant::now();
+    let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    let error = OpenAiEngine::connect(target, Duration::from_millis(300), |_| ()).await.err().unwrap();
+    assert!(error.to_string().contains("no answer within"), "{error}");
+    // Each look has a second at least; 30 s was the limit of one request.
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut hello = vec![0; 16 << 10];
+            if socket.read(&mut hello).await.is_ok() {
+                socket.write_all(&json(400, "{}")).await.unwrap();
+            }
+        }
+    });
+    let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+    target.tls.check = crate::engine::CertificateCheck::Skipped;
+    let error = OpenAiEngine::connect(target, Duration::from_mins(10), |_| panic!("no waiting"));
+    let error = error.await.err().unwrap().to_string();
+    assert!(
+        error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),
+        "{error}"
+    );
+}

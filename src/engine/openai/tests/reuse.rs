@@ -1,0 +1,78 @@
+//! Connections: used again, opened ahead, lost.
+
+use super::*;
+
+#[tokio::test]
+async fn connections_are_used_again_and_lost_ones_are_told() {
+    let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::Close]]).await;
+    let engine = engine(target(&server)).await;
+    for turn in 0..2 {
+        let (events, end) = ask(&engine).await;
+        assert_eq!(end.result, Ok(()), "{turn}");
+        assert!(
+            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
+        );
+        // Lets the last bytes of the answer arrive, and the connection rest.
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    let failure = ask(&engine).await.1.result.unwrap_err();
+    assert!(failure.reason == FailureKind::Reset && failure.message.contains("reused idle"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_connection_that_died_idle_is_not_used() {
+    let closing = [good(&["a"]), vec![Act::Close]].concat();
+    let server = serve(vec![closing.clone(), closing]).await;
+    let engine = engine(target(&server)).await;
+    for _ in 0..3 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
+    // Unannounced, 20 ms after: a request sent at once would meet the close.
+    let closing = [good(&["a"]), vec![Act::Pause, Act::Close]].concat();
+    let server = serve(vec![closing]).await;
+    let engine = engine(target(&server)).await;
+    for turn in 0..10 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_request() {
+    let server = serve(vec![[good(&["a"]), vec![Act::Pause; 10], vec![Act::Close]].concat()]).await;
+    let engine = engine(target(&server)).await;
+    assert_eq!(ask(&engine).await.1.result, Ok(()));
+    // The close of the first connection is seen; that of the second comes after the third request began.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    for turn in 0..2 {
+        assert_eq!(ask(&engine).await.1.result, Ok(()), "{turn}");
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    let used: Vec<usize> = server.seen.lock().unwrap().iter().map(|(connection, _)| *connection).collect();
+    assert!(used[0] != used[1] && used[1] != used[2] && used[0] != used[2], "{used:?}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_told_as_it_was_lost() {
+    for (act, words) in [
+        (Act::Reset, "the server reset the connection before it answered"),
+        (Act::Close, "the server closed the connection before it answered"),
+    ] {
+        let (_, end) = answer_to(vec![act]).await;
+        assert_eq!(end.result.unwrap_err().message, words);
+    }
+}
+
+/// Number of times that a task must be polled before `action` is done.
+#[tokio::test]
+async fn warm_connections_spare_requests_the_opening() {
+    let server = serve(vec![good(&["a"])]).await;
+    let engine = engine(target(&server)).await;
+    engine.warm_up(3).await;
+    let (events, _) = ask(&engine).await;
+    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: false, .. }), "{events:?}");
+}
