@@ -91,7 +91,13 @@ impl VirtualRun {
         }
         Flown {
             records: log.records,
-            footer: RunFooter { released_until: self.plan.window_end, ended: clock, ending },
+            footer: RunFooter {
+                released_until: self.plan.window_end,
+                ended: clock,
+                ending,
+                client: None,
+                server: None,
+            },
             effort: effort - at_start.unwrap_or_default(),
             gauges,
             queued_s: log.queued_s,
