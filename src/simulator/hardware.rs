@@ -57,9 +57,9 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity, PCIe
-    // 4.0 x16. Held against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock). Memory:
-    // the out-of-memory messages of L4 found on GitHub.
+    // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity,
+    // PCIe 4.0 x16. Held against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
+    // Memory: the out-of-memory messages of L4 found on GitHub.
     Hardware {
         name: "l4",
         memory_bandwidth: 300.0 * GB,
@@ -93,8 +93,8 @@ pub const HARDWARE: [Hardware; 8] = [
         link_latency: DIRECT_LATENCY,
     },
     // NVIDIA H100 datasheet, SXM5: 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink 900 GB/s. Held
-    // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue 27508
-    // (79.11) and pull request 12126 (79.22).
+    // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue
+    // 27508 (79.11) and pull request 12126 (79.22).
     Hardware {
         name: "h100",
         memory_bandwidth: 3_350.0 * GB,
@@ -116,10 +116,10 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: 450.0 * GB,
         link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8 TB/s.
-    // Held against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the 8 TB/s
-    // of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200 (2,250 and
-    // 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
+    // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8
+    // TB/s. Held against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
+    // 8 TB/s of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200
+    // (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
     Hardware {
         name: "b200",
         memory_bandwidth: 7_700.0 * GB,
@@ -129,10 +129,10 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: 900.0 * GB,
         link_latency: DIRECT_LATENCY,
     },
-    // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric links
-    // of 128 GB/s (both directions). Held against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in all) and
-    // SemiAnalysis, "MI300X vs H100 vs H200" (1,307); of the fp8 peak only tables that cite the data sheet were found.
-    // Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
+    // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
+    // links of 128 GB/s (both directions). Held against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
+    // all) and SemiAnalysis, "MI300X vs H100 vs H200" (1,307); of the fp8 peak only tables that cite the data sheet
+    // were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
     Hardware {
         name: "mi300x",
         memory_bandwidth: 5_300.0 * GB,
@@ -150,5 +150,39 @@ impl FromStr for Hardware {
     /// The accelerator with this name: `a10g`, `h100`, …
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("accelerator", &HARDWARE, |hardware| hardware.name, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_peak_counts_sparsity() {
+        // Half the bits, twice the products: by the chips' design, and by every datasheet to 1.3 %. A peak with
+        // sparsity among the dense ones is off by a factor of two.
+        for hardware in HARDWARE {
+            let Some(fp8_flops) = hardware.fp8_flops else { continue };
+            let ratio = fp8_flops / hardware.bf16_flops;
+            assert!((ratio / 2.0 - 1.0).abs() < 0.013, "{}: {ratio}", hardware.name);
+        }
+    }
+
+    #[test]
+    fn memory_is_short_of_the_name_plate() {
+        // Gigabytes by the datasheet, which count 2^30 bytes; ECC in GDDR and the driver take their part.
+        for (name, plate) in [
+            ("a10g", 24.0),
+            ("l4", 24.0),
+            ("l40s", 48.0),
+            ("a100-80g", 80.0),
+            ("h100", 80.0),
+            ("h200", 141.0),
+            ("b200", 180.0),
+            ("mi300x", 192.0),
+        ] {
+            let share = name.parse::<Hardware>().unwrap().memory / (plate * GIB);
+            assert!((0.91..1.0).contains(&share), "{name}: {share}");
+        }
     }
 }

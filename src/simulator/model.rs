@@ -103,8 +103,10 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters, held against its safetensors metadata as others copy
-    // it. The shape is that of Llama-3-70B, held against huggingface.co/vicky4s4s/llama-3-70B-instruct.
+    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, held against the
+    // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, held against
+    // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
+    // was read.
     ServingModel {
         name: "llama-3.1-70b",
         parameters: 70.55e9,
@@ -168,11 +170,11 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 32_768,
     },
-    // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token (its
-    // README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; held against
-    // gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention
-    // keeps kv_lora_rank 512 + qk_rope_head_dim 64 elements of a token in a layer. The attention width is that
-    // of the uncompressed form used in prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
+    // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
+    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; held against
+    // gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention keeps kv_lora_rank 512 +
+    // qk_rope_head_dim 64 elements of a token in a layer. The attention width is that of the uncompressed form used in
+    // prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
     ServingModel {
         name: "deepseek-v3",
         parameters: 671e9,
