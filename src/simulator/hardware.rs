@@ -40,14 +40,15 @@ const PCIE_LATENCY: f64 = 30e-6;
 
 /// Every accelerator known by name.
 ///
-/// Bandwidths and peaks are the vendor's; behind *held against* stands the independent copy or measurement that the
-/// figure was compared with. Memory is what CUDA or HIP reports, as that is what vLLM shares out: `total_gpu_memory` in
-/// its log, *total capacity* in `PyTorch`'s out-of-memory message. Drivers differ in it by up to 0.3 GiB.
+/// Bandwidths and peaks are the vendor's. No datasheet itself was at hand: behind *held against* stands the copy or
+/// measurement that was read and that the figures agree with. Memory is what CUDA or HIP reports, as that is what vLLM
+/// shares out: `total_gpu_memory` in its log, *total capacity* in `PyTorch`'s out-of-memory message. Drivers differ in
+/// it by up to 0.3 GiB.
 pub const HARDWARE: [Hardware; 8] = [
-    // NVIDIA A10G for AWS, datasheet of 2022-02-17 (d1.awsstatic.com/product-marketing/ec2/): 600 GB/s, bf16 70 TFLOP/s
-    // dense, PCIe 4.0 x16. Held against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s are not the
-    // A10G's), and fullstackdeeplearning.com/cloud-gpus (70). Memory: 22,515.75 MiB in PrunaAI's results.json files on
-    // Hugging Face.
+    // NVIDIA A10G for AWS, datasheet of 2022-02-17 (d1.awsstatic.com/product-marketing/ec2/): 600 GB/s, bf16 70
+    // TFLOP/s dense, PCIe 4.0 x16. Held against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s
+    // are not the A10G's), and fullstackdeeplearning.com/cloud-gpus (70); of the link no copy was found. Memory:
+    // 22,515.75 MiB in PrunaAI's results.json files on Hugging Face.
     Hardware {
         name: "a10g",
         memory_bandwidth: 600.0 * GB,
@@ -131,8 +132,8 @@ pub const HARDWARE: [Hardware; 8] = [
     },
     // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
     // links of 128 GB/s (both directions). Held against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
-    // all) and SemiAnalysis, "MI300X vs H100 vs H200" (1,307); of the fp8 peak only tables that cite the data sheet
-    // were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
+    // all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8 peak only tables that
+    // cite the data sheet were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
     Hardware {
         name: "mi300x",
         memory_bandwidth: 5_300.0 * GB,

@@ -7,8 +7,8 @@ use super::step_time::StepWork;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiency {
     /// Share of the peak FLOP/s. Default 0.6 (an estimate): bf16 matrix products reach about 0.73 of the datasheet on
-    /// H100, 720 TFLOP/s, and 0.47 on MI300X, 620 (`SemiAnalysis`, *MI300X vs H100 vs H200*, 2024); a whole layer
-    /// reaches less.
+    /// H100, 720 TFLOP/s, and 0.47 on MI300X, 620 (`SemiAnalysis`, *MI300X vs H100 vs H200*, 2024, as others quote
+    /// it); a whole layer reaches less.
     pub compute: f64,
     /// Share of the memory and link bandwidth. Default 0.85 (an estimate): vLLM's blog on V1 (2025) gives
     /// "as low as ~5ms" on the GPU for a decode step of an 8B model on H100, where the weights alone take 4.8 ms at
