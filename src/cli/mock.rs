@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
@@ -29,7 +30,7 @@ pub(super) struct MockArgs {
     bind: IpAddr,
 
     /// Name under which the model is served [default: that of the engine's model]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Option<String>,
 
     #[command(flatten)]

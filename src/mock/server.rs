@@ -32,7 +32,10 @@ use crate::simulator::Policy;
 #[derive(Debug, thiserror::Error)]
 pub enum NotStarted {
     /// The address is taken, not this machine's or not allowed.
-    #[error("the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port")]
+    #[error(
+        "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are addresses of every \
+             machine"
+    )]
     Address {
         /// Where it was to listen.
         address: SocketAddr,

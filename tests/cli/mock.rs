@@ -44,6 +44,7 @@ fn mistakes_are_answered_with_what_is_right() {
         .stderr(contains("there is no fault `explode`; known: http_400"));
     desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
+    desk.skyline(&["mock", "--served-model-name", ""]).assert().code(2);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     desk.skyline(&["mock", "--port", &port])
