@@ -51,6 +51,8 @@ pub enum KvLayout {
     Latent {
         /// Elements.
         width: u32,
+        /// Query heads that attend to it.
+        heads: u32,
     },
 }
 
@@ -61,9 +63,23 @@ impl ServingModel {
         let per_layer = match self.kv {
             // Fewer heads than ranks: vLLM keeps a copy on each.
             KvLayout::Heads { count, size } => 2 * count.div_ceil(ranks.max(1)) * size,
-            KvLayout::Latent { width } => width,
+            KvLayout::Latent { width, .. } => width,
         };
         f64::from(self.layers) * f64::from(per_layer)
+    }
+
+    /// Whether `ranks` tensor-parallel ranks get equally many query heads, and each KV head equally many ranks or each
+    /// rank equally many KV heads; vLLM refuses to start otherwise.
+    #[must_use]
+    pub const fn shares_out_over(&self, ranks: u32) -> bool {
+        match self.kv {
+            _ if ranks == 0 => false,
+            KvLayout::Heads { count, size } => {
+                (self.attention_width / size).is_multiple_of(ranks)
+                    && (count.is_multiple_of(ranks) || ranks.is_multiple_of(count))
+            }
+            KvLayout::Latent { heads, .. } => heads.is_multiple_of(ranks),
+        }
     }
 
     /// Parameters that a forward pass over `tokens` tokens reads.
@@ -169,7 +185,7 @@ pub const MODELS: [ServingModel; 7] = [
         layers: 61,
         hidden: 7168,
         attention_width: 20_480,
-        kv: KvLayout::Latent { width: 576 },
+        kv: KvLayout::Latent { width: 576, heads: 128 },
         max_model_len: 163_840,
     },
 ];
@@ -201,6 +217,17 @@ mod tests {
         assert_eq!(model("llama-3.1-70b").kv_elements_per_token(8) * 2.0, 40_960.0);
         assert_eq!(model("llama-3.1-70b").kv_elements_per_token(16) * 2.0, 40_960.0);
         assert_eq!(model("deepseek-v3").kv_elements_per_token(8) * 2.0, 70_272.0);
+    }
+
+    #[test]
+    fn heads_are_shared_out_evenly_or_not_at_all() {
+        let over = |name| (1..=8).filter(|&ranks| model(name).shares_out_over(ranks)).collect::<Vec<_>>();
+        assert_eq!(over("llama-3.1-8b"), [1, 2, 4, 8]);
+        // 28 query heads: 8 ranks get 3.5 each, 7 ranks 4 each but 4 KV heads do not go over 7.
+        assert_eq!(over("qwen2.5-7b"), [1, 2, 4]);
+        assert_eq!(over("deepseek-v3"), [1, 2, 4, 8]);
+        assert!(model("llama-3.1-70b").shares_out_over(16), "two ranks to each of eight KV heads");
+        assert!(!model("llama-3.1-70b").shares_out_over(0));
     }
 
     #[test]
