@@ -10,7 +10,7 @@ use skyline::experiment::{Flown, Limit, Side, VirtualRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{
     EngineFacts, FailureKind, HostFacts, Limits, Outcome, Phase, PromptFacts, PromptMethod, RequestRecord,
-    RunEnding, RunHeader, RunLog, RunLogWriter,
+    RunEnding, RunHeader, RunLog, RunLogWriter, StampSource,
 };
 use skyline::report::{Style, text};
 use skyline::simulator::{
@@ -86,6 +86,7 @@ fn header(spec: &WorkloadSpec) -> RunHeader {
         limits: Limits::default(),
         objectives: Vec::new(),
         host: HostFacts::default(),
+        stamps: StampSource::default(),
     }
 }
 

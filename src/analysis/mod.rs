@@ -2,6 +2,7 @@
 
 mod attainment;
 mod binomial;
+mod check;
 mod counts;
 mod failures;
 mod findings;
@@ -28,6 +29,7 @@ mod verdict;
 pub(crate) mod wording;
 
 pub use attainment::Attainment;
+pub use check::{Check, CheckOutcome};
 pub use counts::RequestCounts;
 pub use failures::{FailureCount, Failures};
 pub use findings::{Finding, FindingKind};

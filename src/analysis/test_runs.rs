@@ -3,7 +3,8 @@
 use crate::clock::Timestamp;
 use crate::record::{
     ChunkTrain, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts, PromptFacts,
-    PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, TokenChunk, TokenSource, Usage,
+    PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource, TokenChunk,
+    TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
@@ -177,8 +178,15 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             limits: Limits::default(),
             objectives: Vec::new(),
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2 },
+            stamps: StampSource::default(),
         },
         records,
-        footer: Some(RunFooter { released_until: ms(window_ms), ended, ending: RunEnding::Finished }),
+        footer: Some(RunFooter {
+            released_until: ms(window_ms),
+            ended,
+            ending: RunEnding::Finished,
+            client: None,
+            server: None,
+        }),
     }
 }

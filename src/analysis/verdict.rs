@@ -43,6 +43,24 @@ pub enum Rule {
     SomethingCompleted,
     /// Failures are rare.
     ErrorRate,
+    /// The planned arrivals follow the process that the workload declares.
+    PlannedArrivals,
+    /// So do the moments at which requests were let go.
+    DeliveredArrivals,
+    /// Requests were let go in time.
+    ScheduleLag,
+    /// L = λW holds between what was in flight and how long it stayed.
+    LittlesLaw,
+    /// The tokens of the chunks are those of the server's `usage`.
+    TokenIdentity,
+    /// The tokens that the client counted are those that the server counted.
+    CounterIdentity,
+    /// The measuring machine and process had time to spare.
+    ClientStarved,
+    /// No standstill of the measuring machine could have moved a reported percentile.
+    Pauses,
+    /// The system was no longer drifting or filling up.
+    SteadyState,
 }
 
 impl Verdict {

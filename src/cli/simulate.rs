@@ -13,7 +13,7 @@ use crate::analysis::Objective;
 use crate::experiment::{Prediction, predict};
 use crate::generator::Schedule;
 use crate::record::{
-    EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter,
+    EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter, StampSource,
 };
 use crate::simulator::RoutingRule;
 use crate::workload::WorkloadSpec;
@@ -93,6 +93,7 @@ fn header(
         limits: Limits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
+        stamps: StampSource::default(),
         workload,
     })
 }

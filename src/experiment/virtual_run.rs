@@ -95,7 +95,13 @@ impl VirtualRun {
         }
         Flown {
             records: log.records,
-            footer: RunFooter { released_until: self.plan.window_end, ended: clock, ending },
+            footer: RunFooter {
+                released_until: self.plan.window_end,
+                ended: clock,
+                ending,
+                client: None,
+                server: None,
+            },
             effort: all - all_before,
             decode_effort: decode - decode_before,
             gauges,

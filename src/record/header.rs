@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{ClientFacts, ServerCounters, StampSource};
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
 
@@ -33,11 +34,14 @@ pub struct RunHeader {
     pub objectives: Vec<String>,
     /// The machine that sent.
     pub host: HostFacts,
+    /// Where the moments of arriving bytes come from.
+    #[serde(default)]
+    pub stamps: StampSource,
 }
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 }
 
 /// The plan of a run.
@@ -157,6 +161,12 @@ pub struct RunFooter {
     pub ended: Timestamp,
     /// What made it stop.
     pub ending: RunEnding,
+    /// What this machine went through meanwhile; absent in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientFacts>,
+    /// What the server counted meanwhile, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerCounters>,
 }
 
 /// What made a run stop.

@@ -1,12 +1,14 @@
 //! What happened: one record a request, and the log that keeps them for ever.
 
 mod chunks;
+mod client;
 mod header;
 mod outcome;
 mod request;
 mod runlog;
 
 pub use chunks::{ChunkTrain, TokenChunk};
+pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
     EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, RunEnding, RunFooter, RunHeader,
 };

@@ -86,6 +86,8 @@ mod tests {
             released_until: Timestamp::from_nanos(1),
             ended: Timestamp::from_nanos(2),
             ending: RunEnding::Finished,
+            client: None,
+            server: None,
         };
         let (records, written) = keeper.finish(&footer);
         written.unwrap();

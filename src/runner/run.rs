@@ -62,6 +62,8 @@ impl<E: Engine> Run<E> {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
+            client: None,
+            server: None,
         };
         let mut releasing = true;
 

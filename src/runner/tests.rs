@@ -175,7 +175,13 @@ async fn every_moment_of_a_plain_run_is_exact() {
         assert_eq!(record.outcome, Outcome::Completed);
         assert_eq!((record.output_tokens, record.output_tokens_source), (3, TokenSource::ChunkCounts));
     }
-    let expected = RunFooter { released_until: at(30), ended: at(29), ending: RunEnding::Finished };
+    let expected = RunFooter {
+        released_until: at(30),
+        ended: at(29),
+        ending: RunEnding::Finished,
+        client: None,
+        server: None,
+    };
     assert_eq!(flown.footer, expected);
 }
 
@@ -217,7 +223,13 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
     let flown = fly(Script { ttft: ms(50), gap: ms(50), tokens: 100 }, 10, 20, options, &[]).await;
     assert_eq!(
         flown.footer,
-        RunFooter { released_until: at(20), ended: at(120), ending: RunEnding::DrainLimit }
+        RunFooter {
+            released_until: at(20),
+            ended: at(120),
+            ending: RunEnding::DrainLimit,
+            client: None,
+            server: None
+        }
     );
     let records = window(&flown);
     assert_eq!(records.len(), 2);
@@ -275,7 +287,13 @@ async fn each_time_limit_fails_the_request_at_its_moment() {
 async fn the_first_interrupt_stops_releases_and_drains() {
     let script = Script { ttft: ms(50), gap: ms(0), tokens: 1 };
     let flown = fly(script, 10, 1_000, PATIENT, &[(95, Interrupt::StopReleasing)]).await;
-    let expected = RunFooter { released_until: at(95), ended: at(140), ending: RunEnding::Interrupted };
+    let expected = RunFooter {
+        released_until: at(95),
+        ended: at(140),
+        ending: RunEnding::Interrupted,
+        client: None,
+        server: None,
+    };
     assert_eq!(flown.footer, expected);
     assert_eq!(flown.records.len(), 10, "those of 0 to 90 ms");
     assert!(flown.records.iter().all(|record| record.outcome == Outcome::Completed));

@@ -117,8 +117,13 @@ fn an_interrupted_run_is_about_what_was_flown() {
     records.push(record(3).scheduled(3_000).censored(3_500).build());
     let mut log = run(10_000, records);
     log.header.plan.measured_requests = 10;
-    log.footer =
-        Some(RunFooter { released_until: ms(3_400), ended: ms(3_500), ending: RunEnding::Interrupted });
+    log.footer = Some(RunFooter {
+        released_until: ms(3_400),
+        ended: ms(3_500),
+        ending: RunEnding::Interrupted,
+        client: None,
+        server: None,
+    });
     let summary = summarise(&log, &[]);
     assert_eq!(rules(&summary), [Rule::WholeWindow]);
     assert!(kinds(&summary).contains(&FindingKind::Interrupted));

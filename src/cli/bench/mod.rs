@@ -20,7 +20,7 @@ use crate::clock::RunClock;
 use crate::engine::Engine;
 use crate::generator::Schedule;
 use crate::live::{LiveLine, Screen};
-use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter, StampSource};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -96,6 +96,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         limits: args.run.limits(),
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
+        stamps: StampSource::default(),
         workload: spec,
     };
     let folder = folder::create(&args.out, &header.workload.name, &header.engine.engine, clock.started_at())?;

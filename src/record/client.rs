@@ -1,0 +1,89 @@
+//! What the measuring machine went through while a run was flown.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+
+/// Where the moments of arriving bytes come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampSource {
+    /// The clock, read when the read that brought them returned: this program's own delays are in it.
+    #[default]
+    ReadReturned,
+    /// The kernel's receive time of the packet (`SO_TIMESTAMPING`): free of this program's own delays. A read that
+    /// took several packets has the time of the last of them.
+    KernelReceived,
+}
+
+/// What the measuring machine went through, from a run's zero to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientFacts {
+    /// CPU time, user and system, of the whole process.
+    pub cpu_ns: u64,
+    /// CPU time of the thread that writes requests and reads answers: with all of one core it can do no more.
+    pub loop_cpu_ns: u64,
+    /// How late that thread came back to a timer that was due: its event-loop delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_delay: Option<Delays>,
+    /// How long bytes lay in the kernel before they were read, where the kernel tells when they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_delay: Option<Delays>,
+    /// When this machine stood still, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Pause>,
+    /// Largest memory that the process held, bytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// A distribution of delays in brief, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delays {
+    /// Number of samples.
+    pub n: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+/// A stretch of time in which nothing on this machine ran: it was stopped from outside, or starved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// When it began, at the earliest.
+    #[serde(rename = "from_ns")]
+    pub from: Timestamp,
+    /// How long it lasted, at the most.
+    pub length_ns: u64,
+}
+
+impl Pause {
+    /// When it was over.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        self.from.after(Duration::from_nanos(self.length_ns))
+    }
+}
+
+/// What the server's own counters rose by, from before a run's first request to after its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerCounters {
+    /// Prompt tokens processed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// Answer tokens generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation_tokens: Option<u64>,
+    /// Requests that ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_succeeded: Option<u64>,
+}
