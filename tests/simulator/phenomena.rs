@@ -21,7 +21,10 @@ use crate::drive::{Latencies, chat, closed_loop, normal, percentile, poisson, pr
 /// requests to a server that completes about 6 a second. At 5/s: p95 0.53 s, and 53 % still miss.
 ///
 /// Measured on that machine: p95 5–9 s and 90–99 % misses, with at most 50 requests in flight and latency taken from
-/// the sending, so that the wait before it did not count; here all of it does.
+/// the sending, so that the wait before it did not count. Fifty users in the model, none of whom waits to send, find a p95
+/// of 0.42 s and 54 % misses, a twelfth to a twentieth: fifty fit its KV cache. What the rest was is not known, as neither
+/// versions nor stamps were published; a whole answer takes such a server 9 s, so a client that sees no token before the
+/// last would report such figures.
 #[test]
 fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
     let at = |rate| {
@@ -34,6 +37,8 @@ fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
     assert!(ten.ttft(95.0) > 5_000.0, "p95 {}", ten.ttft(95.0));
     assert!(ten.share_over(200.0) > 0.9, "{} miss", ten.share_over(200.0));
     assert!(five.ttft(95.0) < 1_000.0, "p95 {}", five.ttft(95.0));
+    let (_, capped) = chatting_users(&mut Instance::new(preset("a10g", "llama-3.1-8b", 1)), 50);
+    assert!(capped.ttft(95.0) < 1_000.0, "p95 {}", capped.ttft(95.0));
 }
 
 /// Llama-3.1-70B on 8 × H100, chats of about 260 tokens in and 240 out:
@@ -71,6 +76,16 @@ fn past_the_knee_the_tail_explodes_before_the_median() {
     assert!(past.ttft(99.0) > 10.0 * knee.ttft(99.0), "p99 {} → {}", knee.ttft(99.0), past.ttft(99.0));
 }
 
+/// As many users as `users`, each of whom sends a short chat 20 times, the next when the answer is whole: tokens per
+/// second, and the latencies of all but the first two of each, as the first came at one moment.
+fn chatting_users(engine: &mut Instance, users: u64) -> (f64, Latencies) {
+    let mut lengths = Stream::named(42, "test jobs");
+    let jobs: Vec<Job> = (0..20 * users).map(|id| chat(id, &mut lengths)).collect();
+    let all = closed_loop(engine, users as usize, jobs);
+    let later = all.iter().filter(|history| history.job.0 >= 2 * users);
+    (Latencies::of(&all).tokens_per_s(), Latencies::of(later))
+}
+
 /// Short chat on an A10G, by `max_num_seqs`; on the left with as many users as seats, each of whom asks again when the
 /// answer is whole, on the right with 10 arrivals a second:
 ///
@@ -93,14 +108,7 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
         config.limits.max_num_seqs = seats;
         Instance::new(config)
     };
-    let users_alike = |seats: u32| {
-        let mut lengths = Stream::named(42, "test jobs");
-        let jobs: Vec<Job> = (0..u64::from(seats) * 20).map(|id| chat(id, &mut lengths)).collect();
-        let all = closed_loop(&mut engine(seats), seats as usize, jobs);
-        // The first question of every user came at one moment.
-        let later = all.iter().filter(|history| history.job.0 >= 2 * u64::from(seats));
-        (Latencies::of(&all).tokens_per_s(), Latencies::of(later))
-    };
+    let users_alike = |seats: u32| chatting_users(&mut engine(seats), u64::from(seats));
     let overloaded = |seats| {
         let mut engine = engine(seats);
         let latencies = Latencies::of(&run(&mut engine, poisson(10.0, 60.0, 42, chat)));
@@ -193,7 +201,8 @@ fn speculation_speeds_up_a_lone_stream_but_not_a_full_batch() {
 /// 26 % better; better under 16 of 24), of the chats' 93 %: long prompts decide the p95 of all, and only the lane of their
 /// own keeps chats from waiting behind these. The pools' own part is smaller than the lane's: the same lanes without
 /// pools have the better p95 of all under every seed and the shorter TPOT; pools have the shorter TTFT of chats under
-/// every seed, and the most promises kept.
+/// every seed, and the most promises kept. Nor are two servers for the answers enough for longer: over 600 s, seeds 1001 to
+/// 1008, the p95 TPOT of the pools is 730 ms, that of round robin 126 ms, and the gains in TTFT stay.
 #[test]
 fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     let mut config = preset("a10g", "llama-3.1-8b", 1);
