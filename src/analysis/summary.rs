@@ -133,7 +133,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         findings: Vec::new(),
         objectives: Vec::new(),
     };
-    summary.verdict = Verdict::of(&summary, objectives);
+    summary.verdict = Verdict::of(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);
     summary.objectives = objectives.iter().map(|objective| objective.evaluate(&summary)).collect();
     summary
