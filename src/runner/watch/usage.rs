@@ -12,6 +12,7 @@ pub(super) struct CpuTime {
 impl CpuTime {
     /// The time used so far; `None` where the system does not tell.
     #[cfg(unix)]
+    #[allow(clippy::unnecessary_wraps)] // Other systems have none to give.
     pub(super) fn now() -> Option<Self> {
         use rustix::time::{ClockId, clock_gettime};
         let nanos = |clock| {
