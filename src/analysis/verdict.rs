@@ -10,7 +10,7 @@ mod tokens;
 use serde::Serialize;
 
 use super::observed::Observed;
-use super::{Check, CheckOutcome, Objective, Summary};
+use super::{Check, CheckOutcome, ClientLoad, Objective, PauseImpact, Summary};
 
 /// Whether the figures of a run can be trusted, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -77,6 +77,8 @@ impl Verdict {
             checks.extend(lag::checks(summary));
             checks.push(littles_law::check(observed));
             checks.extend(tokens::checks(observed));
+            checks.extend(ClientLoad::checks(summary));
+            checks.extend(PauseImpact::checks(summary));
         }
         let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
         let reasons: Vec<_> = failed

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
 use super::presence::Presence;
+use super::watch::ClientWatch;
 use super::{Interrupt, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -46,6 +47,7 @@ impl<E: Engine> Run<E> {
     pub async fn fly(self, feed: Feed, mut keep: impl FnMut(RequestRecord)) -> RunFooter {
         let Self { engine, clock, plan, options, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
+        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
         let mut pacer = pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer));
         let mut give_up = pin!(sleep_until(clock.instant(plan.window_end.after(options.drain))));
         let drain = options.drain;
@@ -128,6 +130,9 @@ impl<E: Engine> Run<E> {
         }
         footer.present_ns = Some(air.clear(keep).await.nanos());
         footer.ended = clock.now();
+        if let Some(watch) = watch {
+            footer.client = watch.finish().await;
+        }
         footer
     }
 }
