@@ -22,6 +22,7 @@ mod percentile;
 mod quantile;
 mod rates;
 mod sorted;
+pub mod statistics;
 mod subject;
 mod summary;
 #[cfg(test)]
