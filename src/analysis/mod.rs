@@ -3,6 +3,7 @@
 mod attainment;
 mod binomial;
 mod check;
+mod client;
 mod counts;
 mod failures;
 mod findings;
@@ -16,10 +17,12 @@ mod latency_table;
 mod metric;
 mod objective;
 mod observed;
+mod pauses;
 mod percentile;
 mod quantile;
 mod rates;
 mod sorted;
+pub mod statistics;
 mod subject;
 mod summary;
 #[cfg(test)]
@@ -30,6 +33,7 @@ pub(crate) mod wording;
 
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
+pub use client::{ClientLoad, DelaySummary};
 pub use counts::RequestCounts;
 pub use failures::{FailureCount, Failures};
 pub use findings::{Finding, FindingKind};
@@ -42,6 +46,7 @@ pub use latency_row::{LatencyRow, Percentile};
 pub use latency_table::LatencyTable;
 pub use metric::Metric;
 pub use objective::{Objective, ObjectiveError};
+pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
