@@ -94,6 +94,8 @@ fn header(
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
         workload,
     })
 }

@@ -98,6 +98,8 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
         workload: spec,
     };
     let folder = folder::create(&args.out, &header.workload.name, &header.engine.engine, clock.started_at())?;
