@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::observed::Observed;
 use super::{
     Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
-    PauseImpact, Rates, RequestCounts, Stalls, TokenAccount, Verdict,
+    PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
@@ -42,6 +42,8 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
+    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
+    pub steady_state: Option<SteadyState>,
     /// What the measuring machine had to do; absent where nobody watched.
     pub client: Option<ClientLoad>,
     /// What its standstills could have done to the latencies; absent where nobody watched for them.
@@ -135,6 +137,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         tokens: TokenAccount::of(&observed),
         stalls,
         in_flight: InFlight::of(&observed),
+        steady_state: SteadyState::of(&observed),
         client: ClientLoad::of(log),
         pauses,
         findings: Vec::new(),
