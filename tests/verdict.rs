@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use skyline::analysis::{Rule, Summary, summarise};
+use skyline::analysis::{Summary, summarise};
 use skyline::experiment::VirtualRun;
 use skyline::generator::Schedule;
 use skyline::record::{
@@ -14,13 +14,13 @@ use skyline::record::{
 use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;
 
-/// `short_chat` as it is shipped, but at `rate` requests a second, with another seed.
-fn chat(rate: f64, horizon_s: f64, warmup_s: f64, seed: u64) -> WorkloadSpec {
+/// `short_chat` for a minute as it is shipped, but at `rate` requests a second, with another seed.
+fn chat(rate: f64, seed: u64) -> WorkloadSpec {
     let text = format!(
         r#"
 name = "chat"
-horizon_s = {horizon_s}
-warmup_s = {warmup_s}
+horizon_s = 60
+warmup_s = 5
 drain_s = 30
 seed = {seed}
 arrival = {{ kind = "poisson", rate_per_s = {rate} }}
@@ -41,8 +41,8 @@ fn a10g() -> Fleet {
 }
 
 /// A server of `places` places that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
-fn queue(places: usize, seed: u64) -> Fleet {
-    let ttft = Delay::LogNormal { median: 0.08, sigma: 0.45 };
+fn places(places: usize, seed: u64) -> Fleet {
+    let ttft = Delay::LogNormal(0.08, 0.45);
     Fleet::of_one(Engine::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
 }
 
@@ -79,52 +79,43 @@ fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
     summarise(&RunLog { header, records: flown.records, footer: Some(flown.footer) }, &[])
 }
 
-/// How many of `seeds` runs broke each rule, and how many broke any.
+/// How often each rule was broken in the runs with seeds from 0 to `seeds`, and how many runs broke any.
 fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u32) {
     let (mut rules, mut any) = (BTreeMap::new(), 0);
     for seed in 0..seeds {
-        let summary = run(seed);
-        any += u32::from(!summary.verdict.valid);
-        let mut seen: Vec<Rule> = summary.verdict.reasons.iter().map(|reason| reason.rule).collect();
-        seen.dedup();
-        for rule in seen {
-            *rules.entry(format!("{rule:?}")).or_insert(0) += 1;
+        let verdict = run(seed).verdict;
+        any += u32::from(!verdict.valid);
+        let broken: BTreeSet<String> =
+            verdict.reasons.iter().map(|reason| format!("{:?}", reason.rule)).collect();
+        for rule in broken {
+            *rules.entry(rule).or_insert(0) += 1;
         }
     }
     (rules, any)
 }
 
+/// A minute at half of what the server can do: about 165 requests after five seconds of warm-up. An A10G serves about 6.2 of them a second; a place one in 0.089 + 127 × 0.02 = 2.63 s, so 16 serve 6.1.
 #[test]
-fn explore() {
-    for (rate, horizon, warm) in [
-        (3.0, 60.0, 5.0),
-        (3.0, 60.0, 0.0),
-        (5.0, 60.0, 5.0),
-        (5.0, 30.0, 5.0),
-        (6.0, 60.0, 5.0),
-        (6.5, 60.0, 5.0),
-        (7.0, 60.0, 5.0),
-        (8.0, 60.0, 5.0),
-        (8.0, 30.0, 5.0),
-        (10.0, 60.0, 5.0),
-        (10.0, 30.0, 5.0),
-        (10.0, 120.0, 5.0),
-    ] {
-        let found = broken(60, |seed| flown(&chat(rate, horizon, warm, seed), &a10g()));
-        println!("a10g {rate} {horizon} {warm}: {found:?}");
-    }
-    // A place serves one in 0.089 + 127 × 0.02 = 2.63 s: 16 places serve 6.1/s.
-    for (rate, horizon, warm) in [
-        (3.0, 60.0, 5.0),
-        (3.0, 60.0, 0.0),
-        (4.9, 60.0, 5.0),
-        (5.5, 60.0, 5.0),
-        (6.1, 60.0, 5.0),
-        (7.3, 60.0, 5.0),
-        (7.9, 30.0, 5.0),
-        (7.9, 60.0, 5.0),
-    ] {
-        let found = broken(100, |seed| flown(&chat(rate, horizon, warm, seed), &queue(16, seed)));
-        println!("queue {rate} {horizon} {warm}: {found:?}");
+fn clean_runs_are_refused_at_most_twice_in_a_hundred() {
+    let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
+    let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &places(16, seed)));
+    assert!(a10g + places <= 4, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
+}
+
+/// The same minute at 130 % of what the server can do.
+#[test]
+fn overloaded_runs_are_refused_nearly_always() {
+    let (_, a10g) = broken(50, |seed| flown(&chat(8.0, seed), &a10g()));
+    let (_, places) = broken(50, |seed| flown(&chat(7.9, seed), &places(16, seed)));
+    assert!(a10g + places >= 95, "{a10g} and {places} of 50 each");
+}
+
+/// How the share of refused runs rises with the load; the README's own figures are among them.
+#[test]
+#[ignore = "a table to read: minutes in a debug build"]
+fn refusals_by_load() {
+    for rate in [3.0, 5.0, 6.0, 6.5, 7.0, 8.0, 10.0] {
+        let found = broken(60, |seed| flown(&chat(rate, seed), &a10g()));
+        println!("{rate}/s on an A10G: {found:?}");
     }
 }

@@ -13,8 +13,8 @@ const DEPENDENT_Z: f64 = 2.326_347_874_040_841;
 /// Gives every percentile of `row` the interval that comes from sections of `requests`, which stand in order of
 /// arrival; `samples_of` hands out each request's samples and the number that each stands for.
 ///
-/// The share of samples at or below the percentile is a mean, so the method of batch means holds for it: with p_i that
-/// share in section i of b = 20, p ± t·√(Σ(p_i − p̂)²/(b(b − 1))) are the ranks between which the percentile lies, and
+/// The share of samples at or below the percentile is a mean, so the method of batch means holds for it: with `p_i` that
+/// share in section i of b = 20, `p ± t·√(Σ(p_i − p̂)²/(b(b − 1)))` are the ranks between which the percentile lies, and
 /// the samples of those ranks are the interval (Woodruff, *JASA* 47, 1952, 635–646; for dependent sequences Heidelberger
 /// and Lewis, *Operations Research* 32, 1984, 185–209). Unlike percentiles of short sections it is not biased. Absent
 /// for fewer than 100 requests, or fewer than ten samples beyond the percentile.

@@ -35,6 +35,8 @@ pub enum FindingKind {
     CapBound,
     /// The window is shorter than the slowest request.
     ShortWindow,
+    /// The beginning of the window looks like warm-up.
+    WarmUp,
     /// The window holds a part of the arrival pattern that is unlike the whole.
     UnevenArrivals,
     /// Requests that were to keep the load up after the horizon failed.
@@ -64,11 +66,12 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 15] = [
+        const RULES: [Advice; 16] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
             load::short_window,
+            load::warm_up,
             load::uneven_arrivals,
             load::cooldown_failures,
             promises::unmeasurable_slo,
@@ -88,7 +91,10 @@ impl Finding {
             findings.retain(|finding| {
                 !matches!(
                     finding.kind,
-                    FindingKind::DrainLimit | FindingKind::ShortWindow | FindingKind::ColdConnections
+                    FindingKind::DrainLimit
+                        | FindingKind::ShortWindow
+                        | FindingKind::WarmUp
+                        | FindingKind::ColdConnections
                 )
             });
         }

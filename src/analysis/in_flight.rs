@@ -54,7 +54,7 @@ fn flight(observed: &Observed<'_>, record: &RequestRecord) -> Option<(Timestamp,
 
 impl Level {
     /// Of what lasted `from … to` each; `None` for an empty stretch.
-    pub(crate) fn of(
+    fn of(
         stays: impl Iterator<Item = (Timestamp, Timestamp)>,
         (start, end): (Timestamp, Timestamp),
     ) -> Option<Self> {

@@ -75,7 +75,8 @@ fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric:
     requests.filter_map(|request| reading(&request.latency, metric)).collect()
 }
 
-fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
+/// The row of one figure a request, in order of arrival; `None` without one.
+pub(super) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
     let sample = figures.iter().copied().collect();
     let mut row = LatencyRow::of(&sample)?;
     dependence::add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));

@@ -1,5 +1,6 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
+mod aliases;
 mod attainment;
 mod binomial;
 mod check;
@@ -34,6 +35,7 @@ mod trend;
 mod verdict;
 pub(crate) mod wording;
 
+pub use aliases::Alias;
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};
@@ -53,7 +55,7 @@ pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
-pub use steady_state::SteadyState;
+pub use steady_state::{Beginning, SteadyState};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use tokens::{Balance, TokenAccount};

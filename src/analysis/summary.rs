@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
+    Alias, Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
     PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog};
@@ -48,6 +48,8 @@ pub struct Summary {
     pub client: Option<ClientLoad>,
     /// What its standstills could have done to the latencies; absent where nobody watched for them.
     pub pauses: Option<PauseImpact>,
+    /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
+    pub aliases: Vec<Alias>,
     /// Advice.
     pub findings: Vec<Finding>,
     /// What was demanded of the run, and whether it was met.
@@ -140,6 +142,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         steady_state: SteadyState::of(&observed),
         client: ClientLoad::of(log),
         pauses,
+        aliases: Alias::all(&observed),
         findings: Vec::new(),
         objectives: Vec::new(),
     };
