@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, ServerArgs, WorkloadArgs};
+use super::args::{RunArgs, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
@@ -43,6 +43,9 @@ pub(super) struct BenchArgs {
     /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
 
     /// Folder in which the run gets a folder of its own
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
@@ -135,5 +138,5 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     kept.map_err(Stop::impossible)?;
     stored?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
-    Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary) })
+    Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary, args.validity.policy()) })
 }
