@@ -3,6 +3,7 @@
 mod aliases;
 mod attainment;
 mod binomial;
+mod calibration;
 mod check;
 mod client;
 mod counts;
@@ -37,6 +38,7 @@ pub(crate) mod wording;
 
 pub use aliases::Alias;
 pub use attainment::Attainment;
+pub use calibration::CalibrationSummary;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};
 pub use counts::RequestCounts;

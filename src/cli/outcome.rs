@@ -6,8 +6,9 @@ use console::Term;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
-use crate::analysis::Summary;
+use crate::analysis::{Objective, Summary};
 use crate::experiment::Prediction;
+use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Colour, Style};
 
 /// The form in which a summary is printed.
@@ -50,6 +51,23 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
         Format::Text => Ok(report::prediction_text(prediction, style())),
         Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
     }
+}
+
+/// What a calibration found, in the form asked for.
+pub(super) fn render_calibration(
+    found: &Calibration,
+    host: &HostFacts,
+    format: Format,
+) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::calibration_text(found, host, style())),
+        Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
+    }
+}
+
+/// The objectives that a run was flown with.
+pub(super) fn objectives(header: &RunHeader) -> Result<Vec<Objective>, Stop> {
+    header.objectives.iter().map(|objective| objective.parse()).collect::<Result<_, _>>().map_err(Stop::usage)
 }
 
 fn style() -> Style {

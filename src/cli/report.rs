@@ -47,16 +47,8 @@ summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
-    let objectives = if args.objectives.is_empty() {
-        log.header
-            .objectives
-            .iter()
-            .map(|objective| objective.parse())
-            .collect::<Result<_, _>>()
-            .map_err(Stop::usage)?
-    } else {
-        args.objectives.clone()
-    };
+    let objectives =
+        if args.objectives.is_empty() { outcome::objectives(&log.header)? } else { args.objectives.clone() };
     let summary = crate::analysis::summarise(&log, &objectives);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render(&summary, format)?)?;

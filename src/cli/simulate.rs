@@ -12,9 +12,7 @@ use super::{command_line, folder, host};
 use crate::analysis::Objective;
 use crate::experiment::{Prediction, predict};
 use crate::generator::Schedule;
-use crate::record::{
-    EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter, StampSource,
-};
+use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::RoutingRule;
 use crate::workload::WorkloadSpec;
 
@@ -107,12 +105,7 @@ fn header(
 fn keep(log: &RunLog, prediction: &Prediction, base: &Path) -> Result<PathBuf, Stop> {
     let header = &log.header;
     let folder = folder::create(base, &header.workload.name, &header.engine.engine, header.started_at)?;
-    let write = |footer: &RunFooter| {
-        let mut writer = RunLogWriter::create(&folder, header)?;
-        log.records.iter().try_for_each(|record| writer.append(record))?;
-        writer.finish(footer)
-    };
-    log.footer.as_ref().map_or(Ok(()), write).map_err(Stop::impossible)?;
+    log.store(&folder).map_err(Stop::impossible)?;
     outcome::store(&prediction.summary, &folder)?;
     Ok(folder)
 }

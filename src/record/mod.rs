@@ -4,6 +4,7 @@ mod calibration;
 mod chunks;
 mod client;
 mod header;
+mod merge;
 mod outcome;
 mod request;
 mod runlog;
@@ -15,6 +16,7 @@ pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
     EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, RunEnding, RunFooter, RunHeader,
 };
+pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use request::{FinishReason, Phase, RequestRecord, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::arrivals;
 use super::page::{Page, Tone};
+use super::{arrivals, calibration};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
@@ -35,6 +35,11 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
     page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
+    if let Some(shard) = run.shard {
+        let line =
+            format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
+        page.entry(Tone::Normal, "  shard      ", &line);
+    }
     page.entry(Tone::Normal, "  model      ", &engine.model);
     if engine.modelled.is_empty() {
         page.entry(
@@ -93,6 +98,9 @@ fn client(page: &mut Page, summary: &Summary) {
         };
         page.entry(Tone::Normal, "  pauses     ", &line);
     }
+    if let Some(calibration) = &summary.run.calibration {
+        page.entry(Tone::Normal, "  calibrated ", &calibration::in_one_line(calibration));
+    }
     if let Some(client) = &summary.client {
         let late = client.loop_delay.map_or(String::new(), |delay| {
             format!(", event loop at most {} ms late in 99 of 100", three_digits(delay.p99_ms))
@@ -104,6 +112,17 @@ fn client(page: &mut Page, summary: &Summary) {
         let line = format!("{} of a core busy{late}; stamps {stamps}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
+}
+
+/// `2nd`, `3rd`, `11th`.
+fn nth(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, last) if last != 11 => "st",
+        (2, last) if last != 12 => "nd",
+        (3, last) if last != 13 => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", count(number))
 }
 
 /// `hardware a10g, tensor_parallel_size 1, …`

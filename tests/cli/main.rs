@@ -4,10 +4,12 @@
 
 mod agreement;
 mod bench;
+mod calibrate;
 mod faults;
 mod help;
 mod mistakes;
 mod mock;
+mod shards;
 mod simulate;
 mod support;
 mod watch;

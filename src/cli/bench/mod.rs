@@ -1,6 +1,8 @@
 //! `skyline bench`: one workload, one server, one report.
 
+mod machine;
 mod prompts;
+mod start;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, ServerArgs, ValidityArgs, WorkloadArgs};
+use super::args::{GeneratorArgs, RunArgs, Server, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
@@ -38,6 +40,8 @@ pub(super) struct BenchArgs {
     server: ServerArgs,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    generator: GeneratorArgs,
 
     /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
     /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
@@ -64,7 +68,10 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec()?;
-    let schedule = Schedule::draw(&spec);
+    let mut schedule = Schedule::draw(&spec);
+    if let Some(shard) = args.generator.shard {
+        schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
+    }
     let plan = schedule.facts();
     if plan.measured_requests == 0 {
         return Err(Stop::usage(format!(
@@ -75,6 +82,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
+    common_server(args)?;
+    start::in_time(args.generator.start_at)?;
+    let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, printer)?;
     let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
 
@@ -82,13 +92,22 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     let options = args.run.options(&spec);
     let engine = Arc::clone(&session.engine);
-    let connections = spec.arrival.mean_rate_per_s() * CONNECTIONS_PER_RATE;
+    start::wait(args.generator.start_at, printer);
+    let shards = args.generator.shard.map_or(1, |shard| shard.of);
+    let connections = spec.arrival.mean_rate_per_s() / shards as f64 * CONNECTIONS_PER_RATE;
     session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256)));
     let prompt_facts = prompts.facts();
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
 
-    let counted_before = session.runtime.block_on(engine.counters());
-    let clock = RunClock::starting_in(LEAD);
+    // Of several generators each would count what all of them send.
+    let counted_before = match args.generator.shard {
+        Some(_) => None,
+        None => session.runtime.block_on(engine.counters()),
+    };
+    let clock = match args.generator.start_at {
+        Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
+        None => RunClock::starting_in(LEAD),
+    };
     let header = RunHeader {
         schema: RunHeader::SCHEMA,
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -101,8 +120,8 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),
-        shard: None,
-        calibration: None,
+        shard: args.generator.shard,
+        calibration,
         workload: spec,
     };
     let folder = folder::create(&args.out, &header.workload.name, &header.engine.engine, clock.started_at())?;
@@ -139,4 +158,15 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     stored?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary, args.validity.policy()) })
+}
+
+/// Several generators that each start a mock of their own would not fly one run.
+fn common_server(args: &BenchArgs) -> Result<(), Stop> {
+    match (args.generator.shard, args.server.server()?) {
+        (Some(shard), Server::EmbeddedMock) => Err(Stop::usage(format!(
+            "--shard {shard} needs a server that all generators share\n\
+             hint: name it with --url; `skyline mock` starts one"
+        ))),
+        _ => Ok(()),
+    }
 }
