@@ -52,18 +52,18 @@ impl Capacity<'_> {
     /// The share of the thread's time that a plan asks: requests/s × (cost of a request + its further events ×
     /// cost of an event that comes by itself). Over 1 it asks for more than there is.
     #[must_use]
-    pub fn share(&self, demand: Demand) -> f64 {
+    pub fn share(self, demand: Demand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
     }
 
     /// Requests per second, of answers of so many tokens, that are trusted.
     #[must_use]
-    pub fn trusted_requests_per_s(&self, events_per_request: f64) -> f64 {
+    pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
         TRUSTED * 1e9 / self.request_ns(events_per_request)
     }
 
     /// Whether a client can be trusted with a plan.
-    pub fn judge(&self, demand: Demand) -> Result<(), Overload> {
+    pub fn judge(self, demand: Demand) -> Result<(), Overload> {
         let share = self.share(demand);
         if share <= TRUSTED {
             return Ok(());
@@ -71,7 +71,7 @@ impl Capacity<'_> {
         Err(Overload { demand, share, factor: share / TRUSTED })
     }
 
-    fn request_ns(&self, events: f64) -> f64 {
+    fn request_ns(self, events: f64) -> f64 {
         let Self(calibration) = self;
         let further = (events - 1.0).max(0.0);
         calibration.request_cpu_ns as f64 + further * calibration.paced_event_cpu_ns as f64

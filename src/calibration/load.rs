@@ -21,9 +21,6 @@ const WAIT: Duration = Duration::from_secs(5);
 /// Time between the last preparation and the first request.
 const LEAD: Duration = Duration::from_millis(5);
 
-/// How long after its planned end a load is waited for: a machine too slow for it is known by then.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 /// Equal requests, one after another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
@@ -58,12 +55,14 @@ pub(super) struct Stand {
     engine: Arc<OpenAiEngine>,
     server: KnownServer,
     clock: RunClock,
+    /// How long after its planned end a load is waited for.
+    patience: Duration,
     /// The first place that no request has had.
     next_index: u64,
 }
 
 impl Stand {
-    pub(super) fn build() -> Result<Self, CalibrationError> {
+    pub(super) fn build(patience: Duration) -> Result<Self, CalibrationError> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let server = KnownServer::start(clock).map_err(CalibrationError::Sockets)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -72,7 +71,7 @@ impl Stand {
         let connecting = OpenAiEngine::connect(Target::new(url, Dialect::Vllm), WAIT, |_| {});
         let engine =
             runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
-        Ok(Self { runtime, engine: Arc::new(engine), server, clock, next_index: 0 })
+        Ok(Self { runtime, engine: Arc::new(engine), server, clock, patience, next_index: 0 })
     }
 
     /// Flies a load, with connections ready for all that it may have in flight.
@@ -95,7 +94,7 @@ impl Stand {
             engine: Arc::clone(&self.engine),
             clock: self.clock,
             plan,
-            options: RunOptions { drain: PATIENCE, ..RunOptions::default() },
+            options: RunOptions { drain: self.patience, ..RunOptions::default() },
             progress: Arc::new(Progress::default()),
             interrupt,
         };

@@ -18,7 +18,7 @@ use crate::calibration::{Stage, calibrate};
 #[derive(Debug, Args)]
 pub(super) struct CalibrateArgs {
     /// Measure for about this long in all
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=600))]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 
     /// Print the figures as JSON, and nothing else

@@ -80,15 +80,12 @@ pub fn calibration_text(found: &Calibration, host: &HostFacts, style: Style) -> 
             "tokens/s that come many at once, as through a proxy that gathers them",
         ),
     ] {
-        page.line(Tone::Normal, &format!("  {:>12} {what}", three_digits(rate)));
+        page.line(Tone::Normal, &format!("  {:>12} {what}", about(rate)));
     }
     page.heading("Trusted up to half of that, so that bursts do not wait for the client itself");
     for Trusted { output_tokens, requests_per_s } in trusted(found) {
         let tokens = count(u64::from(output_tokens));
-        page.line(
-            Tone::Normal,
-            &format!("  {:>12} requests/s of {tokens} tokens", three_digits(requests_per_s)),
-        );
+        page.line(Tone::Normal, &format!("  {:>12} requests/s of {tokens} tokens", about(requests_per_s)));
     }
     page.blank();
     let took = seconds(summary.took_ms / 1e3);
@@ -111,8 +108,14 @@ pub(crate) fn in_one_line(found: &CalibrationSummary) -> String {
         three_digits(found.stamp_delay.p99_ms),
         three_digits(found.pacer_delay.p50_ms),
         three_digits(found.pacer_delay.p99_ms),
-        three_digits(found.paced_events_per_s)
+        about(found.paced_events_per_s)
     )
+}
+
+/// A rate to two digits: another half second would find another third one.
+fn about(rate: f64) -> String {
+    let digit = 10f64.powf(rate.abs().max(1.0).log10().floor() - 1.0);
+    three_digits((rate / digit).round() * digit)
 }
 
 #[cfg(test)]
