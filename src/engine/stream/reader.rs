@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use hyper::http::StatusCode;
 
@@ -26,7 +26,7 @@ const WHOLE_LIMIT: usize = 256 << 20;
 
 /// Where bytes came from: the read that brought them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// When the read returned.
     pub at: Timestamp,
     /// Its number on this connection.
@@ -35,7 +35,7 @@ pub(crate) struct Arrival {
 
 /// Whether an answer is over.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Progress {
+pub enum Progress {
     /// More bytes are needed.
     Reading,
     /// It is over.
@@ -44,7 +44,7 @@ pub(crate) enum Progress {
 
 /// The reader of one response.
 #[derive(Debug)]
-pub(crate) struct ResponseReader {
+pub struct ResponseReader {
     body: Body,
     /// What no message may repeat.
     secrets: Secrets,
@@ -78,7 +78,8 @@ enum Explained {
 impl ResponseReader {
     /// A reader for the response with this head, to a request that asked for `form`; no message of its repeats
     /// one of `secrets`.
-    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
+    #[must_use]
+    pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
             |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let media = field(CONTENT_TYPE).unwrap_or_default();
@@ -111,27 +112,20 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a piece of the body; chunks with text go to `events`.
-    pub(crate) fn bytes(
-        &mut self,
-        piece: Bytes,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> Progress {
+    /// Takes a piece of the body, which need not last; chunks with text go to `events`.
+    #[must_use]
+    pub fn bytes(&mut self, piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
         match &mut self.body {
-            Body::Stream { framer, .. } => {
-                framer.push(piece);
-                self.drain(arrival, events)
-            }
+            Body::Stream { .. } => self.drain(piece, arrival, events),
             Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
                 Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
             }
             Body::Whole(bytes) => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 Progress::Reading
             }
             Body::Explained { failure, bytes } => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
                     return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }
@@ -140,9 +134,10 @@ impl ResponseReader {
         }
     }
 
-    fn drain(&mut self, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+    /// Reads all events that end in `piece`.
+    fn drain(&mut self, mut piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
         let Body::Stream { framer, grammar } = &mut self.body else { return Progress::Reading };
-        while let Some(event) = framer.next_event() {
+        while let Some(event) = framer.next_event(&mut piece) {
             match grammar.event(&event) {
                 Ok(Step::Quiet) => {}
                 Ok(Step::Text { tokens, kind }) => {
@@ -164,21 +159,14 @@ impl ResponseReader {
 
     /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
     /// reads as a whole one: some servers and proxies leave the last line end out.
-    pub(crate) fn end(
-        mut self,
-        close: Close,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> AnswerEnd {
+    #[must_use]
+    pub fn end(mut self, close: Close, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> AnswerEnd {
         if let (Body::Stream { framer, .. }, Close::Clean) = (&mut self.body, close)
             && let Some(last) = framer.unterminated()
-            && (&last.data[..] == b"[DONE]" || Document::parse(&last.data).is_ok())
+            && (&*last.data == b"[DONE]" || Document::parse(&last.data).is_ok())
         {
-            let mut whole = BytesMut::from(&b"data: "[..]);
-            whole.extend_from_slice(&last.data);
-            whole.extend_from_slice(b"\n\n");
-            framer.push(whole.freeze());
-            if let Progress::Over(end) = self.drain(arrival, events) {
+            let whole = [b"data: ", &*last.data, b"\n\n"].concat();
+            if let Progress::Over(end) = self.drain(&whole, arrival, events) {
                 return end;
             }
         }

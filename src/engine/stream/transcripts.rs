@@ -109,7 +109,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reads = 0;
     for piece in pieces {
         reads += 1;
-        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(piece, arrival(reads), &mut events) {
+        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events) {
             end = Some(over);
             break;
         }
@@ -166,8 +166,8 @@ fn text(capture: &Capture) -> String {
         return content(&body).unwrap();
     }
     let mut framer = SseFramer::default();
-    framer.push(body.into());
-    std::iter::from_fn(|| framer.next_event()).filter_map(|event| content(&event.data)).collect()
+    let mut rest = &body[..];
+    std::iter::from_fn(|| framer.next_event(&mut rest)).filter_map(|event| content(&event.data)).collect()
 }
 
 /// The answers in a file.
