@@ -17,7 +17,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::StatusCode;
 use serde::Deserialize;
 use skyline::clock::Timestamp;
-use skyline::engine::{AnswerForm, Arrival, Close, ResponseReader, Secrets};
+use skyline::engine::{AnswerEvent, AnswerForm, Arrival, Close, ResponseReader, Secrets};
 
 /// Events of a measured stream; captures that are shorter have their middle repeated.
 const EVENTS: usize = 300;
@@ -30,8 +30,8 @@ const CAPTURES: [(&str, &str); 9] = [
     ("vllm completions", "vllm/compl_stream_usage.txt"),
     ("vllm continuous usage", "vllm/chat_stream_continuous_usage.txt"),
     ("vllm n=2", "vllm/chat_stream_n2.txt"),
-    ("vllm logprobs", "vllm/chat_stream_logprobs.txt"),
     ("llama.cpp", "llamacpp_cpp/chat_stream_ignore_eos_300.txt"),
+    ("llama.cpp logprobs", "llamacpp_cpp/chat_stream_logprobs.txt"),
     ("llama-cpp-python", "llamacpp_py/chat_stream_ignore_eos_300.txt"),
     ("litserve (an id a chunk)", "litserve/chat_stream_ignore_eos_300.txt"),
     ("sglang", "vllm/chat_stream_ignore_eos_300.txt"),
@@ -96,7 +96,7 @@ fn as_sglang(data: &str) -> String {
 fn read<'a>(
     headers: &HeaderMap,
     pieces: impl Iterator<Item = &'a [u8]>,
-    events: &mut VecDeque<skyline::engine::AnswerEvent>,
+    events: &mut VecDeque<AnswerEvent>,
 ) -> usize {
     let mut reader = ResponseReader::new(StatusCode::OK, headers, AnswerForm::Streamed, Secrets::default());
     let mut found = 0;

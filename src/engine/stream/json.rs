@@ -51,11 +51,7 @@ impl<'a> Walk<'a> {
             return Some(());
         }
         loop {
-            let name = self.string()?;
-            // A name may be written with escapes; `serde_json` knows what it says.
-            if !name.is_ascii() || name.contains(&b'\\') {
-                return None;
-            }
+            let name = self.name()?;
             self.expect(b':')?;
             member(self, name)?;
             if !self.skip(b',') {
@@ -80,6 +76,16 @@ impl<'a> Walk<'a> {
                 return Some(items);
             }
         }
+    }
+
+    /// The name of a member, where it is written without escapes: only then its bytes are what it says.
+    #[inline]
+    fn name(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let run = plain_run(self.rest);
+        let (name, [b'"', after @ ..]) = self.rest.split_at(run.length) else { return None };
+        self.rest = after;
+        run.ascii.then_some(name)
     }
 
     /// What stands between the quotes of a string, escapes and all.
@@ -190,38 +196,52 @@ impl<'a> Walk<'a> {
 /// escape, which must be one of a pair.
 #[inline]
 pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
+    let mut length = 0;
+    let mut ascii = true;
     loop {
-        at += plain_length(&bytes[at..]);
-        match bytes.get(at)? {
+        let run = plain_run(&bytes[length..]);
+        length += run.length;
+        ascii &= run.ascii;
+        match bytes.get(length)? {
             b'"' => break,
-            b'\\' => at += escape_length(&bytes[at..])?,
+            b'\\' => length += escape_length(&bytes[length..])?,
             _ => return None,
         }
     }
-    let inside = &bytes[..at];
-    (inside.is_ascii() || std::str::from_utf8(inside).is_ok()).then_some(at)
+    (ascii || str::from_utf8(&bytes[..length]).is_ok()).then_some(length)
 }
 
-/// How many bytes come before the next quote, backslash or control character; eight at a time.
+/// Bytes that mean themselves in a string.
+struct Run {
+    length: usize,
+    /// Whether all of them are ASCII.
+    ascii: bool,
+}
+
+/// What comes before the next quote, backslash or control character; looked at eight bytes at a time.
 #[inline]
-fn plain_length(bytes: &[u8]) -> usize {
+fn plain_run(bytes: &[u8]) -> Run {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = EACH << 7;
     // The high bit of each byte below `limit`, and perhaps of bytes after the first such: the first is exact.
     let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & HIGH;
+    let mut seen = 0;
     let (words, last) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let quote = word ^ (EACH * u64::from(b'"'));
         let backslash = word ^ (EACH * u64::from(b'\\'));
-        let special = below(word, b' ') | below(quote, 1) | below(backslash, 1);
-        if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
+        let stops = below(word, b' ') | below(quote, 1) | below(backslash, 1);
+        if stops != 0 {
+            let first = stops.trailing_zeros();
+            seen |= word & !(u64::MAX << (first & !7));
+            return Run { length: index * 8 + first as usize / 8, ascii: seen & HIGH == 0 };
         }
+        seen |= word;
     }
     let plain = last.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..b' ')).count();
-    words.len() * 8 + plain
+    let ascii = seen & HIGH == 0 && last[..plain].is_ascii();
+    Run { length: words.len() * 8 + plain, ascii }
 }
 
 /// Length of the escape that `bytes` begins with.

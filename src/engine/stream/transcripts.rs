@@ -297,6 +297,24 @@ fn fields(lines: &str) -> HeaderMap {
     lines.lines().filter_map(parse).collect()
 }
 
+/// The body of every stream that was captured whole or in part, by the name of its file.
+pub(crate) fn streamed_bodies() -> Vec<(String, Vec<u8>)> {
+    let mut bodies = Vec::new();
+    for group in
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        for file in fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = file.strip_prefix(folder()).unwrap().to_str().unwrap().to_owned();
+            if name.contains("stream") && !name.contains("nonstream") && !name.contains("err_") {
+                let streams = captures(&file).into_iter().filter(|capture| capture.status.is_success());
+                bodies.extend(streams.map(|capture| (name.clone(), capture.pieces.concat())));
+            }
+        }
+    }
+    bodies.sort();
+    bodies
+}
+
 /// The answers in a log of reads, each as the reads that brought it.
 pub(crate) fn logged_reads(file: &str) -> Vec<Vec<Vec<u8>>> {
     let log = fs::read_to_string(folder().join(file)).unwrap();

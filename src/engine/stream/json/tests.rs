@@ -48,11 +48,14 @@ fn every_byte_at_every_place_of_a_word_is_as_plain_as_it_is() {
         for place in 0..17 {
             let mut bytes = [b'a'; 17];
             bytes[place] = byte;
-            let plain = if matches!(byte, b'"' | b'\\' | 0..b' ') { place } else { 17 };
-            assert_eq!(plain_length(&bytes), plain, "{byte} at {place}");
+            let stops = matches!(byte, b'"' | b'\\' | 0..b' ');
+            let run = plain_run(&bytes);
+            assert_eq!(run.length, if stops { place } else { 17 }, "{byte} at {place}");
+            assert_eq!(run.ascii, byte < 0x80, "{byte} at {place}");
             // Behind another that stops, so that a borrow may cross.
             bytes[0] = b'"';
-            assert_eq!(plain_length(&bytes), 0);
+            let run = plain_run(&bytes);
+            assert!(run.length == 0 && run.ascii, "{byte} at {place}");
         }
     }
 }
