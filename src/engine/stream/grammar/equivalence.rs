@@ -1,6 +1,7 @@
 //! Holds the quick ways of reading a chunk to the full one: the same steps, failures and judgements, whatever comes.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -59,7 +60,7 @@ fn streams() -> Vec<(String, Vec<Vec<u8>>)> {
 }
 
 /// Three chunks in mid-answer, from servers that write differently.
-fn middles() -> Vec<Vec<Vec<u8>>> {
+static MIDDLES: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
     let names = [
         "vllm/chat_stream_n2.txt",
         "vllm/compl_stream_usage.txt",
@@ -73,7 +74,7 @@ fn middles() -> Vec<Vec<Vec<u8>>> {
         events[2..5].to_vec()
     };
     names.into_iter().map(middle).collect()
-}
+});
 
 #[test]
 fn every_transcript_is_read_alike_and_almost_all_of_it_quickly() {
@@ -87,7 +88,7 @@ fn every_transcript_is_read_alike_and_almost_all_of_it_quickly() {
 
 #[test]
 fn one_byte_changed_inserted_or_deleted_anywhere_is_judged_alike() {
-    for events in middles() {
+    for events in &*MIDDLES {
         let chunk = &events[1];
         let try_with = |edited: &[u8]| {
             compare([&events[0][..], edited, &events[2]]);
@@ -211,7 +212,7 @@ proptest! {
     fn chunks_edited_and_mixed_are_judged_alike(
         picked in prop::collection::vec((any::<prop::sample::Index>(), edits()), 1..8),
     ) {
-        let chunks: Vec<Vec<u8>> = middles().concat();
+        let chunks = MIDDLES.concat();
         let events: Vec<_> = picked.iter().map(|(which, edits)| edited(which.get(&chunks).clone(), edits)).collect();
         compare(events.iter().map(Vec::as_slice));
     }

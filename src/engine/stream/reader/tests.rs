@@ -1,5 +1,7 @@
 //! Streams cut and spoilt anyhow: the reader neither panics nor changes its mind.
 
+use std::sync::LazyLock;
+
 use hyper::header::HeaderValue;
 use proptest::prelude::*;
 
@@ -30,13 +32,13 @@ fn told(stream: &[u8], mut cuts: Vec<usize>, close: Close) -> (VecDeque<AnswerEv
 }
 
 /// Up to 1,500 bytes from the beginning of a stream, or all of one that is short.
-fn beginnings() -> Vec<Vec<u8>> {
+static BEGINNINGS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let cut = |(_, mut body): (String, Vec<u8>)| {
         body.truncate(1500);
         body
     };
     streamed_bodies().into_iter().map(cut).collect()
-}
+});
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
@@ -52,7 +54,7 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         clean in any::<bool>(),
     ) {
-        let mut stream = which.get(&beginnings()).clone();
+        let mut stream = which.get(&BEGINNINGS).clone();
         for (at, gone, put) in edits {
             let at = at.index(stream.len() + 1);
             let end = stream.len().min(at + gone);

@@ -76,3 +76,68 @@ fn what_is_not_usual_is_left_to_the_full_reader() {
         assert_eq!(Document::parse(json.as_bytes()).is_ok(), valid, "{json}");
     }
 }
+
+#[test]
+fn a_member_that_comes_twice_is_left_to_the_full_reader_which_refuses_it() {
+    for (around, members) in [
+        (
+            "{@}",
+            &[
+                r#""choices":[{}]"#,
+                r#""usage":null"#,
+                r#""error":null"#,
+                r#""detail":null"#,
+                r#""message":null"#,
+            ][..],
+        ),
+        (
+            r#"{"choices":[{@}]}"#,
+            &[
+                r#""index":0"#,
+                r#""delta":null"#,
+                r#""text":null"#,
+                r#""finish_reason":null"#,
+                r#""token_ids":null"#,
+                r#""message":null"#,
+            ],
+        ),
+        (
+            r#"{"choices":[{"delta":{@}}]}"#,
+            &[
+                r#""content":null"#,
+                r#""reasoning":null"#,
+                r#""reasoning_content":null"#,
+                r#""refusal":null"#,
+                r#""tool_calls":null"#,
+            ],
+        ),
+        (r#"{"choices":[{"delta":{"tool_calls":[{@}]}}]}"#, &[r#""function":null"#]),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"function":{@}}]}}]}"#,
+            &[r#""name":null"#, r#""arguments":null"#],
+        ),
+        (
+            r#"{"choices":[{}],"usage":{@}}"#,
+            &[
+                r#""prompt_tokens":1"#,
+                r#""completion_tokens":1"#,
+                r#""prompt_tokens_details":null"#,
+                r#""completion_tokens_details":null"#,
+            ],
+        ),
+        (r#"{"choices":[{}],"usage":{"prompt_tokens_details":{@}}}"#, &[r#""cached_tokens":1"#]),
+        (r#"{"choices":[{}],"usage":{"completion_tokens_details":{@}}}"#, &[r#""reasoning_tokens":1"#]),
+    ] {
+        for member in members {
+            let twice = around.replace('@', &format!("{member},{member}"));
+            assert_eq!(UsualChunk::read(twice.as_bytes()), None, "{twice}");
+            assert!(Document::parse(twice.as_bytes()).is_err(), "{twice}");
+            let other = around.replace('@', &format!(r#"{member},"x":0,"x":0"#));
+            assert_eq!(
+                UsualChunk::read(other.as_bytes()).is_some(),
+                other.contains(r#""choices""#),
+                "{other}"
+            );
+        }
+    }
+}
