@@ -48,6 +48,8 @@ impl Failure {
 pub enum FailureKind {
     /// No connection: refused, unreachable, unknown host.
     Connect,
+    /// No connection, for this machine ran out of file descriptors or local ports: the client's own fault.
+    ClientExhausted,
     /// The TLS handshake failed.
     Tls,
     /// The connection broke before the answer was whole.
@@ -92,6 +94,7 @@ impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect => f.pad("connect"),
+            Self::ClientExhausted => f.pad("out of files or ports"),
             Self::Tls => f.pad("tls"),
             Self::Reset => f.pad("reset"),
             Self::HttpStatus(code) => f.pad(&format!("http {code}")),

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
@@ -114,24 +114,24 @@ impl ResponseReader {
     /// Takes a piece of the body; chunks with text go to `events`.
     pub(crate) fn bytes(
         &mut self,
-        piece: Bytes,
+        piece: &[u8],
         arrival: Arrival,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Progress {
         match &mut self.body {
             Body::Stream { framer, .. } => {
-                framer.push(piece);
+                framer.push(Bytes::copy_from_slice(piece));
                 self.drain(arrival, events)
             }
             Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
                 Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
             }
             Body::Whole(bytes) => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 Progress::Reading
             }
             Body::Explained { failure, bytes } => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
                     return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }

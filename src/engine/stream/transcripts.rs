@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunk::{Choice, Document};
 use super::grammar::Close;
@@ -109,7 +109,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reads = 0;
     for piece in pieces {
         reads += 1;
-        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(piece, arrival(reads), &mut events) {
+        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events) {
             end = Some(over);
             break;
         }
