@@ -48,8 +48,6 @@ impl Failure {
 pub enum FailureKind {
     /// No connection: refused, unreachable, unknown host.
     Connect,
-    /// No connection, for this machine ran out of file descriptors or local ports: the client's own fault.
-    ClientExhausted,
     /// The TLS handshake failed.
     Tls,
     /// The connection broke before the answer was whole.
@@ -72,6 +70,8 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
+    /// This machine had no free file descriptor or local port left for another connection.
+    ClientLimit,
     /// This program itself failed; please report it.
     Internal,
 }
@@ -94,7 +94,6 @@ impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect => f.pad("connect"),
-            Self::ClientExhausted => f.pad("out of files or ports"),
             Self::Tls => f.pad("tls"),
             Self::Reset => f.pad("reset"),
             Self::HttpStatus(code) => f.pad(&format!("http {code}")),
@@ -106,6 +105,7 @@ impl fmt::Display for FailureKind {
             Self::TimeoutFirstToken => f.pad("timeout to first token"),
             Self::TimeoutBetweenTokens => f.pad("timeout between tokens"),
             Self::TimeoutTotal => f.pad("timeout in total"),
+            Self::ClientLimit => f.pad("out of files or ports"),
             Self::Internal => f.pad("fault of skyline"),
         }
     }

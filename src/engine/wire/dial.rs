@@ -113,33 +113,34 @@ impl Dialer {
 }
 
 fn unconnected(message: String, cause: Cause) -> Fault {
-    Fault { failure: Failure::new(FailureKind::Connect, message), cause }
+    let kind = match cause {
+        Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
+        _ => FailureKind::Connect,
+    };
+    Fault { failure: Failure::new(kind, message), cause }
 }
 
 fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
-    /// Too many open files, in this process (24) or in the whole system (23); the same on every Unix.
-    const NO_FILES: [Option<i32>; 2] = [Some(24), Some(23)];
-    let exhausted = |message: String, cause| Fault {
-        failure: Failure::new(FailureKind::ClientExhausted, message),
-        cause,
-    };
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            unconnected(format!("{address} refused the connection"), Cause::Refused)
+    let (message, cause) = match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::ConnectionRefused, _) => {
+            (format!("{address} refused the connection"), Cause::Refused)
         }
-        _ if NO_FILES.contains(&error.raw_os_error()) => exhausted(
-            "this process ran out of file descriptors; raise the limit with `ulimit -n`".to_owned(),
-            Cause::OutOfFiles,
-        ),
-        io::ErrorKind::AddrNotAvailable => exhausted(
-            format!(
-                "this machine ran out of local ports for connections to {address}; widen the range with \
-                 `sysctl net.ipv4.ip_local_port_range='1024 65535'`, or send from several machines"
-            ),
-            Cause::OutOfPorts,
-        ),
-        _ => unconnected(format!("no connection to {address}: {error}"), Cause::Unknown),
-    }
+        // Too many open files, in this process or in the whole system; the numbers are the same on every Unix.
+        (_, Some(24 | 23)) => {
+            let message = "this process may open no more files; raise the limit with `ulimit -n`";
+            (message.to_owned(), Cause::OutOfFiles)
+        }
+        (io::ErrorKind::AddrNotAvailable, _) => {
+            // The same error where a family of addresses is switched off, as IPv6 is in many containers.
+            let message = format!(
+                "this machine has no free local port, or no address, to reach {address} from; where connections are \
+                 many, widen net.ipv4.ip_local_port_range"
+            );
+            (message, Cause::OutOfPorts)
+        }
+        _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
+    };
+    unconnected(message, cause)
 }
 
 /// Why a handshake failed: either side would not, which no time cures, or the connection broke.
@@ -185,12 +186,12 @@ mod tests {
     fn what_this_machine_ran_out_of_is_named() {
         let address = "127.0.0.1:1".parse().unwrap();
         for (error, cause, words) in [
-            (io::Error::from_raw_os_error(24), Cause::OutOfFiles, "file descriptors"),
+            (io::Error::from_raw_os_error(24), Cause::OutOfFiles, "may open no more files"),
             (io::Error::from_raw_os_error(23), Cause::OutOfFiles, "ulimit -n"),
-            (io::ErrorKind::AddrNotAvailable.into(), Cause::OutOfPorts, "local ports"),
+            (io::ErrorKind::AddrNotAvailable.into(), Cause::OutOfPorts, "ip_local_port_range"),
         ] {
             let fault = no_connection(address, &error);
-            assert_eq!((fault.failure.reason, fault.cause), (FailureKind::ClientExhausted, cause));
+            assert_eq!((fault.failure.reason, fault.cause), (FailureKind::ClientLimit, cause));
             assert!(fault.failure.message.contains(words), "{}", fault.failure);
         }
         let other = no_connection(address, &io::ErrorKind::HostUnreachable.into());
