@@ -16,5 +16,7 @@ pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequ
 pub use dialect::{CounterNames, Dialect, DialectTraits, LengthForcing, TokenizeCall};
 pub use limits::ConnectionLimits;
 pub use openai::{ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport};
+pub use secrets::Secrets;
+pub use stream::{Arrival, Close, Progress, ResponseReader};
 pub use target::{AnswerForm, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions};
 pub use wire::Exchange;
