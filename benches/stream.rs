@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use skyline::clock::Timestamp;
 use skyline::engine::{AnswerEvent, AnswerForm, Arrival, Close, ResponseReader, Secrets};

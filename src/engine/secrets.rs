@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
 use serde_json::{Map, Value};
 
 use super::answer::AnswerEnd;

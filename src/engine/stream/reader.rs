@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
@@ -27,7 +27,7 @@ const WHOLE_LIMIT: usize = 256 << 20;
 /// Where bytes came from: the read that brought them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the read returned.
+    /// When they came: to the kernel, where it tells, else with the return of the read.
     pub at: Timestamp,
     /// Its number on this connection.
     pub read: u64,

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunk::{Choice, Document};
 use super::grammar::Close;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hyper::header::HeaderValue;
+use http::header::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
