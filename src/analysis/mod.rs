@@ -1,5 +1,6 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
+mod arrivals;
 mod attainment;
 mod binomial;
 mod check;
@@ -29,6 +30,9 @@ mod tokens;
 mod verdict;
 pub(crate) mod wording;
 
+pub use arrivals::{
+    ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, Untested, counts_over_runs,
+};
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
 pub use counts::RequestCounts;

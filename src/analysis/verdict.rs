@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::wording::{counted, percent, seconds};
-use super::{Objective, Summary};
+use super::{CheckOutcome, Objective, Summary};
 use crate::units::count;
 
 /// Largest share of failed requests in a valid run that declares no objective on it.
@@ -75,6 +75,7 @@ impl Verdict {
         ]
         .into_iter()
         .flatten()
+        .chain(arrivals(summary))
         .collect();
         Self { valid: reasons.is_empty(), reasons }
     }
@@ -82,6 +83,15 @@ impl Verdict {
 
 fn reason(rule: Rule, sentence: String, cure: &str) -> Reason {
     Reason { rule, sentence, cure: cure.to_owned() }
+}
+
+fn arrivals(summary: &Summary) -> impl Iterator<Item = Reason> {
+    let checks = summary.arrivals.checks(&summary.run.arrival).into_iter();
+    checks.filter(|check| check.outcome == CheckOutcome::Failed).map(|check| Reason {
+        rule: check.rule,
+        sentence: check.sentence,
+        cure: check.cure,
+    })
 }
 
 fn measured_requests(summary: &Summary) -> Option<Reason> {
