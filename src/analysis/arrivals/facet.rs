@@ -41,7 +41,7 @@ pub(super) enum Facet {
 /// Share of wrong gaps that is too small to matter.
 const SMALL_DEVIATION: f64 = 0.01;
 /// Correlation of neighbours that is too small to matter: it moves the dispersion of counts by a tenth (1 + 2ρ; Cox
-/// and Lewis 1966, section 4.6), which is that figure's own bar.
+/// and Lewis 1966), which is that figure's own bar.
 const SMALL_CORRELATION: f64 = 0.05;
 /// Dispersion that is too near to 1 to matter.
 const SMALL_DISPERSION: (f64, f64) = (0.9, 1.1);

@@ -56,18 +56,23 @@ impl ArrivalFigures {
         until: Timestamp,
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
+        let in_time: Vec<_> = moments.iter().copied().filter(|moment| moment.0 < until).collect();
+        let on_time = on_time(until, in_time.len());
         let planned: Vec<_> = moments.iter().map(|moment| moment.0).collect();
-        let on_time = on_time(until, moments.len());
         let delivered: Vec<_> = moments
             .iter()
             .map(|&(planned, delivered)| {
                 if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
             })
             .collect();
-        let in_time: Vec<_> = moments.iter().copied().filter(|moment| moment.0 < until).collect();
+        let sequence = ArrivalSequence::of(pattern, until, &planned);
         Self {
-            planned: Some(ArrivalSequence::of(pattern, until, &planned)),
-            delivered: Some(ArrivalSequence::of(pattern, until, &delivered)),
+            delivered: Some(if delivered == planned {
+                sequence.clone()
+            } else {
+                ArrivalSequence::of(pattern, until, &delivered)
+            }),
+            planned: Some(sequence),
             shift: ArrivalShift::of(&in_time),
             untested: None,
         }

@@ -7,7 +7,7 @@ use crate::record::PlanFacts;
 use crate::workload::WorkloadSpec;
 
 /// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
-const MOST: usize = 1_000_000;
+const MOST: usize = 100_000;
 
 /// Refuses a plan whose arrivals hardly ever come of the process that the workload declares.
 pub(super) fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
