@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one report.
 
+mod plan;
 mod prompts;
 
 use std::path::PathBuf;
@@ -72,6 +73,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
             spec.name
         )));
     }
+    plan::check(&spec, &schedule, &plan)?;
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
