@@ -14,5 +14,7 @@ pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
 pub use dialect::{CounterNames, Dialect, DialectTraits, LengthForcing, TokenizeCall};
 pub use openai::{ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport};
+pub use secrets::Secrets;
+pub use stream::{Arrival, Close, Progress, ResponseReader};
 pub use target::{AnswerForm, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions};
 pub use wire::Exchange;

@@ -16,7 +16,7 @@ use crate::record::{Failure, FailureKind, FinishReason};
 /// of a credential; and the value of any other header that is long enough for one. Short values of other
 /// headers, such as `X-Env: prod`, are ordinary words that messages need.
 #[derive(Clone, Default)]
-pub(crate) struct Secrets(Arc<[String]>);
+pub struct Secrets(Arc<[String]>);
 
 /// Shorter values are not looked for: they would be found everywhere.
 const SHORTEST: usize = 4;

@@ -233,7 +233,7 @@ impl Exchange {
                     self.state = State::Reading(lane, body, reader);
                     return Poll::Ready(());
                 };
-                match reader.bytes(data, arrival, &mut self.events) {
+                match reader.bytes(&data, arrival, &mut self.events) {
                     Progress::Reading => self.state = State::Reading(lane, body, reader),
                     Progress::Over(end) => {
                         self.cause = reader.cause();
