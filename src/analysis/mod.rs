@@ -1,10 +1,13 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
+mod aliases;
+mod arrivals;
 mod attainment;
 mod binomial;
 mod check;
 mod client;
 mod counts;
+mod dependence;
 mod failures;
 mod findings;
 mod gaps;
@@ -22,14 +25,21 @@ mod percentile;
 mod quantile;
 mod rates;
 mod sorted;
+pub mod statistics;
+mod steady_state;
 mod subject;
 mod summary;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod tokens;
+mod trend;
 mod verdict;
 pub(crate) mod wording;
 
+pub use aliases::Alias;
+pub use arrivals::{
+    ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, Untested, counts_over_runs,
+};
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};
@@ -49,7 +59,9 @@ pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
+pub use steady_state::{Beginning, SteadyState};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use tokens::{Balance, TokenAccount};
+pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};

@@ -33,6 +33,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         sent: None,
         headers: None,
         chunks: ChunkTrain::default(),
+        chunks_counted: false,
         first_answer: None,
         whole_answer: None,
         ended: Timestamp::ZERO,
@@ -88,6 +89,12 @@ impl RecordBuilder {
             Some(Usage { prompt_tokens, completion_tokens, cached_tokens: None, reasoning_tokens: None });
         self.0.output_tokens = completion_tokens;
         self.0.output_tokens_source = TokenSource::Usage;
+        self
+    }
+
+    /// The server counted the tokens of its chunks.
+    pub(crate) fn counted(mut self) -> Self {
+        self.0.chunks_counted = true;
         self
     }
 
@@ -153,7 +160,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 requests: None,
                 warmup_s: 0.0,
                 drain_s: 30.0,
-                arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
+                arrival: declared(&records),
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
             },
             plan: PlanFacts {
@@ -185,8 +192,20 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             released_until: ms(window_ms),
             ended,
             ending: RunEnding::Finished,
+            present_ns: None,
             client: None,
             server: None,
         }),
+    }
+}
+
+/// What requests of a run that was built by hand come from: a metronome, where there are enough of them to tell.
+fn declared(records: &[RequestRecord]) -> ArrivalPattern {
+    let nanos: Vec<u64> = records.iter().map(|record| record.scheduled.as_nanos()).collect();
+    match nanos[..] {
+        [first, second, ..] if second > first && nanos.len() >= 50 => {
+            ArrivalPattern::Constant { rate_per_s: 1e9 / (second - first) as f64 }
+        }
+        _ => ArrivalPattern::Poisson { rate_per_s: 10.0 },
     }
 }

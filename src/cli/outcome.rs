@@ -19,6 +19,15 @@ pub(super) enum Format {
     Json,
 }
 
+/// What an INVALID run does to the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Invalid {
+    /// It decides it.
+    Refused,
+    /// Nothing: the exit code is what it would be for a valid run, and the report says INVALID all the same.
+    Allowed,
+}
+
 /// A report is not made for fewer columns.
 const NARROWEST: usize = 80;
 /// Nor does it read better over more.
@@ -64,8 +73,8 @@ pub(super) fn store(summary: &Summary, folder: &Path) -> Result<(), Stop> {
 
 /// What the summary says to a script: 3 before 1, since a missed objective of a run that deserves no belief says
 /// nothing.
-pub(super) fn exit(summary: &Summary) -> Exit {
-    if !summary.verdict.valid {
+pub(super) fn exit(summary: &Summary, invalid: Invalid) -> Exit {
+    if !summary.verdict.valid && invalid == Invalid::Refused {
         Exit::Invalid
     } else if summary.objectives.iter().any(|judgement| !judgement.passed()) {
         Exit::Missed

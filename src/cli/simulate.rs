@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{Described, ModelArgs, WorkloadArgs};
+use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
@@ -31,6 +31,9 @@ pub(super) struct SimulateArgs {
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
+
     /// Folder in which the run gets a folder of its own [default: not kept, as it can be computed again at any time]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
@@ -56,7 +59,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
-    Ok(outcome::exit(&prediction.summary))
+    Ok(outcome::exit(&prediction.summary, args.validity.policy()))
 }
 
 /// The header of a run that no server answers.

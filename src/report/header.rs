@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::arrivals;
 use super::page::{Page, Tone};
-use crate::analysis::wording::{counted, seconds};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
-use crate::record::{EngineFacts, PromptMethod, RunEnding};
+use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
@@ -34,7 +34,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
-    page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
+    let arrived =
+        format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
+    page.entry(Tone::Normal, "  arrivals   ", &arrived);
     page.entry(Tone::Normal, "  model      ", &engine.model);
     if engine.modelled.is_empty() {
         page.entry(
@@ -74,6 +76,35 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             );
             page.entry(Tone::Normal, "  waiting    ", &line);
         }
+    }
+    client(page, summary);
+}
+
+/// What this machine did meanwhile, where somebody watched.
+fn client(page: &mut Page, summary: &Summary) {
+    if let Some(pauses) = &summary.pauses {
+        let line = match pauses.longest_ms {
+            None => "none of this machine".to_owned(),
+            Some(longest) => format!(
+                "{} of this machine, {} in all, the longest {}; {} touched",
+                count(pauses.pauses),
+                seconds(pauses.total_s),
+                seconds(longest / 1e3),
+                counted(pauses.requests_touched, "request")
+            ),
+        };
+        page.entry(Tone::Normal, "  pauses     ", &line);
+    }
+    if let Some(client) = &summary.client {
+        let late = client
+            .loop_delay
+            .map_or(String::new(), |delay| format!(", p99 of its delay {} ms", three_digits(delay.p99_ms)));
+        let stamps = match client.stamps {
+            StampSource::ReadReturned => "when a read returns",
+            StampSource::KernelReceived => "by the kernel",
+        };
+        let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
+        page.entry(Tone::Normal, "  client     ", &line);
     }
 }
 

@@ -4,6 +4,7 @@ mod flight;
 mod keeper;
 mod options;
 mod pacer;
+mod presence;
 mod progress;
 mod run;
 #[cfg(test)]

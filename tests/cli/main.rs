@@ -10,5 +10,6 @@ mod mistakes;
 mod mock;
 mod simulate;
 mod support;
+mod verdict;
 mod watch;
 mod workloads;

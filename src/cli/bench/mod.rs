@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one report.
 
+mod plan;
 mod prompts;
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, ServerArgs, WorkloadArgs};
+use super::args::{RunArgs, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
@@ -44,6 +45,9 @@ pub(super) struct BenchArgs {
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
+
     /// Folder in which the run gets a folder of its own
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
@@ -69,6 +73,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
             spec.name
         )));
     }
+    plan::check(&spec, &schedule, &plan)?;
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
@@ -140,5 +145,5 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     kept.map_err(Stop::impossible)?;
     stored?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
-    Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary) })
+    Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary, args.validity.policy()) })
 }
