@@ -111,7 +111,7 @@ impl Stand {
 }
 
 /// Connections ready before each load: more than any has in flight, and than rest between two answers.
-const CONNECTIONS: usize = 128;
+const CONNECTIONS: usize = 96;
 
 impl Load {
     /// The `k`-th request, under the place that it has in the whole calibration.

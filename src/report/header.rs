@@ -34,7 +34,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
-    page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
+    let arrived =
+        format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
+    page.entry(Tone::Normal, "  arrivals   ", &arrived);
     if let Some(shard) = run.shard {
         let line =
             format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
@@ -102,14 +104,14 @@ fn client(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  calibrated ", &calibration::in_one_line(calibration));
     }
     if let Some(client) = &summary.client {
-        let late = client.loop_delay.map_or(String::new(), |delay| {
-            format!(", event loop at most {} ms late in 99 of 100", three_digits(delay.p99_ms))
-        });
+        let late = client
+            .loop_delay
+            .map_or(String::new(), |delay| format!(", p99 of its delay {} ms", three_digits(delay.p99_ms)));
         let stamps = match client.stamps {
             StampSource::ReadReturned => "when a read returns",
             StampSource::KernelReceived => "by the kernel",
         };
-        let line = format!("{} of a core busy{late}; stamps {stamps}", percent(client.loop_busy));
+        let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
 }

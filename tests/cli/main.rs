@@ -12,5 +12,6 @@ mod mock;
 mod shards;
 mod simulate;
 mod support;
+mod verdict;
 mod watch;
 mod workloads;

@@ -1,6 +1,7 @@
 //! `skyline bench`: one workload, one server, one report.
 
 mod machine;
+mod plan;
 mod prompts;
 mod start;
 
@@ -19,10 +20,10 @@ use super::session::Session;
 use super::{command_line, folder, host};
 use crate::analysis::{self, Objective};
 use crate::clock::RunClock;
-use crate::engine::Engine;
+use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::Schedule;
 use crate::live::{LiveLine, Screen};
-use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter, StampSource};
+use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -79,6 +80,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
             spec.name
         )));
     }
+    plan::check(&spec, &Schedule::draw(&spec), &plan)?;
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
@@ -88,9 +90,13 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let session = Session::open(&args.server, printer)?;
     let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
 
-    // Refused only where the system's own limit is as low; requests that meet it fail with that reason.
-    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let limits = ConnectionLimits::raised();
     let options = args.run.options(&spec);
+    // Without a cap nobody knows; a request that meets a limit fails with that reason.
+    let most = options.max_concurrency.map_or(0, |cap| cap.get() as u64);
+    if let Some(shortage) = limits.shortage(most, session.files_per_connection()) {
+        printer.words(&format!("warning: {shortage}"));
+    }
     let engine = Arc::clone(&session.engine);
     start::wait(args.generator.start_at, printer);
     let shards = args.generator.shard.map_or(1, |shard| shard.of);
@@ -119,9 +125,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         limits: args.run.limits(),
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
-        stamps: StampSource::default(),
         shard: args.generator.shard,
         calibration,
+        stamps: engine.stamp_source(),
         workload: spec,
     };
     let folder = folder::create(&args.out, &header.workload.name, &header.engine.engine, clock.started_at())?;
@@ -137,6 +143,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         let mut footer = run.fly(feed, |record| keeper.keep(record)).await;
         if let Some(before) = counted_before {
             footer.server = server.counters().await.and_then(|after| after.since(&before));
+        }
+        if let Some(client) = &mut footer.client {
+            client.read_delay = server.read_delays();
         }
         footer
     });
