@@ -14,7 +14,7 @@ use crate::units::millis;
 pub struct CalibrationSummary {
     /// How long it took to measure.
     pub took_ms: f64,
-    /// The client's stamp of an event − the moment at which the server began to write it.
+    /// The client's stamp of an event − the moment at which the server began to write it, without its sign.
     pub stamp_delay: DelaySummary,
     /// The moment at which a request was let go − the moment that its schedule says.
     pub pacer_delay: DelaySummary,

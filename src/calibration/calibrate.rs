@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::load::{Flown, Load, Stand};
 use super::server::Writes;
 use crate::analysis::Sample;
-use crate::clock::RunClock;
-use crate::record::{Calibration, Delays};
+use crate::clock::{RunClock, Timestamp};
+use crate::record::{Calibration, Delays, TokenChunk};
 
 /// How long the measuring of the form before a run takes.
 pub const QUICK: Duration = Duration::from_millis(500);
@@ -98,11 +98,15 @@ fn cost(cpu_ns: u64, pieces: u64) -> Option<u64> {
     cpu_ns.checked_div(pieces)
 }
 
-/// Of every event that arrived: the client's stamp of it − the moment at which the server began to write it.
+/// Of every event that arrived: the client's stamp of it − the moment at which the server began to write it, without
+/// its sign. A stamp of the kernel, put on the run's clock, may come out before the write: that is an error too.
 fn stamp_delays(flown: &Flown, writes: &Writes) -> Vec<Duration> {
     let told = flown.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
     told.flat_map(|(record, writes)| {
-        record.chunks.iter().zip(writes).map(|(chunk, &write)| chunk.at.since(write))
+        let apart = |(chunk, write): (TokenChunk, &Timestamp)| {
+            Duration::from_nanos(chunk.at.as_nanos().abs_diff(write.as_nanos()))
+        };
+        record.chunks.iter().zip(writes).map(apart)
     })
     .collect()
 }

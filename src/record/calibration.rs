@@ -14,7 +14,7 @@ use super::Delays;
 pub struct Calibration {
     /// How long it took to measure.
     pub took_ns: u64,
-    /// The client's stamp of an event − the moment at which the server began to write it.
+    /// The client's stamp of an event − the moment at which the server began to write it, without its sign.
     pub stamp_delay: Delays,
     /// The moment at which a request was let go − the moment that its schedule says.
     pub pacer_delay: Delays,

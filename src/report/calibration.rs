@@ -52,11 +52,11 @@ pub fn calibration_text(found: &Calibration, host: &HostFacts, style: Style) -> 
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
     page.entry(Tone::Strong, "", &format!("What this machine can measure ({machine})"));
     page.blank();
-    let mut grid = Grid::new(&["ms", "n", "p50", "p99", "max"].map(|title| (title, ALWAYS)));
+    let mut grid = Grid::new(&["µs", "n", "p50", "p99", "max"].map(|title| (title, ALWAYS)));
     for (name, delay) in [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)]
     {
         let DelaySummary { n, p50_ms, p99_ms, max_ms } = delay;
-        let figures = [p50_ms, p99_ms, max_ms].map(three_digits);
+        let figures = [p50_ms, p99_ms, max_ms].map(micros);
         grid.row([name.to_owned(), count(n)].into_iter().chain(figures));
     }
     page.grid(grid);
@@ -103,13 +103,18 @@ pub fn calibration_text(found: &Calibration, host: &HostFacts, style: Style) -> 
 /// The calibration in the report of a run.
 pub(crate) fn in_one_line(found: &CalibrationSummary) -> String {
     format!(
-        "stamps {} ms late ({} in 1 of 100), releases {} ({}); one client's limit {} tokens/s one by one",
-        three_digits(found.stamp_delay.p50_ms),
-        three_digits(found.stamp_delay.p99_ms),
-        three_digits(found.pacer_delay.p50_ms),
-        three_digits(found.pacer_delay.p99_ms),
+        "stamps {} µs late (p99 {}), releases {} µs (p99 {}); one client's limit {} tokens/s one by one",
+        micros(found.stamp_delay.p50_ms),
+        micros(found.stamp_delay.p99_ms),
+        micros(found.pacer_delay.p50_ms),
+        micros(found.pacer_delay.p99_ms),
         about(found.paced_events_per_s)
     )
+}
+
+/// Milliseconds in microseconds, the size of what is told here.
+fn micros(millis: f64) -> String {
+    three_digits(millis * 1e3)
 }
 
 /// A rate to two digits: another half second would find another third one.
