@@ -3,8 +3,9 @@
 //! Beside it, on the same events without their framing, what `serde_json` takes into types and into a `Value`.
 //!
 //! Nanoseconds an event, on one of two shared cores of an Intel Xeon (a cloud machine), rustc 1.95, `serde_json` 1.0.154,
-//! memchr 2.8.3, `cargo bench --bench stream`. The machine was busy, so of several runs the fastest sample of each
-//! figure stands here; medians under that load were two to three times as much in every column alike.
+//! memchr 2.8.3, `cargo bench --bench stream`. Others kept the machine busy, so of six runs the fastest sample of each
+//! figure stands here, read from criterion's `sample.json`; the medians it printed were one and a half to five and a
+//! half times as much, moving from run to run, and only good for comparing rows of one run.
 //!
 //! | stream (bytes an event) | coalesced | one event a piece | into types | into a `Value` |
 //! |---|---|---|---|---|
