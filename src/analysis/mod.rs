@@ -20,6 +20,7 @@ mod percentile;
 mod quantile;
 mod rates;
 mod sorted;
+pub mod statistics;
 mod subject;
 mod summary;
 #[cfg(test)]

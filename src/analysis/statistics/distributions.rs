@@ -1,0 +1,103 @@
+//! Quantiles and tails of the distributions that tests and intervals ask for.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use statrs::function::gamma::checked_gamma_ur;
+
+/// The value that Student's t with `freedom` degrees of freedom does not exceed with probability `p`.
+///
+/// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
+#[must_use]
+pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom) {
+        Ok(t) if 0.0 < p && p < 1.0 => t.inverse_cdf(p),
+        _ => f64::NAN,
+    }
+}
+
+/// The value that χ² with `freedom` degrees of freedom does not exceed with probability `p`.
+///
+/// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
+#[must_use]
+pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
+    match ChiSquared::new(freedom) {
+        Ok(chi_squared) if 0.0 < p && p < 1.0 => chi_squared.inverse_cdf(p),
+        _ => f64::NAN,
+    }
+}
+
+/// ln P(X > `x`) for a gamma variable of this `shape` and scale 1: 0 for `x` ≤ 0, −∞ where the probability is
+/// smaller than a float can say.
+#[must_use]
+pub fn ln_gamma_survival(shape: f64, x: f64) -> f64 {
+    if x <= 0.0 { 0.0 } else { checked_gamma_ur(shape, x).map_or(f64::NEG_INFINITY, libm::log) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_close(found: f64, expected: f64, what: &str) {
+        assert!(
+            (found - expected).abs() <= 1e-7 * expected.abs().max(1e-3),
+            "{what}: {found}, not {expected}"
+        );
+    }
+
+    /// scipy 1.17.1: `t.ppf(0.975, df)`.
+    #[test]
+    fn student_t_is_scipys() {
+        for (freedom, expected) in [
+            (1.0, 12.706_204_736_174_694),
+            (2.0, 4.302_652_729_749_462),
+            (4.0, 2.776_445_105_197_793_4),
+            (9.0, 2.262_157_162_798_205),
+            (19.0, 2.093_024_054_408_307),
+            (29.0, 2.045_229_642_132_703),
+            (1_000.0, 1.962_339_080_826_408_3),
+        ] {
+            assert_close(student_t_quantile(0.975, freedom), expected, &format!("t with {freedom}"));
+            assert_close(student_t_quantile(0.025, freedom), -expected, &format!("t with {freedom}"));
+        }
+        assert!(student_t_quantile(1.0, 5.0).is_nan() && student_t_quantile(0.5, 0.0).is_nan());
+    }
+
+    /// scipy 1.17.1: `chi2.ppf(p, df)`.
+    #[test]
+    fn chi_squared_is_scipys() {
+        for (p, freedom, expected) in [
+            (1e-5, 3.0, 0.001_122_582_580_001_848),
+            (1e-5, 70.0, 30.463_037_854_243_606),
+            (0.001_25, 23.0, 7.739_831_609_034_319),
+            (0.001_25, 1_000.0, 870.201_531_222_885_4),
+            (0.025, 3.0, 0.215_795_282_623_897_85),
+            (0.975, 23.0, 38.075_627_250_355_8),
+            (0.998_75, 70.0, 111.241_279_650_236_83),
+            (0.999_99, 3.0, 25.901_749_745_671_49),
+            (0.999_99, 1_000.0, 1_202.304_496_654_492_6),
+        ] {
+            assert_close(chi_squared_quantile(p, freedom), expected, &format!("{p} of χ² with {freedom}"));
+        }
+        assert!(chi_squared_quantile(0.0, 3.0).is_nan() && chi_squared_quantile(0.5, -1.0).is_nan());
+    }
+
+    /// scipy 1.17.1: `gamma.logsf(x, shape)`.
+    #[test]
+    fn the_gamma_tail_is_scipys() {
+        for (shape, x, expected) in [
+            (0.01, 1e-11, -1.517_208_805_732_655_6),
+            (0.01, 0.03, -3.532_413_172_188_826),
+            (0.01, 200.0, -209.849_727_592_013_75),
+            (0.25, 2.5e-10, -0.004_396_613_419_225_568),
+            (0.25, 0.125, -1.022_088_026_470_138_6),
+            (0.25, 200.0, -205.265_485_107_579_48),
+            (1.0, 3.0, -3.0),
+            (4.0, 2.0, -0.154_173_309_501_669_24),
+            (4.0, 200.0, -185.881_770_246_959_51),
+            (1_000.0, 1_000.0, -0.701_593_236_645_972_5),
+        ] {
+            assert_close(ln_gamma_survival(shape, x), expected, &format!("tail of gamma({shape}) at {x}"));
+        }
+        assert_eq!((ln_gamma_survival(2.0, 0.0), ln_gamma_survival(2.0, -1.0)), (0.0, 0.0));
+        assert_eq!(ln_gamma_survival(2.0, 1e4), f64::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether a figure drifts: the slope of a straight line through points.
+
+use super::{CONFIDENCE, Estimate, student_t_quantile};
+
+/// The slope of the least-squares line through `points` (x, y), with its 95 % interval: y per unit of x. An
+/// interval that does not hold 0 is a drift.
+///
+/// Slope ± t·√(Σ residual² / ((n − 2) Σ(x − mean)²)), t the 97.5 % quantile of Student's t with n − 2 degrees of
+/// freedom (`scipy.stats.linregress`). The points' errors must be independent: give it means of sections, not
+/// single requests. Absent for fewer than three points, or when every x is the same.
+#[must_use]
+pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
+    let n = points.len() as f64;
+    if points.len() < 3 {
+        return None;
+    }
+    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / n;
+    let mean_y = points.iter().map(|point| point.1).sum::<f64>() / n;
+    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x) * (x - mean_x)).sum();
+    if spread <= 0.0 {
+        return None;
+    }
+    let slope = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / spread;
+    let residual = |(x, y): &(f64, f64)| y - mean_y - slope * (x - mean_x);
+    let residuals: f64 = points.iter().map(|point| residual(point) * residual(point)).sum();
+    let error = libm::sqrt(residuals / ((n - 2.0) * spread));
+    Some(Estimate::around(slope, student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 2.0) * error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_sequences::{TIED, halton_exponentials};
+    use super::*;
+
+    /// scipy 1.17.1: `linregress(range(n), y)`, `slope ± t.ppf(0.975, n - 2) * stderr`.
+    #[test]
+    fn slopes_are_scipys() {
+        for (values, expected) in [
+            (
+                halton_exponentials(),
+                [0.000_506_510_138_437_266_2, -0.001_737_286_777_274_971, 0.002_750_307_054_149_503],
+            ),
+            (TIED.to_vec(), [0.052_272_727_272_727_28, -0.132_790_561_670_099_53, 0.237_336_016_215_554_09]),
+        ] {
+            let points: Vec<_> = values.into_iter().enumerate().map(|(i, y)| (i as f64, y)).collect();
+            let found = slope(&points).unwrap();
+            for (found, expected) in [found.value, found.low, found.high].into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_straight_line_is_sure_and_a_column_says_nothing() {
+        let line = slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0), (3.0, 7.0)]).unwrap();
+        assert_eq!((line.value, line.half_width()), (2.0, 0.0));
+        assert_eq!(
+            (slope(&[(1.0, 1.0), (1.0, 2.0), (1.0, 5.0)]), slope(&[(0.0, 0.0), (1.0, 1.0)])),
+            (None, None)
+        );
+    }
+}
