@@ -34,8 +34,6 @@ pub enum FindingKind {
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
-    /// Requests left late.
-    ScheduleLag,
     /// The window is shorter than the slowest request.
     ShortWindow,
     /// The server did not keep up: latencies depend on how long the run lasted.
@@ -69,12 +67,11 @@ type Rule = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Rule; 17] = [
+        const RULES: [Rule; 16] = [
             load::ending,
             overload::overload,
             load::drain_limit,
             load::cap_bound,
-            load::schedule_lag,
             load::short_window,
             load::uneven_arrivals,
             load::cooldown_failures,

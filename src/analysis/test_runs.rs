@@ -33,6 +33,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         sent: None,
         headers: None,
         chunks: ChunkTrain::default(),
+        chunks_counted: false,
         first_answer: None,
         whole_answer: None,
         ended: Timestamp::ZERO,
@@ -88,6 +89,12 @@ impl RecordBuilder {
             Some(Usage { prompt_tokens, completion_tokens, cached_tokens: None, reasoning_tokens: None });
         self.0.output_tokens = completion_tokens;
         self.0.output_tokens_source = TokenSource::Usage;
+        self
+    }
+
+    /// The server counted the tokens of its chunks.
+    pub(crate) fn counted(mut self) -> Self {
+        self.0.chunks_counted = true;
         self
     }
 
@@ -185,6 +192,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             released_until: ms(window_ms),
             ended,
             ending: RunEnding::Finished,
+            present_ns: None,
             client: None,
             server: None,
         }),

@@ -20,9 +20,9 @@ pub struct TokenAccount {
     pub from_chunk_counts: u64,
     /// Answers whose length is the number of their chunks: a guess.
     pub from_chunks: u64,
-    /// Streamed answers with a `usage` to which the chunks' counts do not add up.
+    /// Streamed answers with a `usage` whose chunks the server did not count, and whose number of chunks is another.
     pub disagreeing_requests: u64,
-    /// Tokens of all streamed answers with a `usage`, as the chunks add up.
+    /// Chunks of all streamed answers with a `usage` whose chunks the server did not count.
     pub chunk_tokens: u64,
     /// Tokens of the same answers, as `usage` tells.
     pub usage_tokens: u64,
@@ -82,7 +82,8 @@ impl TokenAccount {
             if let Some(cached) = usage.cached_tokens {
                 *account.cached_input_tokens.get_or_insert(0) += cached;
             }
-            if record.output_tokens_source == TokenSource::Usage && !record.chunks.is_empty() {
+            let guessed = !record.chunks_counted && !record.chunks.is_empty();
+            if record.output_tokens_source == TokenSource::Usage && guessed {
                 let seen = record.chunks.tokens();
                 account.chunk_tokens += seen;
                 account.usage_tokens += record.output_tokens;

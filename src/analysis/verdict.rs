@@ -1,21 +1,26 @@
 //! Decides whether the figures of a run can be trusted.
 
+mod accounting;
+mod lag;
+mod littles_law;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
 use serde::Serialize;
 
-use super::wording::{counted, percent, seconds};
-use super::{Objective, Summary};
-use crate::units::count;
-
-/// Largest share of failed requests in a valid run that declares no objective on it.
-const ERROR_RATE_BAR: f64 = 0.01;
+use super::observed::Observed;
+use super::{Check, CheckOutcome, ClientLoad, Objective, PauseImpact, Summary};
 
 /// Whether the figures of a run can be trusted, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Whether no reason speaks against it.
+    /// Whether no test failed.
     pub valid: bool,
-    /// Why not.
+    /// Why not: what the failed tests say.
     pub reasons: Vec<Reason>,
+    /// Every test that the run was put to, those that it stood and those that there was nothing for included.
+    pub checks: Vec<Check>,
 }
 
 /// Why a run is invalid.
@@ -65,110 +70,30 @@ pub enum Rule {
 
 impl Verdict {
     /// Judges a run. Where an objective is about the error rate, it takes the place of the bar here.
-    pub(crate) fn of(summary: &Summary, objectives: &[Objective]) -> Self {
-        let reasons: Vec<Reason> = [
-            measured_requests(summary),
-            whole_window(summary),
-            conservation(summary),
-            something_completed(summary),
-            error_rate(summary, objectives),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        Self { valid: reasons.is_empty(), reasons }
+    pub(crate) fn of(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Self {
+        let mut checks = accounting::checks(summary, objectives);
+        // Of a run without a request there is nothing else to say.
+        if !observed.requests.is_empty() {
+            checks.extend(lag::checks(summary));
+            checks.push(littles_law::check(observed));
+            checks.extend(tokens::checks(observed));
+            checks.extend(ClientLoad::checks(summary));
+            checks.extend(PauseImpact::checks(summary));
+        }
+        let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+        let reasons: Vec<_> = failed
+            .map(|check| Reason {
+                rule: check.rule,
+                sentence: check.sentence.clone(),
+                cure: check.cure.clone(),
+            })
+            .collect();
+        Self { valid: reasons.is_empty(), reasons, checks }
     }
-}
 
-fn reason(rule: Rule, sentence: String, cure: &str) -> Reason {
-    Reason { rule, sentence, cure: cure.to_owned() }
-}
-
-fn measured_requests(summary: &Summary) -> Option<Reason> {
-    if summary.requests.flown() > 0 {
-        return None;
+    /// Whether a test of `rule` failed.
+    #[must_use]
+    pub fn breaks(&self, rule: Rule) -> bool {
+        self.reasons.iter().any(|reason| reason.rule == rule)
     }
-    let sentence =
-        format!("no request of the window was flown; {} were planned", count(summary.requests.planned));
-    Some(reason(Rule::MeasuredRequests, sentence, "run longer, at a higher rate, or with a shorter warm-up"))
-}
-
-fn whole_window(summary: &Summary) -> Option<Reason> {
-    let window = &summary.window;
-    if !window.cut_short {
-        return None;
-    }
-    let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
-    let what = match window.ending {
-        Some(_) => "the run was interrupted",
-        None => "the log ends",
-    };
-    let sentence = format!("{what} after {after}, before the end of its window at {planned}");
-    Some(reason(Rule::WholeWindow, sentence, "let the run finish; the figures cover only what was flown"))
-}
-
-fn conservation(summary: &Summary) -> Option<Reason> {
-    let counts = &summary.requests;
-    if counts.unplanned > 0 {
-        let sentence = format!(
-            "the log has {} for {}: {} too many, the bar is none",
-            counted(counts.flown(), "record"),
-            counted(counts.planned, "planned request"),
-            count(counts.unplanned)
-        );
-        return Some(reason(Rule::Conservation, sentence, "check that no log was merged into itself"));
-    }
-    if counts.unrecorded == 0 {
-        return None;
-    }
-    let sentence = format!(
-        "{} of {} left no record; the bar is none",
-        count(counts.unrecorded),
-        counted(counts.planned, "planned request")
-    );
-    Some(reason(Rule::Conservation, sentence, "keep the log whole (is the disk full?) and run again"))
-}
-
-fn something_completed(summary: &Summary) -> Option<Reason> {
-    let counts = &summary.requests;
-    if counts.completed > 0 || counts.flown() == 0 {
-        return None;
-    }
-    let example = summary.failures.kinds.first();
-    let example =
-        example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
-    let sentence = format!(
-        "none of {} completed: {} failed, {} censored{}",
-        counted(counts.flown(), "request"),
-        count(counts.failed),
-        count(counts.censored),
-        example.unwrap_or_default()
-    );
-    Some(reason(
-        Rule::SomethingCompleted,
-        sentence,
-        match counts.failed {
-            0 => "lower the rate, or raise --drain: no answer came whole before the run stopped waiting",
-            _ => "try one request by hand against the same address, then run again",
-        },
-    ))
-}
-
-fn error_rate(summary: &Summary, objectives: &[Objective]) -> Option<Reason> {
-    let rate = summary.failures.error_rate.filter(|&rate| rate > ERROR_RATE_BAR)?;
-    if objectives.iter().any(Objective::is_about_error_rate) || summary.requests.completed == 0 {
-        return None;
-    }
-    let sentence = format!(
-        "{} of the requests failed ({} of {}); the bar is {}",
-        percent(rate),
-        count(summary.requests.failed),
-        count(summary.slo.scheduled),
-        percent(ERROR_RATE_BAR)
-    );
-    Some(reason(
-        Rule::ErrorRate,
-        sentence,
-        "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"",
-    ))
 }

@@ -95,6 +95,7 @@ impl VirtualRun {
                 released_until: self.plan.window_end,
                 ended: clock,
                 ending,
+                present_ns: None,
                 client: None,
                 server: None,
             },
@@ -167,6 +168,7 @@ fn record(request: &PlannedRequest, history: History, now: Timestamp) -> Request
     };
     RequestRecord {
         sent: Some(arrived),
+        chunks_counted: !chunks.is_empty(),
         chunks,
         ended,
         outcome,

@@ -44,6 +44,7 @@ impl RequestSpec {
             sent: None,
             headers: None,
             chunks: ChunkTrain::default(),
+            chunks_counted: false,
             first_answer: None,
             whole_answer: None,
             ended: dispatched,

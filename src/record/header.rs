@@ -161,6 +161,10 @@ pub struct RunFooter {
     pub ended: Timestamp,
     /// What made it stop.
     pub ending: RunEnding,
+    /// Time that requests spent between being let go and having ended, summed over the window, nanoseconds: counted
+    /// by the run as they came and went, without their records. Absent in virtual time and in logs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub present_ns: Option<u64>,
     /// What this machine went through meanwhile; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientFacts>,

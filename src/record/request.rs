@@ -40,6 +40,9 @@ pub struct RequestRecord {
     pub headers: Option<Timestamp>,
     /// Every chunk with non-empty content, reasoning or tool-call text. Empty for an answer that was not streamed.
     pub chunks: ChunkTrain,
+    /// Whether the server counted the tokens of every chunk; a chunk that it did not count stands for one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chunks_counted: bool,
     /// First chunk that was not reasoning, where reasoning came before it.
     #[serde(rename = "first_answer_ns", default, skip_serializing_if = "Option::is_none")]
     pub first_answer: Option<Timestamp>,

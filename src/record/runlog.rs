@@ -65,7 +65,7 @@ enum LineOut<'a> {
 enum LineIn {
     Header(Box<RunHeader>),
     Request(Box<RequestRecord>),
-    Footer(RunFooter),
+    Footer(Box<RunFooter>),
 }
 
 impl RunLog {
@@ -103,7 +103,7 @@ impl RunLog {
             match serde_json::from_slice(&text) {
                 Ok(LineIn::Header(found)) if line == 1 => header = Some(*found),
                 Ok(LineIn::Request(record)) if line > 1 => records.push(*record),
-                Ok(LineIn::Footer(found)) if line > 1 => footer = Some(found),
+                Ok(LineIn::Footer(found)) if line > 1 => footer = Some(*found),
                 Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
                 Err(_) if cut_off && line > 1 => break,
                 Err(error) if line == 1 => {

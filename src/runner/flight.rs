@@ -136,6 +136,7 @@ impl Flight {
     fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {
         let record = &mut self.record;
         record.ended = ended;
+        record.chunks_counted = self.chunks_counted && !record.chunks.is_empty();
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
         (record.output_tokens, record.output_tokens_source) = match &record.usage {

@@ -86,6 +86,7 @@ mod tests {
             released_until: Timestamp::from_nanos(1),
             ended: Timestamp::from_nanos(2),
             ending: RunEnding::Finished,
+            present_ns: Some(1),
             client: None,
             server: None,
         };

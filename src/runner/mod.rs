@@ -4,10 +4,12 @@ mod flight;
 mod keeper;
 mod options;
 mod pacer;
+mod presence;
 mod progress;
 mod run;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use keeper::Keeper;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};

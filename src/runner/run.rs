@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
+use super::presence::Presence;
+use super::watch::ClientWatch;
 use super::{Interrupt, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -45,6 +47,7 @@ impl<E: Engine> Run<E> {
     pub async fn fly(self, feed: Feed, mut keep: impl FnMut(RequestRecord)) -> RunFooter {
         let Self { engine, clock, plan, options, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
+        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
         let mut pacer = pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer));
         let mut give_up = pin!(sleep_until(clock.instant(plan.window_end.after(options.drain))));
         let drain = options.drain;
@@ -55,6 +58,7 @@ impl<E: Engine> Run<E> {
             progress,
             flights: JoinSet::new(),
             queue: VecDeque::new(),
+            presence: Presence::within(plan.window_start, plan.window_end),
             cancel: CancellationToken::new(),
         };
         let mut awaited = plan.warmup_requests + plan.measured_requests;
@@ -62,6 +66,7 @@ impl<E: Engine> Run<E> {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
+            present_ns: None,
             client: None,
             server: None,
         };
@@ -120,10 +125,14 @@ impl<E: Engine> Run<E> {
         stop_pacer.store(true, Relaxed);
         pacer.close();
         while let Ok(released) = pacer.try_recv() {
+            air.presence.came(released.dispatched);
             air.queue.push_back(released);
         }
-        air.clear(keep).await;
+        footer.present_ns = Some(air.clear(keep).await.nanos());
         footer.ended = clock.now();
+        if let Some(watch) = watch {
+            footer.client = watch.finish().await;
+        }
         footer
     }
 }
@@ -137,6 +146,7 @@ struct Air<E> {
     flights: JoinSet<RequestRecord>,
     /// Released, waiting for a place under the cap, oldest first.
     queue: VecDeque<Released>,
+    presence: Presence,
     cancel: CancellationToken,
 }
 
@@ -147,6 +157,7 @@ impl<E: Engine> Air<E> {
 
     fn admit(&mut self, released: Released) {
         self.progress.released();
+        self.presence.came(released.dispatched);
         match self.options.max_concurrency {
             None => self.send(released, None),
             Some(cap) if self.flights.len() < cap.get() => self.send(released, Some(self.clock.now())),
@@ -167,6 +178,7 @@ impl<E: Engine> Air<E> {
     }
 
     fn landed(&mut self, landed: Result<RequestRecord, JoinError>) -> Option<RequestRecord> {
+        self.presence.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
@@ -177,15 +189,16 @@ impl<E: Engine> Air<E> {
 
     /// Censors what waits for a place under the cap.
     fn give_up_waiting(&mut self) -> impl Iterator<Item = RequestRecord> {
-        let (now, progress) = (self.clock.now(), &self.progress);
+        let (now, progress, presence) = (self.clock.now(), &self.progress, &mut self.presence);
         self.queue.drain(..).map(move |released| {
             progress.given_up();
+            presence.left(now);
             Flight::never_sent(&released, now)
         })
     }
 
-    /// Censors whatever is left.
-    async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) {
+    /// Censors whatever is left, and tells how long all requests were there.
+    async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) -> Presence {
         self.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
         while let Some(landed) = self.flights.join_next().await {
@@ -193,5 +206,6 @@ impl<E: Engine> Air<E> {
                 keep(record);
             }
         }
+        self.presence
     }
 }

@@ -179,6 +179,7 @@ async fn every_moment_of_a_plain_run_is_exact() {
         released_until: at(30),
         ended: at(29),
         ending: RunEnding::Finished,
+        present_ns: Some(27_000_000),
         client: None,
         server: None,
     };
@@ -227,6 +228,7 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
             released_until: at(20),
             ended: at(120),
             ending: RunEnding::DrainLimit,
+            present_ns: Some(30_000_000),
             client: None,
             server: None
         }
@@ -291,6 +293,7 @@ async fn the_first_interrupt_stops_releases_and_drains() {
         released_until: at(95),
         ended: at(140),
         ending: RunEnding::Interrupted,
+        present_ns: Some(500_000_000),
         client: None,
         server: None,
     };

@@ -85,8 +85,8 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the chunks of {} add up to {} tokens, usage to {}: {} apart, the bar is {}; TPOT follows \
-         usage, ITL follows the chunks",
+        "{} came in {} chunks that nobody counted the tokens of, for {} tokens by usage: {} apart, the bar is {}; TPOT \
+         follows usage, ITL takes each chunk for a token",
         counted(tokens.disagreeing_requests, "answer"),
         count(tokens.chunk_tokens),
         count(tokens.usage_tokens),

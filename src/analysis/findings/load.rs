@@ -72,25 +72,6 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
     Some(finding(FindingKind::CapBound, sentence, "raise --max-concurrency or leave it out"))
 }
 
-pub(super) fn schedule_lag(summary: &Summary) -> Option<Finding> {
-    let lag = summary.latency.row(Metric::ScheduleLag)?.percentile(Quantile::P99).figure.at_least();
-    let latency = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
-    let bar = (latency.percentile(Quantile::P50).figure.at_least() / 100.0).max(1.0);
-    if lag <= bar {
-        return None;
-    }
-    let sentence = format!(
-        "requests left late: p99 schedule lag is {} ms; the bar is {} ms (1 ms, or 1 % of the median latency)",
-        three_digits(lag),
-        three_digits(bar)
-    );
-    Some(finding(
-        FindingKind::ScheduleLag,
-        sentence,
-        "give this machine less other work, or fly the load from several machines",
-    ))
-}
-
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
     let longest = summary.latency.row(Metric::E2e)?.max;
     let slowest = longest.at_least() / 1e3;

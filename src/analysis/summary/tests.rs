@@ -121,6 +121,7 @@ fn an_interrupted_run_is_about_what_was_flown() {
         released_until: ms(3_400),
         ended: ms(3_500),
         ending: RunEnding::Interrupted,
+        present_ns: None,
         client: None,
         server: None,
     });
@@ -266,7 +267,6 @@ fn findings_name_what_is_off() {
     }
     let mut log = run(500, records);
     let expected = [
-        FindingKind::ScheduleLag,
         FindingKind::ShortWindow,
         FindingKind::NoSlo,
         FindingKind::OutputLength,
@@ -282,7 +282,7 @@ fn findings_name_what_is_off() {
         record.admitted = Some(record.dispatched.after(Duration::from_millis(40)));
     }
     let capped = summarise(&log, &[]);
-    assert_eq!(kinds(&capped)[..2], [FindingKind::CapBound, FindingKind::ScheduleLag]);
+    assert_eq!(kinds(&capped)[..2], [FindingKind::CapBound, FindingKind::ShortWindow]);
     assert_eq!(capped.latency.row(Metric::QueueWait).unwrap().max, Figure::Exact(40.0));
 }
 

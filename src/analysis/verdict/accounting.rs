@@ -1,0 +1,113 @@
+//! Rules on what became of the planned requests: all of them accounted for, the run whole, failures rare.
+
+use crate::analysis::check::Measure;
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{Check, Objective, Rule, Summary};
+use crate::units::count;
+
+/// Largest share of failed requests in a valid run that declares no objective on it.
+const ERROR_RATE_BAR: f64 = 0.01;
+
+pub(super) fn checks(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
+    let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];
+    if summary.requests.flown() > 0 {
+        checks.extend([something_completed(summary), error_rate(summary, objectives)]);
+    }
+    checks
+}
+
+fn measured_requests(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let sentence = match counts.flown() {
+        0 => format!("no request of the window was flown; {} were planned", count(counts.planned)),
+        flown => format!("{} of the window were flown", counted(flown, "request")),
+    };
+    let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request flown: 1, some: 0" };
+    let empty = f64::from(u8::from(counts.flown() == 0));
+    measure.at_most(empty, 0.0, sentence, "run longer, at a higher rate, or with a shorter warm-up")
+}
+
+fn whole_window(summary: &Summary) -> Check {
+    let window = &summary.window;
+    let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
+    let sentence = match (window.cut_short, window.ending) {
+        (false, _) => format!("the run reached the end of its window at {planned}"),
+        (true, ending) => {
+            let what = ending.map_or("the log ends", |_| "the run was interrupted");
+            format!("{what} after {after}, before the end of its window at {planned}")
+        }
+    };
+    let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
+    let short = f64::from(u8::from(window.cut_short));
+    measure.at_most(short, 0.0, sentence, "let the run finish; the figures cover only what was flown")
+}
+
+fn conservation(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let planned = counted(counts.planned, "planned request");
+    let (sentence, cure) = if counts.unplanned > 0 {
+        let sentence = format!(
+            "the log has {} for {planned}: {} too many, the bar is none",
+            counted(counts.flown(), "record"),
+            count(counts.unplanned)
+        );
+        (sentence, "check that no log was merged into itself")
+    } else if counts.unrecorded > 0 {
+        let sentence = format!("{} of {planned} left no record; the bar is none", count(counts.unrecorded));
+        (sentence, "keep the log whole (is the disk full?) and run again")
+    } else {
+        (format!("{planned}: each whose moment came left one record"), "")
+    };
+    let measure = Measure {
+        rule: Rule::Conservation,
+        statistic: "planned requests without a record, or records without a plan",
+    };
+    measure.at_most((counts.unplanned + counts.unrecorded) as f64, 0.0, sentence, cure)
+}
+
+fn something_completed(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let flown = counted(counts.flown(), "request");
+    let measure = Measure { rule: Rule::SomethingCompleted, statistic: "no request completed: 1, some: 0" };
+    if counts.completed > 0 {
+        let sentence = format!("{} of {flown} completed", count(counts.completed));
+        return measure.at_most(0.0, 0.0, sentence, "");
+    }
+    let example = summary.failures.kinds.first();
+    let example =
+        example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
+    let sentence = format!(
+        "none of {flown} completed: {} failed, {} censored{}",
+        count(counts.failed),
+        count(counts.censored),
+        example.unwrap_or_default()
+    );
+    let cure = match counts.failed {
+        0 => "lower the rate, or raise --drain: no answer came whole before the run stopped waiting",
+        _ => "try one request by hand against the same address, then run again",
+    };
+    measure.at_most(1.0, 0.0, sentence, cure)
+}
+
+fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
+    let measure = Measure { rule: Rule::ErrorRate, statistic: "share of failed requests" };
+    if objectives.iter().any(Objective::is_about_error_rate) {
+        return measure.not_tested("an objective says how many failures are expected");
+    }
+    let Some(rate) = summary.failures.error_rate.filter(|_| summary.requests.completed > 0) else {
+        return measure.not_tested("no request completed");
+    };
+    let sentence = format!(
+        "{} of the requests failed ({} of {}); the bar is {}",
+        percent(rate),
+        count(summary.requests.failed),
+        count(summary.slo.scheduled),
+        percent(ERROR_RATE_BAR)
+    );
+    measure.at_most(
+        rate,
+        ERROR_RATE_BAR,
+        sentence,
+        "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"",
+    )
+}

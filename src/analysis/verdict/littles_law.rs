@@ -1,0 +1,108 @@
+//! The rule that L = λW holds between what was in flight and how long requests say they stayed.
+
+use std::time::Duration;
+
+use crate::analysis::check::Measure;
+use crate::analysis::observed::Observed;
+use crate::analysis::wording::percent;
+use crate::analysis::{Check, Rule};
+use crate::clock::Timestamp;
+use crate::record::{Outcome, Phase, RequestRecord};
+use crate::units::three_digits;
+
+/// The two sides may lie this far apart, as a share of L …
+const BAR: f64 = 0.01;
+/// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it.
+const NOTICE_S: f64 = 0.001;
+
+/// L against λW (Little, *Operations Research* 9, 1961, 383–387).
+///
+/// **L** is counted by the run: it adds up, as requests come and go, how long each was there inside the window, and
+/// looks at no record for it. (A run without that sum, such as one in virtual time, is judged by its records' moments
+/// of dispatch and end.) **λ** is the plan's: its requests due in the window per second. **W** is what the report
+/// says of them: from the scheduled moment to the last token, with the time that the stream took to close after it; a
+/// request without an answer counts from its dispatch to its end. So the two sides share neither counts nor stamps:
+/// records that were lost or doubled, a phase or a moment that is wrong, a wait that no latency shows, all set them
+/// apart.
+///
+/// Over a finite window the law holds up to those who straddle its ends (Little 2011, *Operations Research* 59,
+/// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
+/// window's stayed after it is taken off. What is left needs no allowance for chance, so the bar is 1 % without
+/// standard errors; short stays are allowed a millisecond each.
+pub(super) fn check(observed: &Observed<'_>) -> Check {
+    let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
+    if observed.cut_short {
+        return measure.not_tested("the run ended before its window did");
+    }
+    let window = (observed.start, observed.end);
+    let counted = observed.log.footer.as_ref().and_then(|footer| footer.present_ns);
+    let present = counted.map_or_else(
+        || {
+            observed
+                .log
+                .records
+                .iter()
+                .map(|record| part(window, record.dispatched, record.ended))
+                .sum::<f64>()
+        },
+        |nanos| nanos as f64 / 1e9,
+    );
+    let length = observed.length().as_secs_f64();
+    let requests = observed.requests.len();
+    if present <= 0.0 || length <= 0.0 || requests == 0 {
+        return measure.not_tested("nobody was there in the window");
+    }
+    let (mut stayed, mut after, mut before) = (0.0, 0.0, 0.0);
+    for record in &observed.log.records {
+        let (from, to) = stay(record);
+        match record.phase {
+            Phase::Measured => {
+                stayed += to.since(from).as_secs_f64();
+                after += to.since(from.max(observed.end)).as_secs_f64();
+            }
+            Phase::Warmup => before += part(window, from, to),
+            Phase::Cooldown => {}
+        }
+    }
+    // Each request that was planned counts once, however many records tell of it.
+    let planned = observed.log.header.plan.measured_requests as f64;
+    let each = (stayed - after) / requests as f64;
+    let (l, lambda_w) = (present / length, (planned * each + before) / length);
+    let apart = (l - lambda_w).abs() / l;
+    let mean_stay = stayed / requests as f64;
+    let bar = BAR.max(NOTICE_S / mean_stay.max(NOTICE_S));
+    let sentence = format!(
+        "Little's law: {} requests were there on average, and {} a second that stayed {} s each, corrected for those \
+         that straddle the window's ends, make {}: {} apart; the bar is {}",
+        three_digits(l),
+        three_digits(planned / length),
+        three_digits(mean_stay),
+        three_digits(lambda_w),
+        percent(apart),
+        percent(bar)
+    );
+    measure.at_most(
+        apart,
+        bar,
+        sentence,
+        "do not use these figures: records are missing, doubled or wrong; keep the log whole and run again",
+    )
+}
+
+/// From when to when a request stayed, by what is reported of it.
+fn stay(record: &RequestRecord) -> (Timestamp, Timestamp) {
+    let last = record.chunks.last_at().or(record.whole_answer);
+    match last.filter(|_| record.outcome == Outcome::Completed) {
+        Some(last) => {
+            let closing = record.ended.since(last);
+            (record.scheduled, record.scheduled.after(last.since(record.scheduled)).after(closing))
+        }
+        None => (record.dispatched, record.ended),
+    }
+}
+
+/// Seconds of `from … to` inside the window.
+fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) -> f64 {
+    let inside: Duration = to.min(end).since(from.max(start));
+    inside.as_secs_f64()
+}

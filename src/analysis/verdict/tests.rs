@@ -1,0 +1,195 @@
+//! Each rule in a run that breaks it and in one that stands it.
+
+use std::time::Duration;
+
+use crate::analysis::test_runs::{ms, record, run};
+use crate::analysis::{Check, CheckOutcome, Rule, Summary, summarise};
+use crate::record::{FinishReason, Phase, RunLog, ServerCounters};
+
+/// The tests that `rule` asked for.
+fn checks(summary: &Summary, rule: Rule) -> Vec<Check> {
+    summary.verdict.checks.iter().filter(|check| check.rule == rule).cloned().collect()
+}
+
+fn outcomes(summary: &Summary, rule: Rule) -> Vec<CheckOutcome> {
+    checks(summary, rule).iter().map(|check| check.outcome).collect()
+}
+
+/// What the first failed test of `rule` says.
+fn reason(summary: &Summary, rule: Rule) -> String {
+    let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == rule);
+    reason.unwrap_or_else(|| panic!("{rule:?} stood: {:?}", checks(summary, rule))).sentence.clone()
+}
+
+/// `n` requests, one a millisecond, each with its first token after 100 ms; request `i` leaves `lag(i)` ms late.
+fn late(n: u64, lag: impl Fn(u64) -> u64) -> Summary {
+    let records = (0..n).map(|i| {
+        let dispatched = i + lag(i);
+        record(i).sent_at(i, dispatched, dispatched).paced(i + 100, 10, 3).usage(100, 3).build()
+    });
+    summarise(&run(n, records.collect()), &[])
+}
+
+#[test]
+fn a_reason_is_a_failed_check_and_nothing_else() {
+    let summary = late(100, |_| 5);
+    let failed: Vec<_> =
+        summary.verdict.checks.iter().filter(|check| check.outcome == CheckOutcome::Failed).collect();
+    assert!(!summary.verdict.valid && !failed.is_empty());
+    assert_eq!(summary.verdict.reasons.len(), failed.len());
+    for (reason, check) in summary.verdict.reasons.iter().zip(failed) {
+        assert_eq!((&reason.sentence, &reason.cure), (&check.sentence, &check.cure));
+        assert!(!reason.cure.is_empty());
+    }
+    let sound = late(100, |_| 0);
+    assert!(sound.verdict.valid && sound.verdict.checks.len() > 5, "{:?}", sound.verdict);
+}
+
+#[test]
+fn requests_that_leave_late_are_held_against_a_millisecond() {
+    use CheckOutcome::{Failed, Passed};
+    // 1,000 requests, of which 11, one more than a hundredth, leave 2 ms late: p99 is at rank 989.01 of 0 … 999.
+    let summary = late(1_000, |i| if i % 90 == 0 { 2 } else { 0 });
+    assert_eq!(outcomes(&summary, Rule::ScheduleLag), [Failed, Passed]);
+    let said = reason(&summary, Rule::ScheduleLag);
+    assert_eq!(
+        said,
+        "requests left late: p99 schedule lag is 2.00 ms; the bar is 1.00 ms (1 ms, or 1 % of the median latency)"
+    );
+    assert_eq!(
+        outcomes(&late(1_000, |i| if i % 200 == 0 { 2 } else { 0 }), Rule::ScheduleLag),
+        [Passed, Passed]
+    );
+    // A median latency of 500 ms allows 5 ms.
+    let slow = (0..1_000).map(|i| record(i).sent_at(i, i + 2, i + 2).paced(i + 500, 10, 3).build());
+    assert_eq!(outcomes(&summarise(&run(1_000, slow.collect()), &[]), Rule::ScheduleLag), [Passed, Passed]);
+    // Eight in 7,000 at 8 ms: p99 is 0, p99.9 over five times the bar.
+    let tail = late(7_000, |i| if i % 900 == 0 { 8 } else { 0 });
+    assert_eq!(outcomes(&tail, Rule::ScheduleLag), [Passed, Failed]);
+}
+
+#[test]
+fn one_hiccup_among_few_requests_does_not_decide_and_several_do() {
+    use CheckOutcome::{Failed, Passed};
+    assert_eq!(outcomes(&late(150, |i| if i == 70 { 400 } else { 0 }), Rule::ScheduleLag), [Passed, Passed]);
+    let several = late(150, |i| if i % 25 == 0 { 3 } else { 0 });
+    assert_eq!(outcomes(&several, Rule::ScheduleLag), [Failed, Passed]);
+    let said = reason(&several, Rule::ScheduleLag);
+    assert!(
+        said.contains("at least 3.00 ms, the lower end of its 95 % interval over 150 requests"),
+        "{said}"
+    );
+}
+
+/// Ten requests a second for 20 s, a warm-up of 2 s before them; each answer takes a second and closes 2 ms later.
+fn steady() -> RunLog {
+    let records = (0..220).map(|i| {
+        let at = i * 100;
+        let phase = if i < 20 { Phase::Warmup } else { Phase::Measured };
+        let mut record = record(i)
+            .phase(phase)
+            .sent_at(at, at, at + 1)
+            .paced(at + 100, 100, 10)
+            .usage(100, 10)
+            .counted()
+            .build();
+        record.ended = record.ended.after(Duration::from_millis(2));
+        record
+    });
+    let mut log = run(22_000, records.collect());
+    log.header.plan.window_start = ms(2_000);
+    log.header.plan.warmup_requests = 20;
+    // 200 stays of 1.002 s, less what lies after the window, and what the last ten of the warm-up stay in it.
+    log.footer.as_mut().unwrap().present_ns = Some(200_400_000_000);
+    log
+}
+
+#[test]
+fn what_was_there_is_what_the_stays_add_up_to() {
+    let law = |log: &RunLog| checks(&summarise(log, &[]), Rule::LittlesLaw).remove(0);
+    let sound = law(&steady());
+    assert_eq!(sound.outcome, CheckOutcome::Passed, "{}", sound.sentence);
+    assert!(sound.value.unwrap() < 1e-4, "{}", sound.sentence);
+    // Without the run's own sum, the records' moments of dispatch and end stand in.
+    let mut stored = steady();
+    stored.footer.as_mut().unwrap().present_ns = None;
+    assert_eq!(law(&stored).outcome, CheckOutcome::Passed);
+    // A log that was merged into itself, counted from its own records: twice as many are there as were planned.
+    stored.records.extend(stored.records.clone());
+    assert!((law(&stored).value.unwrap() - 0.5).abs() < 0.03, "{}", law(&stored).sentence);
+    // Stamps of another clock: every answer 3 % longer than the requests were there.
+    let mut slow = steady();
+    slow.footer.as_mut().unwrap().present_ns = Some(194_500_000_000);
+    let said = law(&slow);
+    assert_eq!(said.outcome, CheckOutcome::Failed);
+    assert!(said.sentence.contains("3.03 % apart; the bar is 1.00 %"), "{}", said.sentence);
+}
+
+#[test]
+fn a_wait_that_no_latency_shows_breaks_littles_law() {
+    // A twentieth of the requests left half a second late, and their latency counts from when they left.
+    let mut log = steady();
+    for record in log.records.iter_mut().filter(|record| record.index % 20 == 7 && record.index > 20) {
+        record.scheduled = record.scheduled.after(Duration::from_millis(500));
+        record.dispatched = record.scheduled;
+    }
+    let summary = summarise(&log, &[]);
+    assert_eq!(outcomes(&summary, Rule::LittlesLaw), [CheckOutcome::Failed]);
+}
+
+#[test]
+fn counted_chunks_are_the_tokens_of_usage() {
+    let identity = |usage: u64, finish: Option<FinishReason>| {
+        let mut log = steady();
+        for record in &mut log.records {
+            record.usage.as_mut().unwrap().completion_tokens = usage;
+            record.finish_reason = finish.clone();
+        }
+        checks(&summarise(&log, &[]), Rule::TokenIdentity).remove(0)
+    };
+    assert_eq!(identity(10, None).outcome, CheckOutcome::Passed);
+    // One token more than the chunks carried may be without text; eight where the model itself ended the answer.
+    assert_eq!(identity(11, Some(FinishReason::Length)).outcome, CheckOutcome::Passed);
+    assert_eq!(identity(18, Some(FinishReason::Stop)).outcome, CheckOutcome::Passed);
+    // 200 answers of 12 tokens of which 10 came, less one each.
+    let short = identity(12, Some(FinishReason::Length));
+    assert_eq!(short.outcome, CheckOutcome::Failed);
+    assert_eq!(
+        short.sentence,
+        "the tokens of the chunks are 200 tokens (8.33 %) away from usage in 200 of 200 answers; the bar is 0.500 %"
+    );
+    assert_eq!(identity(9, Some(FinishReason::Stop)).outcome, CheckOutcome::Failed, "more than there were");
+    let mut uncounted = steady();
+    uncounted.records.iter_mut().for_each(|record| record.chunks_counted = false);
+    assert_eq!(outcomes(&summarise(&uncounted, &[]), Rule::TokenIdentity), [CheckOutcome::NotTested]);
+}
+
+#[test]
+fn the_servers_counters_are_the_clients() {
+    use CheckOutcome::{Failed, NotTested, Passed};
+    // 220 requests of 100 prompt and 10 answer tokens; two more were cut off after three of their ten tokens.
+    let mut log = steady();
+    log.records.extend((220..222).map(|i| {
+        let mut cut = record(i).phase(Phase::Cooldown).sent_at(22_000, 22_000, 22_001).paced(22_100, 10, 3);
+        cut = cut.censored(22_200);
+        let mut cut = cut.build();
+        cut.output_tokens_asked = 10;
+        cut
+    }));
+    let counters = |prompt_tokens, generation_tokens, requests_succeeded| {
+        let mut log = log.clone();
+        log.footer.as_mut().unwrap().server =
+            Some(ServerCounters { prompt_tokens, generation_tokens, requests_succeeded });
+        outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
+    };
+    // Answer tokens, prompt tokens, requests.
+    assert_eq!(counters(Some(22_000), Some(2_206), Some(220)), [Passed, Passed, Passed]);
+    assert_eq!(
+        counters(Some(22_200), Some(2_220), Some(222)),
+        [Passed, Passed, Passed],
+        "what the cut may hide"
+    );
+    assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
+    assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
+}

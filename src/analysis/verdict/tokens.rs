@@ -1,0 +1,173 @@
+//! Rules that tokens add up: inside each answer, and with the server's own counters.
+
+use crate::analysis::check::Measure;
+use crate::analysis::observed::Observed;
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Check, Rule};
+use crate::record::{FinishReason, Outcome, RequestRecord, ServerCounters};
+use crate::units::count;
+
+/// Tokens may be apart by this share.
+const BAR: f64 = 0.005;
+/// Tokens without text at the end of an answer that the model ended itself: an end token, a closing tag.
+const CLOSING_TOKENS: u64 = 8;
+/// Of one that was cut at its length: a last token that is half a character.
+const CUT_TOKENS: u64 = 1;
+/// A prompt is at most this much longer than the others' ratio of told to asked lets expect.
+const PROMPT_SLACK: f64 = 1.1;
+
+pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
+    let mut checks = vec![identity(observed)];
+    checks.extend(counters(observed));
+    checks
+}
+
+/// Σ k = N: the tokens that the server counted chunk by chunk are those of its `usage`.
+///
+/// Where the server does not count its chunks there is no identity: a chunk may carry several tokens or none. An
+/// answer may end in tokens that carry no text, so it may fall short by a few; it may never exceed.
+fn identity(observed: &Observed<'_>) -> Check {
+    let measure = Measure {
+        rule: Rule::TokenIdentity,
+        statistic: "tokens by which chunks and usage differ, as a share of usage",
+    };
+    let (mut answers, mut tokens, mut apart, mut disagreeing) = (0, 0, 0, 0);
+    for record in observed.requests.iter().map(|request| request.record) {
+        let Some(usage) = record.usage.filter(|_| record.chunks_counted) else { continue };
+        if record.outcome != Outcome::Completed {
+            continue;
+        }
+        let (seen, told) = (record.chunks.tokens(), usage.completion_tokens);
+        let off = if seen > told { seen - told } else { (told - seen).saturating_sub(textless(record)) };
+        answers += 1;
+        tokens += told;
+        apart += off;
+        disagreeing += u64::from(off > 0);
+    }
+    if tokens == 0 {
+        return measure.not_tested("the server does not count the tokens of its chunks");
+    }
+    let share = apart as f64 / tokens as f64;
+    let sentence = format!(
+        "the tokens of the chunks are {} ({}) away from usage in {} of {}; the bar is {}",
+        counted(apart, "token"),
+        percent(share),
+        count(disagreeing),
+        counted(answers, "answer"),
+        percent(BAR)
+    );
+    measure.at_most(
+        share,
+        BAR,
+        sentence,
+        "look for a proxy that drops or repeats events between here and the server",
+    )
+}
+
+fn textless(record: &RequestRecord) -> u64 {
+    match record.finish_reason {
+        Some(FinishReason::Length) => CUT_TOKENS,
+        _ => CLOSING_TOKENS,
+    }
+}
+
+/// What the client can say of a quantity that the server counts: it must lie between these two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    least: f64,
+    most: f64,
+}
+
+impl Account {
+    fn add(&mut self, least: f64, hidden: f64) {
+        self.least += least;
+        self.most += least + hidden;
+    }
+
+    /// How far outside `counted` lies, as a share of it.
+    fn apart(self, counted: f64) -> f64 {
+        (self.least - counted).max(counted - self.most).max(0.0) / counted.max(1.0)
+    }
+}
+
+/// The server's counters rose by what the client was sent over the whole run, warm-up and cool-down included.
+///
+/// Of an answer that failed or was cut off the server may have worked on more than arrived: up to the length asked
+/// for. So the client's account has a least and a most, and only what lies outside both counts.
+fn counters(observed: &Observed<'_>) -> Vec<Check> {
+    let [generated, prompts, ended] = [
+        "answer tokens apart from the server's counter, as a share of it",
+        "prompt tokens apart from the server's counter, as a share of it",
+        "completed requests apart from the server's counter, as a share of it",
+    ]
+    .map(|statistic| Measure { rule: Rule::CounterIdentity, statistic });
+    let Some(server) = observed.log.footer.as_ref().and_then(|footer| footer.server) else {
+        return vec![generated.not_tested("the server's counters are not known")];
+    };
+    let records = &observed.log.records;
+    let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded } = server;
+    let by_usage =
+        records.iter().all(|record| record.outcome != Outcome::Completed || record.usage.is_some());
+    let hold = |measure: Measure, what: &str, counter: Option<u64>, account: Account, known: bool| {
+        let Some(counter) = counter.filter(|_| known) else {
+            return measure.not_tested(format!("no count of {what} on both sides"));
+        };
+        let apart = account.apart(counter as f64);
+        let range = if account.most > account.least {
+            format!("{} to {}", count(account.least as u64), count(account.most.ceil() as u64))
+        } else {
+            count(account.least as u64)
+        };
+        let sentence = format!(
+            "the server counted {} {what}, the client {range}: {} apart; the bar is {}",
+            count(counter),
+            percent(apart),
+            percent(BAR)
+        );
+        measure.at_most(
+            apart,
+            BAR,
+            sentence,
+            "see that nobody else used this server meanwhile, and that one server answered every request",
+        )
+    };
+    vec![
+        hold(generated, "answer tokens", generation_tokens, answer_tokens(records), by_usage),
+        hold(prompts, "prompt tokens", prompt_tokens, prompt_account(records), by_usage),
+        hold(ended, "completed requests", requests_succeeded, completions(records), true),
+    ]
+}
+
+fn answer_tokens(records: &[RequestRecord]) -> Account {
+    let mut account = Account::default();
+    for record in records {
+        let told = record.usage.map(|usage| usage.completion_tokens);
+        let seen = told.unwrap_or_else(|| record.chunks.tokens());
+        let longest = told.unwrap_or_else(|| u64::from(record.output_tokens_asked));
+        account.add(seen as f64, longest.saturating_sub(seen) as f64);
+    }
+    account
+}
+
+/// A prompt without a `usage` may have been computed or not; its length follows those that were told.
+fn prompt_account(records: &[RequestRecord]) -> Account {
+    let told = records.iter().filter_map(|record| Some((record, record.usage?)));
+    let (asked, got) = told.fold((0.0, 0.0), |(asked, got), (record, usage)| {
+        (asked + f64::from(record.input_tokens_asked), got + usage.prompt_tokens as f64)
+    });
+    let ratio = if asked > 0.0 { got / asked } else { 1.0 };
+    let mut account = Account { least: got, most: got };
+    for record in records.iter().filter(|record| record.usage.is_none()) {
+        account.add(0.0, f64::from(record.input_tokens_asked) * ratio * PROMPT_SLACK);
+    }
+    account
+}
+
+fn completions(records: &[RequestRecord]) -> Account {
+    let mut account = Account::default();
+    for record in records {
+        let whole = record.outcome == Outcome::Completed;
+        account.add(f64::from(u8::from(whole)), f64::from(u8::from(!whole)));
+    }
+    account
+}
