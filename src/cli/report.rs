@@ -7,13 +7,14 @@ use clap::Args;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
+use super::series;
 use crate::analysis::Objective;
 use crate::record::RunLog;
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// The run's folder, or its run.jsonl
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -26,19 +27,20 @@ pub(super) struct ReportArgs {
 }
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+    let format = if args.json { Format::Json } else { Format::Text };
+    let repeats = series::runs_in(&args.run);
+    if !repeats.is_empty() {
+        let repeats = series::again(&repeats, &args.objectives)?;
+        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        return Ok(outcome::exit_of_repeats(&repeats));
+    }
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
-        log.header
-            .objectives
-            .iter()
-            .map(|objective| objective.parse())
-            .collect::<Result<_, _>>()
-            .map_err(Stop::usage)?
+        outcome::objectives_of(&log.header)?
     } else {
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);
-    let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render(&summary, format)?)?;
     Ok(outcome::exit(&summary))
 }
