@@ -65,7 +65,12 @@ fn what_was_run(page: &mut Page, repeats: &Repeats) {
         &format!("{}, first seed {}", repeats.workload, repeats.first_seed),
     );
     page.entry(Tone::Normal, "  model      ", &engine.model);
-    page.entry(Tone::Normal, "  server     ", &format!("{} at {}", engine.engine, engine.url));
+    let server = if engine.modelled.is_empty() {
+        format!("{} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    };
+    page.entry(Tone::Normal, "  server     ", &server);
     let warm_up = repeats.load_s - repeats.window_s;
     let window = format!("{} in each run, after {} of warm-up", seconds(repeats.window_s), seconds(warm_up));
     page.entry(Tone::Normal, "  window     ", &window);
@@ -179,12 +184,12 @@ fn notes(page: &mut Page, repeats: &Repeats) {
     };
     let note = |page: &mut Page, sign: &str, text: &str| page.entry(Tone::Faint, sign, text);
     if shown().any(|figure| figure.mark == Some(Mark::TooFewSamples)) {
-        note(
-            page,
-            "  * ",
+        let text = format!(
             "too few samples in a run for this percentile: every run may err to the same side, which no interval \
-             across runs can show; longer runs cure it, more runs do not",
+             across runs can show; longer runs cure it, more runs do not{}",
+            longer(repeats)
         );
+        note(page, "  * ", &text);
     }
     if shown().any(|figure| figure.mark == Some(Mark::Indicative)) {
         note(page, "  ~ ", "indicative: in a run, fewer than ten samples lie above it");
@@ -205,6 +210,20 @@ fn notes(page: &mut Page, repeats: &Repeats) {
     }
 }
 
+/// How long windows must be for the next percentile that the runs' requests are too few for.
+fn longer(repeats: &Repeats) -> String {
+    let counted = repeats.runs.iter().filter(|run| run.counted);
+    let fewest = counted.map(|run| run.planned).min().filter(|&requests| requests > 0);
+    let next = fewest.and_then(|requests| {
+        let next = Quantile::ALL.into_iter().find(|quantile| quantile.floor() > requests)?;
+        Some((next, next.floor() as f64 * repeats.window_s / requests as f64))
+    });
+    next.map_or(String::new(), |(quantile, window_s)| {
+        let length = seconds(window_s.ceil());
+        format!(": {quantile} of requests needs windows of about {length} at this rate")
+    })
+}
+
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(page: &mut Page, repeats: &Repeats) {
     let p = |quantile, metric| Subject::Latency(Statistic::Percentile(quantile), metric);
@@ -219,7 +238,7 @@ fn precision(page: &mut Page, repeats: &Repeats) {
         .filter_map(|(subject, name)| {
             let figure = repeats.figures.figure(subject)?;
             let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
-            let (width, target) = (percent(width), percent(TARGET_PRECISION));
+            let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
             Some(match figure.runs_for_ten_percent {
                 Some(needed) => {
                     let more = needed.saturating_sub(repeats.counted_runs).max(1);

@@ -39,7 +39,10 @@ fn repeats_are_whole_runs_in_one_folder_and_are_shown_again() {
     assert_eq!(read(&parent.join("repeats.json")), all);
     let again = desk.skyline(&["report", parent.to_str().unwrap(), "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), all);
-    desk.skyline(&["report", parent.join("run-2").to_str().unwrap()]).assert().code(0).stdout(contains("VALID"));
+    desk.skyline(&["report", parent.join("run-2").to_str().unwrap()])
+        .assert()
+        .code(0)
+        .stdout(contains("VALID"));
 
     // Each figure is that of the run's own summary; delays and lengths are drawn anew in each.
     let ttft = &all["figures"]["latency"]["ttft"]["p50_ms"]["values"];
@@ -81,7 +84,9 @@ fn objectives_are_held_against_the_interval_and_decide_the_exit_code() {
     run("5", "p50 ttft < 1s").code(0).stdout(contains("met: p50 ttft < 1s ("));
     run("5", "p50 ttft < 1ms").code(1).stdout(contains("missed: p50 ttft < 1ms ("));
     // ln 2 · 80 ms = 55.5 ms, which lies inside the interval of two runs nearly surely.
-    run("2", "p50 ttft < 55ms").code(1).stdout(contains("unresolvable: p50 ttft < 55ms (").and(contains("missed")));
+    run("2", "p50 ttft < 55ms")
+        .code(1)
+        .stdout(contains("unresolvable: p50 ttft < 55ms (").and(contains("missed")));
     // Ten tokens of context: every request of every run is refused.
     desk.skyline(&["simulate", "quick.toml", "--repeats", "2", "--max-model-len", "10"])
         .assert()
