@@ -150,8 +150,11 @@ fn files_and_ports(summary: &Summary) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use CheckOutcome::{Failed, NotTested, Passed};
+    use StampSource::{KernelReceived, ReadReturned};
+
     use super::*;
-    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::test_runs::{ms, record, run};
     use crate::analysis::{CheckOutcome, summarise};
     use crate::record::{ClientFacts, Failure};
 
@@ -160,7 +163,7 @@ mod tests {
         let mut log = run(10_000, vec![record(0).sent_at(0, 0, 0).paced(ttft, 10, 5).build()]);
         log.header.stamps = stamps;
         let footer = log.footer.as_mut().unwrap();
-        footer.ended = crate::analysis::test_runs::ms(10_000);
+        footer.ended = ms(10_000);
         let delays = Delays { n: 1_000, p50_ns: 1_000_000, p99_ns: p99_us * 1_000, max_ns: 90_000_000 };
         footer.client = Some(ClientFacts {
             cpu_ns: 12_000_000_000,
@@ -174,12 +177,9 @@ mod tests {
     fn outcomes(log: &RunLog) -> [CheckOutcome; 3] {
         let checks = ClientLoad::checks(&summarise(log, &[]));
         assert!(checks.iter().all(|check| check.rule == Rule::ClientStarved));
-        assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == CheckOutcome::Failed)));
+        assert!(checks.iter().all(|check| check.cure.is_empty() != (check.outcome == Failed)));
         checks.iter().map(|check| check.outcome).collect::<Vec<_>>().try_into().unwrap()
     }
-
-    use CheckOutcome::{Failed, NotTested, Passed};
-    use StampSource::{KernelReceived, ReadReturned};
 
     #[test]
     fn a_client_with_time_to_spare_passes() {

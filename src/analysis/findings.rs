@@ -2,14 +2,13 @@
 
 mod answers;
 mod load;
-mod overload;
 mod promises;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
-use super::Summary;
+use super::{Rule, Summary};
 
 /// A piece of advice. It does not make a run invalid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,8 +35,8 @@ pub enum FindingKind {
     CapBound,
     /// The window is shorter than the slowest request.
     ShortWindow,
-    /// The server did not keep up: latencies depend on how long the run lasted.
-    Overload,
+    /// The beginning of the window looks like warm-up.
+    WarmUp,
     /// The window holds a part of the arrival pattern that is unlike the whole.
     UnevenArrivals,
     /// Requests that were to keep the load up after the horizon failed.
@@ -62,17 +61,17 @@ pub enum FindingKind {
     ColdConnections,
 }
 
-type Rule = fn(&Summary) -> Option<Finding>;
+type Advice = fn(&Summary) -> Option<Finding>;
 
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Rule; 16] = [
+        const RULES: [Advice; 16] = [
             load::ending,
-            overload::overload,
             load::drain_limit,
             load::cap_bound,
             load::short_window,
+            load::warm_up,
             load::uneven_arrivals,
             load::cooldown_failures,
             promises::unmeasurable_slo,
@@ -86,10 +85,17 @@ impl Finding {
             load::cold_connections,
         ];
         let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();
-        if findings.iter().any(|finding| finding.kind == FindingKind::Overload) {
-            // A longer run of an overloaded server is slower still, and its queue is what opens connections.
+        if summary.verdict.breaks(Rule::SteadyState) {
+            // The reason has said what was cut off. A longer run of an overloaded server is slower still, and its
+            // queue is what opens connections.
             findings.retain(|finding| {
-                !matches!(finding.kind, FindingKind::ShortWindow | FindingKind::ColdConnections)
+                !matches!(
+                    finding.kind,
+                    FindingKind::DrainLimit
+                        | FindingKind::ShortWindow
+                        | FindingKind::WarmUp
+                        | FindingKind::ColdConnections
+                )
             });
         }
         findings

@@ -94,6 +94,21 @@ impl Gaps {
     }
 }
 
+/// The gaps of one answer as they arrived, milliseconds, each one sample.
+pub(crate) fn chunk_gaps(chunks: &ChunkTrain) -> impl Iterator<Item = (f64, u32)> + '_ {
+    let mut last = chunks.first_at();
+    chunks.iter().skip(1).filter_map(move |chunk| Some((millis(chunk.at.since(last.replace(chunk.at)?)), 1)))
+}
+
+/// The gaps of one answer per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them.
+pub(crate) fn token_gaps(chunks: &ChunkTrain) -> impl Iterator<Item = (f64, u32)> + '_ {
+    let mut last = chunks.first_at();
+    chunks.iter().skip(1).filter(|chunk| chunk.tokens > 0).filter_map(move |chunk| {
+        let gap = millis(chunk.at.since(last.replace(chunk.at)?));
+        Some((gap / f64::from(chunk.tokens), chunk.tokens))
+    })
+}
+
 /// The median of a list that is not empty, the mean of the middle two for an even count; 0 for an empty one.
 fn median(values: &mut [u64]) -> u64 {
     let middle = values.len() / 2;

@@ -16,10 +16,6 @@ pub struct InFlight {
     pub peak: u64,
     /// Those let go that waited for a place under the cap; absent without a cap.
     pub waiting: Option<Level>,
-    /// Average of those waiting or in flight over the third quarter of the window.
-    pub third_quarter_mean: f64,
-    /// Average of those waiting or in flight over the last quarter: a server that keeps up has as many as before.
-    pub last_quarter_mean: f64,
 }
 
 /// A number of requests over a stretch of time.
@@ -39,18 +35,10 @@ impl InFlight {
         let window = (observed.start, observed.end);
         let flying = Level::of(records.iter().filter_map(|record| flight(observed, record)), window)?;
         let waits = records.iter().map(|record| (record.dispatched, record.admitted.unwrap_or(record.ended)));
-        let middle = observed.start.after(observed.length() / 2);
-        let later = middle.after(observed.length() / 4);
-        let present = |stretch| {
-            Level::of(records.iter().map(|record| (record.dispatched, record.ended)), stretch)
-                .map_or(0.0, |level| level.mean)
-        };
         Some(Self {
             mean: flying.mean,
             peak: flying.peak,
             waiting: if capped { Level::of(waits, window) } else { None },
-            third_quarter_mean: present((middle, later)),
-            last_quarter_mean: present((later, observed.end)),
         })
     }
 }
@@ -113,9 +101,6 @@ mod tests {
         assert_eq!(in_flight.peak, 2);
         assert!((in_flight.mean - 1.0).abs() < 1e-12);
         assert_eq!(in_flight.waiting, None);
-        // 500–700 and 600–750 of 500–750; then 750–1,000.
-        assert!((in_flight.third_quarter_mean - 1.4).abs() < 1e-12);
-        assert!((in_flight.last_quarter_mean - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub struct Judgement {
     pub at_least: Option<f64>,
     /// The most that it can be, where only bounds are known and there is a most.
     pub at_most: Option<f64>,
+    /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side is
+    /// absent where the sample cannot tell.
+    pub interval: Option<(Option<f64>, Option<f64>)>,
+    /// Whether the bound lies inside that interval, so that another run may well come out on the other side of it.
+    pub close: bool,
     /// A reservation about the figure.
     pub mark: Option<Mark>,
     /// The judgement as a person reads it.
@@ -75,6 +80,14 @@ impl Objective {
             Some((Mark::Indicative, n)) => format!("; indicative: {} samples", count(n)),
             None => String::new(),
         };
+        let interval = self.subject.interval(summary);
+        // An interval without an end holds every bound on that side, and says nothing.
+        let close = interval.and_then(|(low, high)| Some((low?, high?)));
+        let close = close.filter(|(low, high)| (*low..=*high).contains(&self.bound));
+        let doubt = close.map_or(String::new(), |(low, high)| {
+            let (low, high) = (self.subject.show(low), self.subject.show(high));
+            format!("; by chance on this side: its 95 % interval, {low} to {high}, holds the bound")
+        });
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
             objective: self.text.clone(),
@@ -82,8 +95,10 @@ impl Objective {
             value: figure.and_then(Figure::exact),
             at_least: open.map(Figure::at_least),
             at_most: open.and_then(Figure::at_most),
+            interval,
+            close: close.is_some(),
             mark: mark.map(|(mark, _)| mark),
-            line: format!("{word}: {} ({was}{reservation})", self.text),
+            line: format!("{word}: {} ({was}{reservation}{doubt})", self.text),
         }
     }
 
@@ -126,6 +141,12 @@ impl Subject {
             }
             .map(Figure::Exact),
         }
+    }
+
+    fn interval(self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
+        let Self::Latency(Statistic::Percentile(quantile), metric) = self else { return None };
+        let row = summary.latency.row(metric)?;
+        Some(row.percentile(quantile).best_interval())
     }
 
     /// A reservation about it, and the samples it rests on.
@@ -206,7 +227,21 @@ mod tests {
             ("p50 ttft > 272ms", "met: p50 ttft > 272ms (was between 273 ms and 274 ms)"),
             ("p50 ttft >= 275ms", "missed: p50 ttft >= 275ms (was between 273 ms and 274 ms)"),
         ] {
-            assert_eq!(line(objective, &log), expected);
+            let said = line(objective, &log);
+            assert!(said.starts_with(expected.trim_end_matches(')')), "{said}");
         }
+    }
+
+    #[test]
+    fn a_bound_inside_the_interval_is_told() {
+        // TTFT 1 … 500 ms in no order: the median is 250.5, its interval by sections about 30 ms either way.
+        let records =
+            (0..500).map(|i| record(i).sent_at(i, i, i).paced(i + 1 + (i * 181) % 500, 10, 11).build());
+        let log = run(500, records.collect());
+        let objective = |text: &str| summarise(&log, &[text.parse().unwrap()]).objectives.remove(0);
+        let close = objective("p50 ttft < 251ms");
+        assert!(close.close && close.passed(), "{close:?}");
+        assert!(close.line.contains("by chance on this side: its 95 % interval, 2"), "{}", close.line);
+        assert!(!objective("p50 ttft < 400ms").close);
     }
 }

@@ -22,6 +22,9 @@ pub struct LatencyRow {
     pub max: Figure,
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
+    /// Whether requests that follow one another are alike beyond chance, so that `interval` is too narrow; absent
+    /// where there are too few to tell, and for tokens and chunks, which depend on one another anyway.
+    pub dependent: Option<bool>,
 }
 
 /// A percentile with what makes it true.
@@ -34,6 +37,10 @@ pub struct Percentile {
     /// 95 % distribution-free order-statistic interval, milliseconds; it takes samples as independent. A side
     /// is `None` where the sample cannot tell.
     pub interval: (Option<f64>, Option<f64>),
+    /// 95 % interval from 20 sections of the requests in order of arrival, milliseconds: it respects that neighbours
+    /// depend on one another. Absent for fewer than 100 requests, or fewer than ten samples beyond the percentile; a
+    /// side is `None` where the sample cannot tell.
+    pub batch_interval: Option<(Option<f64>, Option<f64>)>,
     /// A reservation, when samples are few.
     pub mark: Option<Mark>,
 }
@@ -47,6 +54,7 @@ impl LatencyRow {
                 quantile,
                 figure: sample.quantile(quantile.fraction())?,
                 interval: sample.interval(quantile),
+                batch_interval: None,
                 mark: quantile.mark(sample.len()),
             })
         };
@@ -59,6 +67,7 @@ impl LatencyRow {
             min: sample.min()?,
             max: sample.max()?,
             percentiles: [p50?, p90?, p95?, p99?, p999?],
+            dependent: None,
         })
     }
 
@@ -77,9 +86,30 @@ impl LatencyRow {
     }
 }
 
+impl Percentile {
+    /// How close a figure should be known: within a tenth of itself.
+    const CLOSE: f64 = 0.1;
+
+    /// The interval that respects dependence, where there is one, else the one that does not.
+    #[must_use]
+    pub fn best_interval(&self) -> (Option<f64>, Option<f64>) {
+        self.batch_interval.unwrap_or(self.interval)
+    }
+
+    /// About how many samples, where there were `n`, would bring both ends of the interval within a tenth of the
+    /// figure: widths shrink with the square root of their number. `None` where an end is not known.
+    #[must_use]
+    pub fn samples_for_a_tenth(&self, n: u64) -> Option<u64> {
+        let value = self.figure.exact().filter(|&value| value > 0.0)?;
+        let (low, high) = self.best_interval();
+        let off = (value - low?).max(high? - value) / value;
+        Some((n as f64 * (off / Self::CLOSE).powi(2)).ceil() as u64)
+    }
+}
+
 impl Serialize for LatencyRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_struct("LatencyRow", 12)?;
+        let mut row = serializer.serialize_struct("LatencyRow", 13)?;
         row.serialize_field("n", &self.n)?;
         row.serialize_field("censored", &self.censored)?;
         row.serialize_field("mean_ms", &self.mean_ms)?;
@@ -90,6 +120,7 @@ impl Serialize for LatencyRow {
         }
         row.serialize_field("max_ms", &self.max.exact())?;
         row.serialize_field("p99_over_p50", &self.p99_over_p50())?;
+        row.serialize_field("dependent", &self.dependent)?;
         row.end()
     }
 }
@@ -100,12 +131,15 @@ impl Serialize for Percentile {
             Figure::Exact(_) => (None, None),
             open => (Some(open.at_least()), open.at_most()),
         };
-        let mut out = serializer.serialize_struct("Percentile", 6)?;
+        let mut out = serializer.serialize_struct("Percentile", 8)?;
         out.serialize_field("value_ms", &self.figure.exact())?;
         out.serialize_field("at_least_ms", &at_least)?;
         out.serialize_field("at_most_ms", &at_most)?;
         out.serialize_field("interval_low_ms", &self.interval.0)?;
         out.serialize_field("interval_high_ms", &self.interval.1)?;
+        let batch = self.batch_interval.unwrap_or_default();
+        out.serialize_field("batch_interval_low_ms", &batch.0)?;
+        out.serialize_field("batch_interval_high_ms", &batch.1)?;
         out.serialize_field("mark", &self.mark)?;
         out.end()
     }

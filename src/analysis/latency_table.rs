@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::gaps::{Gaps, Stalls};
+use super::gaps::{Gaps, Stalls, chunk_gaps, token_gaps};
 use super::observed::{Measured, Observed};
-use super::{Figure, LatencyRow, Metric, RequestLatency};
-use crate::record::Outcome;
+use super::{Figure, LatencyRow, Metric, RequestLatency, Sample, dependence};
+use crate::record::{ChunkTrain, Outcome};
 
 /// Every latency of a run. A metric without a sample is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,19 +32,28 @@ impl LatencyTable {
         let reasoned =
             observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
         let mut gaps = Gaps::default();
-        for request in &observed.requests {
-            // What a censored answer had sent until then was received like any other.
-            if !matches!(request.record.outcome, Outcome::Failed(_)) {
-                gaps.add(&request.record.chunks);
-            }
+        // What a censored answer had sent until then was received like any other.
+        let answers: Vec<&ChunkTrain> = observed
+            .requests
+            .iter()
+            .filter(|request| !matches!(request.record.outcome, Outcome::Failed(_)))
+            .map(|request| &request.record.chunks)
+            .collect();
+        for chunks in &answers {
+            gaps.add(chunks);
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
         let table = Self::from_rows(Metric::ALL, |metric| match metric {
-            Metric::Itl => LatencyRow::of(&itl),
-            Metric::ChunkGap => LatencyRow::of(&chunk_gap),
+            Metric::Itl => of_answers(&itl, &answers, token_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, &answers, chunk_gaps),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
-            metric => row(observed.requests.iter(), metric),
+            metric => {
+                let figures = figures(observed.requests.iter(), metric);
+                let mut row = of_requests(&figures)?;
+                row.dependent = dependence::are_dependent(&figures);
+                Some(row)
+            }
         });
         (table, stalls)
     }
@@ -52,7 +61,7 @@ impl LatencyTable {
     /// The metrics by which groups of requests are told apart, over one group.
     pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
         Self::from_rows([Metric::Ttft, Metric::Tpot, Metric::E2e], |metric| {
-            row(requests.iter().copied(), metric)
+            of_requests(&figures(requests.iter().copied(), metric))
         })
     }
 
@@ -61,8 +70,30 @@ impl LatencyTable {
     }
 }
 
-fn row<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Option<LatencyRow> {
-    LatencyRow::of(&requests.filter_map(|request| reading(&request.latency, metric)).collect())
+/// The figures of a latency that each request has one of, in order of arrival.
+fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Vec<Figure> {
+    requests.filter_map(|request| reading(&request.latency, metric)).collect()
+}
+
+/// The row of one figure a request, in order of arrival; `None` without one.
+pub(super) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
+    let sample = figures.iter().copied().collect();
+    let mut row = LatencyRow::of(&sample)?;
+    dependence::add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
+    Some(row)
+}
+
+/// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
+fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
+    sample: &Sample,
+    answers: &[&'c ChunkTrain],
+    gaps: impl Fn(&'c ChunkTrain) -> G,
+) -> Option<LatencyRow> {
+    let mut row = LatencyRow::of(sample)?;
+    dependence::add_intervals(&mut row, sample, answers, |chunks, take| {
+        gaps(chunks).for_each(|(gap, weight)| take(gap, weight));
+    });
+    Some(row)
 }
 
 fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {

@@ -1,10 +1,12 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
+mod aliases;
 mod attainment;
 mod binomial;
 mod check;
 mod client;
 mod counts;
+mod dependence;
 mod failures;
 mod findings;
 mod gaps;
@@ -23,14 +25,17 @@ mod quantile;
 mod rates;
 mod sorted;
 pub mod statistics;
+mod steady_state;
 mod subject;
 mod summary;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod tokens;
+mod trend;
 mod verdict;
 pub(crate) mod wording;
 
+pub use aliases::Alias;
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};
@@ -50,7 +55,9 @@ pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
+pub use steady_state::{Beginning, SteadyState};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use tokens::{Balance, TokenAccount};
+pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};

@@ -79,7 +79,7 @@ impl PauseImpact {
         let all = observed.requests.len() as f64;
         Some(Self {
             pauses: pauses.len() as u64,
-            total_s: pauses.iter().map(|pause| pause.length_ns as f64 / 1e9).sum(),
+            total_s: pauses.iter().map(|pause| pause.length_ns).sum::<u64>() as f64 / 1e9,
             longest_ms: pauses.iter().map(|pause| pause.length_ns).max().map(|ns| ns as f64 / 1e6),
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
@@ -113,17 +113,18 @@ impl PauseImpact {
         let Some(longest) = self.longest_ms else {
             return "the measuring machine never stood still".to_owned();
         };
-        format!(
-            "the measuring machine stood still {} for {} in all, at the most {}; that touched {}{}",
-            match self.pauses {
-                1 => "once".to_owned(),
-                times => format!("{} times", count(times)),
-            },
-            seconds(self.total_s),
-            seconds(longest / 1e3),
-            counted(self.requests_touched, "request"),
-            self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default(),
-        )
+        let how_long = match self.pauses {
+            1 => format!("once, for {}", seconds(self.total_s)),
+            times => format!(
+                "{} times, for {} in all and {} at the most",
+                count(times),
+                seconds(self.total_s),
+                seconds(longest / 1e3)
+            ),
+        };
+        let requests = counted(self.requests_touched, "request");
+        let share = self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
+        format!("the measuring machine stood still {how_long}; that touched {requests}{share}")
     }
 }
 

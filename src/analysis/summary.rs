@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
-    PauseImpact, Rates, RequestCounts, Stalls, TokenAccount, Verdict,
+    Alias, Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
+    PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
@@ -42,10 +42,14 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
+    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
+    pub steady_state: Option<SteadyState>,
     /// What the measuring machine had to do; absent where nobody watched.
     pub client: Option<ClientLoad>,
     /// What its standstills could have done to the latencies; absent where nobody watched for them.
     pub pauses: Option<PauseImpact>,
+    /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
+    pub aliases: Vec<Alias>,
     /// Advice.
     pub findings: Vec<Finding>,
     /// What was demanded of the run, and whether it was met.
@@ -137,8 +141,10 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         tokens: TokenAccount::of(&observed),
         stalls,
         in_flight: InFlight::of(&observed),
+        steady_state: SteadyState::of(&observed),
         client: ClientLoad::of(log),
         pauses,
+        aliases: Alias::all(&observed),
         findings: Vec::new(),
         objectives: Vec::new(),
     };

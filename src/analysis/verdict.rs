@@ -3,6 +3,7 @@
 mod accounting;
 mod lag;
 mod littles_law;
+mod steady_state;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -76,6 +77,7 @@ impl Verdict {
         if !observed.requests.is_empty() {
             checks.extend(lag::checks(summary));
             checks.push(littles_law::check(observed));
+            checks.extend(steady_state::checks(summary));
             checks.extend(tokens::checks(observed));
             checks.extend(ClientLoad::checks(summary));
             checks.extend(PauseImpact::checks(summary));

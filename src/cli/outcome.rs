@@ -20,6 +20,15 @@ pub(super) enum Format {
     Json,
 }
 
+/// What an INVALID run does to the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Invalid {
+    /// It decides it.
+    Refused,
+    /// Nothing: the exit code is what it would be for a valid run, and the report says INVALID all the same.
+    Allowed,
+}
+
 /// A report is not made for fewer columns.
 const NARROWEST: usize = 80;
 /// Nor does it read better over more.
@@ -87,19 +96,21 @@ pub(super) fn objectives_of(header: &RunHeader) -> Result<Vec<Objective>, Stop> 
 
 /// What the summary says to a script: 3 before 1, since a missed objective of a run that deserves no belief says
 /// nothing.
-pub(super) fn exit(summary: &Summary) -> Exit {
-    exit_of(summary.verdict.valid, summary.objectives.iter().all(Judgement::passed))
+pub(super) fn exit(summary: &Summary, invalid: Invalid) -> Exit {
+    exit_of(summary.verdict.valid, invalid, summary.objectives.iter().all(Judgement::passed))
 }
 
 /// The same of several runs.
-pub(super) fn exit_of_repeats(repeats: &Repeats) -> Exit {
-    exit_of(repeats.verdict.valid, repeats.objectives.iter().all(AcrossJudgement::passed))
+pub(super) fn exit_of_repeats(repeats: &Repeats, invalid: Invalid) -> Exit {
+    exit_of(repeats.verdict.valid, invalid, repeats.objectives.iter().all(AcrossJudgement::passed))
 }
 
-fn exit_of(valid: bool, met: bool) -> Exit {
-    match (valid, met) {
-        (false, _) => Exit::Invalid,
-        (true, false) => Exit::Missed,
-        (true, true) => Exit::Fine,
+fn exit_of(valid: bool, invalid: Invalid, met: bool) -> Exit {
+    if !valid && invalid == Invalid::Refused {
+        Exit::Invalid
+    } else if met {
+        Exit::Fine
+    } else {
+        Exit::Missed
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{Exit, Stop};
 use super::folder;
-use super::outcome::{self, Format};
+use super::outcome::{self, Format, Invalid};
 use super::printer::Printer;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::Repeats;
@@ -37,7 +37,7 @@ impl<'a> Series<'a> {
     }
 
     /// Shows all of them together.
-    pub(super) fn finish(&self, format: Format) -> Result<Exit, Stop> {
+    pub(super) fn finish(&self, format: Format, invalid: Invalid) -> Result<Exit, Stop> {
         let repeats = self.joined()?;
         self.printer.data(&outcome::render_repeats(&repeats, format)?)?;
         if let Some(parent) = &self.parent {
@@ -46,7 +46,7 @@ impl<'a> Series<'a> {
                 "kept in {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/{PREFIX}1)"
             ));
         }
-        Ok(outcome::exit_of_repeats(&repeats))
+        Ok(outcome::exit_of_repeats(&repeats, invalid))
     }
 
     fn joined(&self) -> Result<Repeats, Stop> {

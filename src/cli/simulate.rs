@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{Described, ModelArgs, WorkloadArgs};
+use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::planned::PlannedRun;
@@ -32,6 +32,9 @@ pub(super) struct SimulateArgs {
     /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
 
     /// Folder in which the run gets a folder of its own [default: not kept, as it can be computed again at any time]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -71,7 +74,7 @@ fn once(
     if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
-    Ok(outcome::exit(&prediction.summary))
+    Ok(outcome::exit(&prediction.summary, args.validity.policy()))
 }
 
 /// Several runs, each with seeds of its own, and what they say together.
@@ -94,7 +97,7 @@ fn repeatedly(
         keep(&log, &prediction.summary, folder.as_deref())?;
         series.add(prediction.summary)?;
     }
-    series.finish(format)
+    series.finish(format, args.validity.policy())
 }
 
 /// The header of a run that no server answers.

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::arrivals;
 use super::page::{Page, Tone};
-use crate::analysis::wording::{counted, seconds};
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
-use crate::record::{EngineFacts, PromptMethod, RunEnding};
+use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
@@ -74,6 +74,35 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             );
             page.entry(Tone::Normal, "  waiting    ", &line);
         }
+    }
+    client(page, summary);
+}
+
+/// What this machine did meanwhile, where somebody watched.
+fn client(page: &mut Page, summary: &Summary) {
+    if let Some(pauses) = &summary.pauses {
+        let line = match pauses.longest_ms {
+            None => "none of this machine".to_owned(),
+            Some(longest) => format!(
+                "{} of this machine, {} in all, the longest {}; {} touched",
+                count(pauses.pauses),
+                seconds(pauses.total_s),
+                seconds(longest / 1e3),
+                counted(pauses.requests_touched, "request")
+            ),
+        };
+        page.entry(Tone::Normal, "  pauses     ", &line);
+    }
+    if let Some(client) = &summary.client {
+        let late = client.loop_delay.map_or(String::new(), |delay| {
+            format!(", event loop at most {} ms late in 99 of 100", three_digits(delay.p99_ms))
+        });
+        let stamps = match client.stamps {
+            StampSource::ReadReturned => "when a read returns",
+            StampSource::KernelReceived => "by the kernel",
+        };
+        let line = format!("{} of a core busy{late}; stamps {stamps}", percent(client.loop_busy));
+        page.entry(Tone::Normal, "  client     ", &line);
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
         }));
     }
     page.grid(grid);
+    intervals(page, summary);
     notes(page, summary, &rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
     stalls(page, summary);
 }
@@ -91,6 +92,51 @@ pub(crate) fn percentile(percentile: &Percentile) -> String {
         None => "",
     };
     format!("{}{sign}", figure(percentile.figure))
+}
+
+/// How sure the percentiles of TTFT are (of answers that are not streamed: of e2e), and how long a run would make them
+/// surer.
+fn intervals(page: &mut Page, summary: &Summary) {
+    let row = |metric, name| Some((name, summary.latency.row(metric)?));
+    let Some((name, row)) = row(Metric::Ttft, "TTFT").or_else(|| row(Metric::E2e, "e2e")) else { return };
+    let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
+    let known: Vec<_> =
+        shown.iter().filter_map(|shown| Some(format!("{} {}", shown.quantile, range(shown)?))).collect();
+    if known.is_empty() {
+        return;
+    }
+    let by_sections = shown.iter().any(|shown| shown.batch_interval.is_some());
+    let why = match (row.dependent, by_sections) {
+        (Some(true), true) => {
+            " (requests depend on one another: by sections of the run where it is long enough)"
+        }
+        (Some(true), false) => {
+            " (too narrow, for requests depend on one another: repeat the run with other seeds)"
+        }
+        (_, _) => "",
+    };
+    page.entry(Tone::Normal, "  95 % intervals: ", &format!("{name} {}{why}", known.join(", ")));
+    let [_, p95, _] = shown;
+    let rate = summary.rates.offered_requests_per_s.filter(|&rate| rate > 0.0);
+    if let (Some(needed), Some(rate), None) = (p95.samples_for_a_tenth(row.n), rate, p95.mark)
+        && needed > row.n
+    {
+        let length = seconds((needed as f64 / rate).ceil());
+        let text =
+            format!("p95 of {name} within a tenth of itself needs a window of about {length} at this rate");
+        page.entry(Tone::Faint, "  ", &text);
+    }
+}
+
+/// `137–160`; `over 137` where there is no upper end.
+fn range(percentile: &Percentile) -> Option<String> {
+    match percentile.best_interval() {
+        (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
+        (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),
+        (Some(low), None) => Some(format!("over {}", cell(low))),
+        (None, Some(high)) => Some(format!("under {}", cell(high))),
+        (None, None) => None,
+    }
 }
 
 /// Explains the signs that the rows use.

@@ -92,6 +92,18 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
     ))
 }
 
+pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
+    let beginning = summary.steady_state?.beginning?;
+    let sentence = format!(
+        "the first {} of the window look like warm-up: {} requests were there, {} after (MSER-5)",
+        seconds(beginning.length_s),
+        three_digits(beginning.present),
+        three_digits(beginning.present_after)
+    );
+    let warm_up = (summary.window.start_s + beginning.length_s).ceil();
+    Some(finding(FindingKind::WarmUp, sentence, &format!("begin to count later: --warmup {warm_up}s")))
+}
+
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
     let cure = match arrival {

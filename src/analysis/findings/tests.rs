@@ -2,64 +2,11 @@
 
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{FindingKind, Summary, summarise};
-use crate::record::{Failure, FailureKind, Phase, RunEnding, RunLog};
+use crate::record::{Failure, FailureKind, Phase};
 use crate::workload::{ArrivalPattern, Priority, Slo, Stage};
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
     summary.findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.sentence.clone())
-}
-
-/// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
-fn overloaded(drain_ms: u64) -> RunLog {
-    let end = 60_000 + drain_ms;
-    let records = (0..600).map(|i| {
-        let (at, done) = (i * 100, (i + 1) * 200);
-        let request = record(i).sent_at(at, at, at);
-        let mut record =
-            if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
-        record.opened_connection = true;
-        record
-    });
-    run(60_000, records.collect())
-}
-
-#[test]
-fn a_server_that_falls_behind_is_told_by_its_queue() {
-    // Of ten a second it takes five: at t there are about 10 t + 0.5 − (5 t − 0.5), so 188.5 and 263.5 on average
-    // over the window's last two quarters, and 299 are done before its end.
-    let summary = summarise(&overloaded(90_000), &[]);
-    let present = summary.in_flight.unwrap();
-    assert!((present.third_quarter_mean - 188.5).abs() < 1e-6, "{present:?}");
-    assert!((present.last_quarter_mean - 263.5).abs() < 1e-6, "{present:?}");
-    let said = sentence(&summary, FindingKind::Overload).unwrap();
-    assert!(said.contains("of 10.0 requests/s in the window it completed 4.98 (49.8 %"), "{said}");
-    assert!(said.contains("waiting or in flight in the window's last quarter"), "{said}");
-    for misleading in [FindingKind::ShortWindow, FindingKind::ColdConnections] {
-        assert_eq!(sentence(&summary, misleading), None);
-    }
-}
-
-#[test]
-fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
-    let mut log = overloaded(10_000);
-    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
-    let said = sentence(&summarise(&log, &[]), FindingKind::Overload).unwrap();
-    assert!(said.contains("250 requests were left when the drain limit came"), "{said}");
-}
-
-#[test]
-fn a_slow_server_that_keeps_up_is_not_overloaded() {
-    // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
-    let records: Vec<_> = (0..600)
-        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build())
-        .collect();
-    let summary = summarise(&run(60_000, records.clone()), &[]);
-    assert_eq!(sentence(&summary, FindingKind::Overload), None);
-    // Nor is one that a single straggler met at the drain limit.
-    let mut log = run(60_000, records);
-    log.records[300] = record(300).sent_at(30_000, 30_000, 30_000).censored(90_000).build();
-    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
-    assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Overload), None);
 }
 
 #[test]

@@ -64,8 +64,8 @@ fn a_short_pause_moves_no_percentile() {
     assert_eq!(touched(&summary), []);
     let check = check(&summary);
     assert_eq!(check.outcome, CheckOutcome::Passed);
-    let said = "the measuring machine stood still once for 5.00 ms in all, at the most 5.00 ms; that touched 2 \
-                requests (1.00 %); no percentile moves by over 1.00 % for it";
+    let said = "the measuring machine stood still once, for 5.00 ms; that touched 2 requests (1.00 %); no percentile \
+                moves by over 1.00 % for it";
     assert_eq!(check.sentence, said);
 }
 
@@ -73,8 +73,8 @@ fn a_short_pause_moves_no_percentile() {
 fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
     let still = pause(5_000, 2_000);
     let summary = watched(flown(200, Some(still)), &[still]);
-    // Those of 5,000 to 6,900 ms, and the last before, whose last chunk was due when the machine stopped.
-    assert_eq!(summary.pauses.as_ref().unwrap().requests_touched, 20);
+    // Those of 5,000 to 6,900 ms, and the last before, whose last tokens were due when the machine had stopped.
+    assert_eq!(summary.pauses.as_ref().unwrap().requests_touched, 21);
     let moved = touched(&summary);
     for metric in [Metric::Ttft, Metric::E2e] {
         assert!(moved.contains(&(metric, Quantile::P95)) && !moved.contains(&(metric, Quantile::P50)));
@@ -88,10 +88,7 @@ fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
     assert!((p95(Metric::Ttft).reported_ms - 1_105.0).abs() < 1.0, "{:?}", p95(Metric::Ttft));
     let check = check(&summary);
     assert_eq!(check.outcome, CheckOutcome::Failed);
-    assert!(
-        check.sentence.contains("they could have moved p95 ttft (1,105 ms, without them 100 ms)"),
-        "{check:?}"
-    );
+    assert!(check.sentence.contains("p95 ttft (1,105 ms, without them 100 ms)"), "{check:?}");
     assert!(!check.cure.is_empty());
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::{Check, CheckOutcome, Rule, Summary, summarise};
-use crate::record::{FinishReason, Phase, RunLog, ServerCounters};
+use crate::analysis::{Check, CheckOutcome, FindingKind, Rule, Summary, summarise};
+use crate::record::{FinishReason, Phase, RunEnding, RunLog, ServerCounters};
+use crate::workload::{ArrivalPattern, Stage};
 
 /// The tests that `rule` asked for.
 fn checks(summary: &Summary, rule: Rule) -> Vec<Check> {
@@ -192,4 +193,89 @@ fn the_servers_counters_are_the_clients() {
     assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
     assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
+}
+
+/// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.
+fn overloaded(drain_ms: u64) -> RunLog {
+    let end = 60_000 + drain_ms;
+    let records = (0..600).map(|i| {
+        let (at, done) = (i * 100, (i + 1) * 200);
+        let request = record(i).sent_at(at, at, at);
+        let mut record =
+            if done <= end { request.paced(done, 1, 1).build() } else { request.censored(end).build() };
+        record.opened_connection = true;
+        record
+    });
+    run(60_000, records.collect())
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_its_queue() {
+    // Of ten a second it takes five: at t there are about 5 t, and the request of then waits as long again.
+    let summary = summarise(&overloaded(90_000), &[]);
+    let state = summary.steady_state.unwrap();
+    assert!((state.present.growth.value - 300.0).abs() < 3.0, "{state:?}");
+    assert!((state.latency_ms.growth.value - 60_000.0).abs() < 100.0, "{state:?}");
+    let said = reason(&summary, Rule::SteadyState);
+    assert!(
+        said.contains("over the window of 1 min the requests waiting or in flight grew from 1.00 to 301")
+            && said.contains("the time to first token from 150 ms to 1 min"),
+        "{said}"
+    );
+    for misleading in [FindingKind::ShortWindow, FindingKind::ColdConnections] {
+        assert!(summary.findings.iter().all(|finding| finding.kind != misleading), "{misleading:?}");
+    }
+}
+
+#[test]
+fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
+    let mut log = overloaded(10_000);
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    let summary = summarise(&log, &[]);
+    // How long those took that were cut off nobody knows, so their growth is not judged.
+    assert_eq!(outcomes(&summary, Rule::SteadyState), [CheckOutcome::NotTested, CheckOutcome::Failed]);
+    let said = &summary.verdict.reasons.last().unwrap().sentence;
+    assert!(
+        said.starts_with(
+            "250 of 600 requests were still running when the drain limit came (41.7 %); the bar is 1.00 %"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_slow_server_that_keeps_up_has_settled() {
+    use CheckOutcome::{NotTested, Passed};
+    // Every answer takes 20 s: a third of the minute's requests end after it, yet as many end as come.
+    let records: Vec<_> = (0..600)
+        .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + 20_000, 1, 1).build())
+        .collect();
+    assert_eq!(
+        outcomes(&summarise(&run(60_000, records.clone()), &[]), Rule::SteadyState),
+        [Passed, NotTested]
+    );
+    // Nor is one that a single straggler met at the drain limit.
+    let mut log = run(60_000, records);
+    log.records[300] = record(300).sent_at(30_000, 30_000, 30_000).censored(90_000).build();
+    log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [Passed, Passed]);
+}
+
+#[test]
+fn a_rate_that_is_meant_to_grow_is_no_overload() {
+    let mut log = overloaded(90_000);
+    let ramp = Stage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
+    log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [CheckOutcome::NotTested; 2]);
+    let bursts = |base_s| ArrivalPattern::Bursts {
+        base_rate_per_s: 8.0,
+        burst_rate_per_s: 18.0,
+        base_s,
+        burst_s: 1.0,
+    };
+    // Twelve whole periods of 5 s; then 13.3 of 4.5 s.
+    log.header.workload.arrival = bursts(4.0);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], CheckOutcome::Failed);
+    log.header.workload.arrival = bursts(3.5);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], CheckOutcome::NotTested);
 }

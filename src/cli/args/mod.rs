@@ -3,11 +3,13 @@
 mod model;
 mod run;
 mod server;
+mod validity;
 mod workload;
 
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
+pub(super) use validity::ValidityArgs;
 pub(super) use workload::WorkloadArgs;
 
 use std::num::NonZeroUsize;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, ServerArgs, WorkloadArgs};
+use super::args::{RunArgs, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
@@ -46,6 +46,9 @@ pub(super) struct BenchArgs {
     /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
 
     /// Folder in which the run gets a folder of its own
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
@@ -112,7 +115,7 @@ fn once(field: Field<'_>, run: PlannedRun, prompts: PromptBuilder) -> Result<Exi
     printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
     Ok(match flown.ending {
         RunEnding::Interrupted => Exit::Interrupted,
-        RunEnding::Finished | RunEnding::DrainLimit => outcome::exit(&flown.summary),
+        RunEnding::Finished | RunEnding::DrainLimit => outcome::exit(&flown.summary, args.validity.policy()),
     })
 }
 

@@ -35,9 +35,9 @@ pub(super) fn fly_all(
         series.add(summary)?;
         stored?;
         if ending == RunEnding::Interrupted {
-            series.finish(format)?;
+            series.finish(format, args.validity.policy())?;
             return Ok(Exit::Interrupted);
         }
     }
-    series.finish(format)
+    series.finish(format, args.validity.policy())
 }

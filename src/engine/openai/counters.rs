@@ -133,7 +133,7 @@ mod tests {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
         let names = Dialect::Vllm.traits().counters.unwrap();
         let reading = CounterReading::of(page, names).unwrap();
-        assert_eq!(reading.0, counters(Some(242), Some(3604), Some(25)));
+        assert_eq!(reading.0, counters(Some(1_294), Some(13_017), Some(115)));
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
         assert_eq!(CounterReading::of(other, names), None);

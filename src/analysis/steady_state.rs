@@ -1,0 +1,181 @@
+//! Whether the system had settled: what was there and how long it took, section by section of the window.
+
+use serde::Serialize;
+
+use super::observed::Observed;
+use super::statistics::{SECTIONS, Truncation, mean, mser5};
+use super::{Figure, Trend};
+use crate::workload::ArrivalPattern;
+
+/// Requests in a section, on average.
+const LEAST_IN_SECTION: usize = 5;
+/// Fewer sections say nothing of a trend.
+const FEWEST: usize = 8;
+/// Samples of what was there that MSER-5 looks at.
+const FINE: usize = 200;
+/// A beginning is unlike the rest when what was there differs by this share …
+const UNLIKE: f64 = 0.2;
+/// … and by this many square roots of it, about the standard deviations by which it varies anyway.
+const UNLIKE_DEVIATIONS: f64 = 2.0;
+
+/// How much there was and how long it took, over the window; absent where the window is too short to tell, or the
+/// declared rate itself changes in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SteadyState {
+    /// Requests waiting or in flight.
+    pub present: Trend,
+    /// Time to first token, milliseconds; of answers that are not streamed, the time to their end.
+    pub latency_ms: Trend,
+    /// The part of the window that looks like warm-up; absent where none does.
+    pub beginning: Option<Beginning>,
+}
+
+/// The beginning of a window, before the system had settled.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Beginning {
+    /// How long it lasted, seconds.
+    pub length_s: f64,
+    /// Requests waiting or in flight during it, on average.
+    pub present: f64,
+    /// The same over the rest of the window.
+    pub present_after: f64,
+}
+
+impl SteadyState {
+    /// Of the window in at most [`SECTIONS`] sections, each of five requests or more on average; where the pattern has
+    /// periods, each a whole period. A latency that was cut off counts with the least that it can be.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let sections = sections(observed)?;
+        let (start, length_s) = (observed.start.as_secs_f64(), observed.length().as_secs_f64());
+        let each_s = length_s / sections as f64;
+        let streamed = observed.log.header.engine.streamed;
+        let mut sums = vec![(0.0, 0_u32); sections];
+        for request in &observed.requests {
+            let latency = if streamed { request.latency.ttft } else { request.latency.e2e };
+            let section = (request.record.scheduled.as_secs_f64() - start) / each_s;
+            if let (Some(latency), Some(sum)) =
+                (latency.map(Figure::at_least), sums.get_mut(section as usize))
+            {
+                *sum = (sum.0 + latency, sum.1 + 1);
+            }
+        }
+        let middle = |section: usize| start + each_s * (section as f64 + 0.5);
+        let present: Vec<_> = present(observed, sections)
+            .into_iter()
+            .enumerate()
+            .map(|(i, level)| (middle(i), level))
+            .collect();
+        let latency: Vec<_> = (0..)
+            .zip(sums)
+            .filter(|(_, (_, n))| *n > 0)
+            .map(|(i, (sum, n))| (middle(i), sum / f64::from(n)))
+            .collect();
+        let enough = latency.len() >= FEWEST;
+        Some(Self {
+            present: Trend::of(&present, length_s)?,
+            latency_ms: Trend::of(&latency, length_s).filter(|_| enough)?,
+            beginning: beginning(observed),
+        })
+    }
+}
+
+/// How many sections the window has; `None` where they would say nothing of a trend.
+fn sections(observed: &Observed<'_>) -> Option<usize> {
+    let by_requests = observed.requests.len() / LEAST_IN_SECTION;
+    let sections = match &observed.log.header.workload.arrival {
+        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
+            by_requests.min(SECTIONS)
+        }
+        ArrivalPattern::Bursts { base_s, burst_s, .. } => {
+            let periods = observed.length().as_secs_f64() / (base_s + burst_s);
+            // Sections that are not whole periods would each hold another share of the bursts.
+            let whole = (periods - periods.round()).abs() < 1e-6 && by_requests as f64 >= periods;
+            if whole { periods.round() as usize } else { 0 }
+        }
+        ArrivalPattern::Stages { .. } => 0,
+    };
+    (sections >= FEWEST).then_some(sections)
+}
+
+/// Requests waiting or in flight in each of `sections` equal parts of the window, averaged over time, event by event.
+fn present(observed: &Observed<'_>, sections: usize) -> Vec<f64> {
+    let width = observed.length().as_secs_f64() / sections as f64;
+    // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
+    let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
+    for record in &observed.log.records {
+        let (from, to) = (record.dispatched.max(observed.start), record.ended.min(observed.end));
+        if from >= to {
+            continue;
+        }
+        let [from, to] = [from, to].map(|at| at.since(observed.start).as_secs_f64());
+        let [first, last] = [from, to].map(|at| ((at / width) as usize).min(sections - 1));
+        if first == last {
+            parts[first] += to - from;
+        } else {
+            parts[first] += width * (first + 1) as f64 - from;
+            parts[last] += to - width * last as f64;
+            steps[first + 1] += 1;
+            steps[last] -= 1;
+        }
+    }
+    let mut whole = 0;
+    let level = |(part, step): (f64, i64)| {
+        whole += step;
+        whole as f64 + part / width
+    };
+    parts.into_iter().zip(steps).map(level).collect()
+}
+
+/// What MSER-5 cuts off, where that is unlike the rest beyond the noise of a queue.
+fn beginning(observed: &Observed<'_>) -> Option<Beginning> {
+    if !matches!(
+        observed.log.header.workload.arrival,
+        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. }
+    ) {
+        return None;
+    }
+    let levels = present(observed, FINE);
+    let Some(Truncation::KeepFrom(cut)) = mser5(&levels) else { return None };
+    let (before, after) = levels.split_at(cut);
+    let (before, after) = (mean(before)?, mean(after)?);
+    let unlike = (before - after).abs() > (after * UNLIKE).max(after.sqrt() * UNLIKE_DEVIATIONS);
+    let length_s = observed.length().as_secs_f64() * cut as f64 / FINE as f64;
+    unlike.then_some(Beginning { length_s, present: before, present_after: after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn what_was_there_is_counted_section_by_section() {
+        // A window of 1,000 ms in four: 100–400 and 200–900; one before it ends and one after it begins.
+        let log = run(
+            1_000,
+            vec![
+                record(0).sent_at(100, 100, 100).paced(400, 1, 1).build(),
+                record(1).sent_at(200, 200, 200).paced(900, 1, 1).build(),
+                record(2).sent_at(1_000, 1_000, 1_000).paced(1_200, 1, 1).build(),
+            ],
+        );
+        let levels = present(&Observed::of(&log), 4);
+        for (level, expected) in levels.into_iter().zip([0.8, 1.6, 1.0, 0.6]) {
+            assert!((level - expected).abs() < 1e-9, "{level} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_begins_empty_is_told_and_a_full_one_is_not() {
+        // 100 requests a second that stay 2 s: 200 are there, after 2 s.
+        let records: Vec<_> = (0..2_000)
+            .map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2_000, 1, 1).build())
+            .collect();
+        let mut log = run(20_000, records);
+        let found = beginning(&Observed::of(&log)).unwrap();
+        assert!((1.0..=2.5).contains(&found.length_s) && found.present < 150.0, "{found:?}");
+        assert!((195.0..=201.0).contains(&found.present_after), "{found:?}");
+        log.header.plan.window_start = crate::analysis::test_runs::ms(3_000);
+        assert_eq!(beginning(&Observed::of(&log)), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
+
+use crate::analysis::check::Measure;
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{Check, CheckOutcome, Rule, Summary, Trend};
+use crate::record::RunEnding;
+use crate::units::{count, three_digits};
+
+/// Over the window the requests present and the latency may both surely grow by this share of their means.
+const GROWTH_BAR: f64 = 0.1;
+/// Requests that the drain limit cut off, as a share: fewer are stragglers, not a queue.
+const LEFT_BAR: f64 = 0.01;
+const GROWTH: Measure = Measure {
+    rule: Rule::SteadyState,
+    statistic: "growth of requests present or of latency over the window, whichever is less, as a share of its mean \
+                (lower end of its 95 % interval)",
+};
+const CURE: &str = "lower the rate until as many complete as come; a longer run only makes the queue longer";
+
+pub(super) fn checks(summary: &Summary) -> Vec<Check> {
+    let left = left(summary);
+    let growth = match left.outcome {
+        CheckOutcome::Failed => GROWTH.not_tested("the requests that were cut off hide how long they took"),
+        CheckOutcome::Passed | CheckOutcome::NotTested => growth(summary),
+    };
+    vec![growth, left]
+}
+
+/// Requests present and latency both growing, each with the lower end of the 95 % interval of its growth over the
+/// window above a tenth of its mean.
+///
+/// Either alone is no overload: answers that grow longer by chance keep more requests there, and a slow spell makes
+/// the latency of some grow. Under a rate that the system cannot keep up with both grow for as long as it lasts.
+fn growth(summary: &Summary) -> Check {
+    let measure = GROWTH;
+    let Some(state) = &summary.steady_state else {
+        return measure.not_tested(
+            "whether the system had settled cannot be told: the window holds fewer than 40 requests, or no whole number \
+             of at least 8 periods of a rate that changes",
+        );
+    };
+    let (Some(present), Some(latency)) = (state.present.least_share(), state.latency_ms.least_share()) else {
+        return measure.not_tested("nobody was there in the window");
+    };
+    let grew = present.min(latency);
+    let sentence = if grew <= GROWTH_BAR {
+        format!(
+            "the system had settled: over the window of {}, requests present grew by {} and the latency by {} of their \
+             means, not both surely by over {}",
+            seconds(summary.window.length_s()),
+            share(&state.present),
+            share(&state.latency_ms),
+            percent(GROWTH_BAR)
+        )
+    } else {
+        let [from, to] = ends(&state.present).map(three_digits);
+        let [fast, slow] = ends(&state.latency_ms).map(|ms| seconds(ms / 1e3));
+        format!(
+            "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to \
+             {to}, the time to first token from {fast} to {slow}, both surely by over {} of their means (the bar: {}); \
+             these latencies depend on how long the run lasted",
+            seconds(summary.window.length_s()),
+            percent(grew.min(1.0)),
+            percent(GROWTH_BAR)
+        )
+    };
+    measure.at_most(grew, GROWTH_BAR, sentence, CURE)
+}
+
+fn share(trend: &Trend) -> String {
+    percent(trend.growth.value / trend.mean)
+}
+
+/// Where the straight line through a trend begins and ends; a figure of these is never below 0.
+fn ends(trend: &Trend) -> [f64; 2] {
+    let half = trend.growth.value / 2.0;
+    [(trend.mean - half).max(0.0), trend.mean + half]
+}
+
+/// The drain limit came before the queue was worked off.
+fn left(summary: &Summary) -> Check {
+    let measure = Measure {
+        rule: Rule::SteadyState,
+        statistic: "share of the requests that were still running when the drain limit came",
+    };
+    let (left, flown) = (summary.requests.censored, summary.requests.flown());
+    if summary.window.ending != Some(RunEnding::DrainLimit) {
+        return measure.not_tested("the drain limit did not come");
+    }
+    let share = left as f64 / flown.max(1) as f64;
+    let sentence = format!(
+        "{} of {} were still running when the drain limit came ({}); the bar is {}: the system did not keep up, \
+         and these latencies depend on how long the run lasted",
+        count(left),
+        counted(flown, "request"),
+        percent(share),
+        percent(LEFT_BAR)
+    );
+    measure.at_most(
+        share,
+        LEFT_BAR,
+        sentence,
+        "lower the rate until as many complete as come; where single answers take longer than the drain limit, raise --drain",
+    )
+}

@@ -1,0 +1,122 @@
+//! How often the verdict is wrong: clean runs in virtual time that it refuses, overloaded ones that it lets pass.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use skyline::analysis::{Summary, summarise};
+use skyline::experiment::VirtualRun;
+use skyline::generator::Schedule;
+use skyline::record::{
+    EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource,
+};
+use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::workload::WorkloadSpec;
+
+/// `short_chat` for a minute as it is shipped, but at `rate` requests a second, with another seed.
+fn chat(rate: f64, seed: u64) -> WorkloadSpec {
+    let text = format!(
+        r#"
+name = "chat"
+horizon_s = 60
+warmup_s = 5
+drain_s = 30
+seed = {seed}
+arrival = {{ kind = "poisson", rate_per_s = {rate} }}
+[[classes]]
+name = "chat"
+input_tokens = {{ kind = "normal", mean = 256, std = 128, min = 16, max = 1024 }}
+output_tokens = {{ kind = "normal", mean = 128, std = 64, min = 8, max = 512 }}
+"#
+    );
+    WorkloadSpec::from_toml(&text, "a test").unwrap()
+}
+
+/// Llama-3.1-8B on one A10G, as vLLM runs it.
+fn a10g() -> Fleet {
+    let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+}
+
+/// A server of `places` places that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
+fn places(places: usize, seed: u64) -> Fleet {
+    let ttft = Delay::LogNormal(0.08, 0.45);
+    Fleet::of_one(Engine::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
+}
+
+fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
+    let schedule = Schedule::draw(spec);
+    let plan = schedule.facts();
+    let drain = Duration::from_secs_f64(spec.drain_s);
+    let run = VirtualRun { plan: plan.clone(), schedule, drain };
+    let flown = run.fly(&mut *fleet.server().unwrap());
+    let header = RunHeader {
+        schema: RunHeader::SCHEMA,
+        skyline_version: "0.1.0".to_owned(),
+        started_at: "2026-11-21T04:05:06Z".parse().unwrap(),
+        command: Vec::new(),
+        workload: spec.clone(),
+        repeat: None,
+        plan,
+        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        engine: EngineFacts {
+            engine: "simulator".to_owned(),
+            url: "virtual time".to_owned(),
+            endpoint: "no wire".to_owned(),
+            streamed: true,
+            model: "llama".to_owned(),
+            server_version: None,
+            max_model_len: None,
+            request_id_prefix: String::new(),
+            modelled: serde_json::Map::new(),
+        },
+        limits: Limits::default(),
+        objectives: Vec::new(),
+        host: HostFacts::default(),
+        stamps: StampSource::default(),
+    };
+    summarise(&RunLog { header, records: flown.records, footer: Some(flown.footer) }, &[])
+}
+
+/// How often each rule was broken in the runs with seeds from 0 to `seeds`, and how many runs broke any.
+fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u32) {
+    let (mut rules, mut any) = (BTreeMap::new(), 0);
+    for seed in 0..seeds {
+        let verdict = run(seed).verdict;
+        any += u32::from(!verdict.valid);
+        let broken: BTreeSet<String> =
+            verdict.reasons.iter().map(|reason| format!("{:?}", reason.rule)).collect();
+        for rule in broken {
+            *rules.entry(rule).or_insert(0) += 1;
+        }
+    }
+    (rules, any)
+}
+
+/// A minute at half of what the server can do: about 165 requests after five seconds of warm-up. An A10G serves about 6.2 of them a second; a place one in 0.089 + 127 × 0.02 = 2.63 s, so 16 serve 6.1.
+#[test]
+fn clean_runs_are_refused_at_most_twice_in_a_hundred() {
+    let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
+    let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &places(16, seed)));
+    assert!(a10g + places <= 4, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
+}
+
+/// The same minute at 130 % of what the server can do.
+#[test]
+fn overloaded_runs_are_refused_nearly_always() {
+    let (_, a10g) = broken(50, |seed| flown(&chat(8.0, seed), &a10g()));
+    let (_, places) = broken(50, |seed| flown(&chat(7.9, seed), &places(16, seed)));
+    assert!(a10g + places >= 95, "{a10g} and {places} of 50 each");
+}
+
+/// How the share of refused runs rises with the load; the README's own figures are among them.
+#[test]
+#[ignore = "a table to read: minutes in a debug build"]
+fn refusals_by_load() {
+    for rate in [3.0, 5.0, 6.0, 6.5, 7.0, 8.0, 10.0] {
+        let found = broken(60, |seed| flown(&chat(rate, seed), &a10g()));
+        println!("{rate}/s on an A10G: {found:?}");
+    }
+}
