@@ -72,7 +72,9 @@ fn what_was_run(page: &mut Page, repeats: &Repeats) {
     };
     page.entry(Tone::Normal, "  server     ", &server);
     let warm_up = repeats.load_s - repeats.window_s;
-    let window = format!("{} in each run, after {} of warm-up", seconds(repeats.window_s), seconds(warm_up));
+    let warm_up =
+        if warm_up > 0.0 { format!("{} of warm-up", seconds(warm_up)) } else { "no warm-up".to_owned() };
+    let window = format!("{} in each run, after {warm_up}", seconds(repeats.window_s));
     page.entry(Tone::Normal, "  window     ", &window);
 }
 

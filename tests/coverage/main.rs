@@ -12,7 +12,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[cfg(test)]
 mod covered;
+#[cfg(test)]
 mod engine;
+#[cfg(test)]
 mod one_run;
+#[cfg(test)]
 mod queue;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::test_runs::{record, run};
+use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
     Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary, summarise,
 };
@@ -19,7 +19,7 @@ fn near(found: Option<f64>, expected: f64) -> bool {
 fn repeat(number: u64, ttft_ms: u64) -> RunLog {
     let records =
         (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft_ms, 10, 11));
-    let mut log = run(1_000, records.map(|record| record.build()).collect());
+    let mut log = run(1_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = Some(Repeat { number, of: 5, first_seed: 7 });
     log.header.workload.seed = seed_of_run(7, number);
     log
