@@ -1,6 +1,7 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
 mod aliases;
+mod arrivals;
 mod attainment;
 mod binomial;
 mod check;
@@ -36,6 +37,9 @@ mod verdict;
 pub(crate) mod wording;
 
 pub use aliases::Alias;
+pub use arrivals::{
+    ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, Untested, counts_over_runs,
+};
 pub use attainment::Attainment;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};

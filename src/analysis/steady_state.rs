@@ -10,7 +10,7 @@ use crate::workload::ArrivalPattern;
 /// Requests in a section, on average.
 const LEAST_IN_SECTION: usize = 5;
 /// Fewer sections say nothing of a trend.
-const FEWEST: usize = 8;
+const FEWEST: usize = 6;
 /// Samples of what was there that MSER-5 looks at.
 const FINE: usize = 200;
 /// A beginning is unlike the rest when what was there differs by this share …

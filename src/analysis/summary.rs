@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
-    PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
+    Alias, ArrivalFigures, Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement,
+    LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
@@ -24,6 +24,8 @@ pub struct Summary {
     pub window: Window,
     /// What became of the planned requests.
     pub requests: RequestCounts,
+    /// When they came, beside when they should have.
+    pub arrivals: ArrivalFigures,
     /// Flows per second.
     pub rates: Rates,
     /// Latencies.
@@ -132,6 +134,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         run: describe(log),
         window: window(&observed),
         requests: RequestCounts::of(&observed),
+        arrivals: ArrivalFigures::of(log),
         rates: Rates::of(&observed),
         latency,
         slo: Attainment::of(&observed, observed.due(), &outcomes),

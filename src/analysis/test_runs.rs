@@ -160,7 +160,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 requests: None,
                 warmup_s: 0.0,
                 drain_s: 30.0,
-                arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
+                arrival: declared(&records),
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
             },
             repeat: None,
@@ -197,5 +197,16 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             client: None,
             server: None,
         }),
+    }
+}
+
+/// What requests of a run that was built by hand come from: a metronome, where there are enough of them to tell.
+fn declared(records: &[RequestRecord]) -> ArrivalPattern {
+    let nanos: Vec<u64> = records.iter().map(|record| record.scheduled.as_nanos()).collect();
+    match nanos[..] {
+        [first, second, ..] if second > first && nanos.len() >= 50 => {
+            ArrivalPattern::Constant { rate_per_s: 1e9 / (second - first) as f64 }
+        }
+        _ => ArrivalPattern::Poisson { rate_per_s: 10.0 },
     }
 }

@@ -75,6 +75,7 @@ impl Verdict {
         let mut checks = accounting::checks(summary, objectives);
         // Of a run without a request there is nothing else to say.
         if !observed.requests.is_empty() {
+            checks.extend(summary.arrivals.checks(&summary.run.arrival));
             checks.extend(lag::checks(summary));
             checks.push(littles_law::check(observed));
             checks.extend(steady_state::checks(summary));

@@ -38,7 +38,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Examples:
-  skyline bench short_chat 60
+  skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000

@@ -1,5 +1,7 @@
 //! An arrival pattern in words.
 
+use super::grid::cell;
+use crate::analysis::ArrivalFigures;
 use crate::analysis::wording::seconds;
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, Stage};
@@ -25,6 +27,21 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
     }
+}
+
+/// What came of it, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`.
+pub(crate) fn as_delivered(arrivals: &ArrivalFigures) -> String {
+    let Some(delivered) = &arrivals.delivered else { return String::new() };
+    let fit = delivered.fit.as_ref();
+    let parts: Vec<_> = [
+        ("CV of gaps", delivered.gap_cv),
+        ("dispersion", fit.map(|fit| fit.dispersion_index)),
+        ("A²", fit.map(|fit| fit.anderson_darling)),
+    ]
+    .into_iter()
+    .filter_map(|(name, figure)| Some(format!("{name} {}", cell(figure?))))
+    .collect();
+    if parts.is_empty() { String::new() } else { format!("; as delivered: {}", parts.join(", ")) }
 }
 
 fn stage(stage: &Stage) -> String {

@@ -34,7 +34,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
-    page.entry(Tone::Normal, "  arrivals   ", &arrivals::in_words(&run.arrival));
+    let arrived =
+        format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
+    page.entry(Tone::Normal, "  arrivals   ", &arrived);
     page.entry(Tone::Normal, "  model      ", &engine.model);
     if engine.modelled.is_empty() {
         page.entry(

@@ -31,6 +31,9 @@ fn simulate_and_the_mock_agree_on_median_ttft_and_tpot() {
 }
 
 fn summary(desk: &Desk, verb: &str, options: &[&str]) -> Value {
-    let out = desk.skyline(&[&[verb], &RUN[..], &["--json"], options].concat()).assert().success();
+    let out = desk
+        .skyline(&[&[verb], &RUN[..], &["--json", "--allow-invalid"], options].concat())
+        .assert()
+        .success();
     serde_json::from_slice(&out.get_output().stdout).unwrap()
 }

@@ -12,7 +12,7 @@ use crate::support::Desk;
 #[test]
 fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
     let desk = Desk::new();
-    let first = desk.skyline(&["bench", "quick.toml"]).assert().code(0);
+    let first = desk.skyline(&["bench", "quick.toml", "--allow-invalid"]).assert().code(0);
     let first = String::from_utf8(first.get_output().stdout.clone()).unwrap();
     for part in ["VALID", "quick", "TTFT", "TPOT", "ITL", "p99.9", "SLO"] {
         assert!(first.contains(part), "no {part} in\n{first}");
@@ -20,12 +20,12 @@ fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
     let run = desk.run();
     assert!(run.file_name().unwrap().to_str().unwrap().starts_with("quick-mock-"));
 
-    let again = desk.skyline(&["report", run.to_str().unwrap()]).assert().code(0);
+    let again = desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"]).assert().code(0);
     assert_eq!(String::from_utf8(again.get_output().stdout.clone()).unwrap(), first);
 
     let stored: Value =
         serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
-    let json = desk.skyline(&["report", run.to_str().unwrap(), "--json"]).assert().code(0);
+    let json = desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&json.get_output().stdout).unwrap(), stored);
 
     let log = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
@@ -37,7 +37,7 @@ fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
 #[test]
 fn json_prints_the_summary_and_nothing_else() {
     let desk = Desk::new();
-    let out = desk.skyline(&["bench", "quick.toml", "--json"]).assert().code(0);
+    let out = desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--json"]).assert().code(0);
     let summary: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!(summary["schema"], 1);
     let text = summary.to_string();
@@ -47,8 +47,10 @@ fn json_prints_the_summary_and_nothing_else() {
 #[test]
 fn answers_that_are_not_streamed_have_no_ttft() {
     let desk = Desk::new();
-    let out =
-        desk.skyline(&["bench", "quick.toml", "--no-stream", "--json", "--requests", "5"]).assert().code(0);
+    let out = desk
+        .skyline(&["bench", "quick.toml", "--allow-invalid", "--no-stream", "--json", "--requests", "5"])
+        .assert()
+        .code(0);
     let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     let latency = &summary["latency"];
@@ -59,7 +61,7 @@ fn answers_that_are_not_streamed_have_no_ttft() {
 #[test]
 fn completions_are_spoken_too() {
     let desk = Desk::new();
-    desk.skyline(&["bench", "quick.toml", "--endpoint", "completions", "--requests", "5"])
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--endpoint", "completions", "--requests", "5"])
         .assert()
         .code(0)
         .stdout(contains("completions"));
@@ -70,7 +72,7 @@ fn the_same_seed_flies_the_same_plan() {
     let desk = Desk::new();
     let hash = |seed: &str| {
         let out = desk
-            .skyline(&["bench", "quick.toml", "--requests", "3", "--seed", seed, "--json"])
+            .skyline(&["bench", "quick.toml", "--allow-invalid", "--requests", "3", "--seed", seed, "--json"])
             .assert()
             .code(0);
         let summary: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
@@ -91,20 +93,30 @@ fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 #[test]
 fn a_missed_objective_exits_1_with_a_line_for_it() {
     let desk = Desk::new();
-    desk.skyline(&["bench", "quick.toml", "--objective", "p50 ttft < 1ms", "--objective", "error_rate < 1%"])
-        .assert()
-        .code(1)
-        .stdout(contains("missed").and(contains("p50 ttft < 1ms")).and(contains("error_rate < 1%")));
+    desk.skyline(&[
+        "bench",
+        "quick.toml",
+        "--allow-invalid",
+        "--objective",
+        "p50 ttft < 1ms",
+        "--objective",
+        "error_rate < 1%",
+    ])
+    .assert()
+    .code(1)
+    .stdout(contains("missed").and(contains("p50 ttft < 1ms")).and(contains("error_rate < 1%")));
     let run = desk.run();
     // The objectives are kept with the run, and so is their verdict.
-    desk.skyline(&["report", run.to_str().unwrap()]).assert().code(1);
-    desk.skyline(&["report", run.to_str().unwrap(), "--objective", "p50 ttft < 100s"]).assert().code(0);
+    desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"]).assert().code(1);
+    desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--objective", "p50 ttft < 100s"])
+        .assert()
+        .code(0);
 }
 
 #[test]
 fn met_objectives_exit_0() {
     let objectives = ["p95 ttft < 60s", "error_rate < 1%", "goodput > 1/s", "slo_attainment > 95%"];
-    let mut arguments = vec!["bench", "quick.toml"];
+    let mut arguments = vec!["bench", "quick.toml", "--allow-invalid"];
     for objective in &objectives {
         arguments.extend(["--objective", objective]);
     }
@@ -114,7 +126,7 @@ fn met_objectives_exit_0() {
 #[test]
 fn a_cap_is_named_in_the_report() {
     Desk::new()
-        .skyline(&["bench", "quick.toml", "--max-concurrency", "2"])
+        .skyline(&["bench", "quick.toml", "--allow-invalid", "--max-concurrency", "2"])
         .assert()
         .code(0)
         .stdout(contains("2 requests in flight"));

@@ -101,8 +101,8 @@ fn an_error_objective_judges_errors_in_place_of_the_default_bar() {
     let desk = Desk::new();
     let vllm = ["bench", "quick.toml", "--engine", "vllm", "--url", &url];
     desk.skyline(&vllm).assert().code(3).stdout(contains("INVALID"));
-    desk.skyline(&vllm).args(["--objective", "error_rate < 1%"]).assert().code(1);
-    desk.skyline(&vllm).args(["--objective", "error_rate < 90%"]).assert().code(0);
+    desk.skyline(&vllm).args(["--allow-invalid", "--objective", "error_rate < 1%"]).assert().code(1);
+    desk.skyline(&vllm).args(["--allow-invalid", "--objective", "error_rate < 90%"]).assert().code(0);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_summary_that_could_not_be_written_is_no_success() {
     let folder = desk.file("x", "");
     let status = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"))
         .current_dir(folder.parent().unwrap())
-        .args(["bench", "quick.toml", "--requests", "2", "--json"])
+        .args(["bench", "quick.toml", "--allow-invalid", "--requests", "2", "--json"])
         .stdout(full)
         .status()
         .unwrap();
@@ -223,5 +223,9 @@ fn a_summary_that_could_not_be_written_is_no_success() {
 fn an_argument_that_is_no_text_is_taken_as_it_is() {
     use std::os::unix::ffi::OsStringExt;
     let name = std::ffi::OsString::from_vec(b"r\xff".to_vec());
-    Desk::new().skyline(&["bench", "quick.toml", "--requests", "2", "--out"]).arg(name).assert().code(0);
+    Desk::new()
+        .skyline(&["bench", "quick.toml", "--allow-invalid", "--requests", "2", "--out"])
+        .arg(name)
+        .assert()
+        .code(0);
 }

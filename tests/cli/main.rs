@@ -11,5 +11,6 @@ mod mock;
 mod repeats;
 mod simulate;
 mod support;
+mod verdict;
 mod watch;
 mod workloads;

@@ -64,6 +64,23 @@ fn a_bad_value_on_the_command_line_is_named() {
     assert!(desk.runs().is_empty(), "nothing was flown");
 }
 
+/// One honest plan in 10,000 is refused; of `short_chat` at 20/s for half a minute, that of seed 8804.
+#[test]
+fn a_plan_that_hardly_ever_comes_of_its_process_is_refused() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "short_chat", "30", "--rate", "20", "--seed", "8804"])
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(
+            contains("seed 8804")
+                .and(contains("A²"))
+                .and(contains("the bar is 4.62"))
+                .and(contains("take another --seed")),
+        );
+    assert!(desk.runs().is_empty(), "nothing was flown");
+}
+
 #[test]
 fn a_mistake_in_a_secret_does_not_show_it() {
     let desk = Desk::new();

@@ -22,7 +22,7 @@ pub fn dispersion(counts: &[f64]) -> Option<Dispersion> {
 impl Dispersion {
     /// Between which indices Poisson counts of one rate lie, except with probability `alpha`, half of it on each
     /// side: (k − 1)·index is χ² with k − 1 degrees of freedom (Fisher's dispersion test; Cox and Lewis, *The
-    /// Statistical Analysis of Series of Events*, 1966, section 6.3), a good approximation for means above 5.
+    /// Statistical Analysis of Series of Events*, 1966), a good approximation for means above 5.
     #[must_use]
     pub fn bounds(&self, alpha: f64) -> (f64, f64) {
         let freedom = self.counts as f64 - 1.0;

@@ -21,7 +21,7 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
 /// Spearman's rank correlation between each value and the next: Pearson's correlation of their ranks.
 ///
 /// For independent values r√(m − 1) is nearly standard normal, m = n − 1 the number of pairs (Kendall and
-/// Gibbons, *Rank Correlation Methods*, 1990, section 4.14; Wald and Wolfowitz 1943 for neighbours). Ties share
+/// Gibbons, *Rank Correlation Methods*, 1990; Wald and Wolfowitz 1943 for neighbours). Ties share
 /// their mean rank. Absent for fewer than three values, or when all are alike.
 #[must_use]
 pub fn lag1_spearman(values: &[f64]) -> Option<f64> {

@@ -27,7 +27,7 @@ pub struct Sectioned {
 /// `samples`, which must stand in the order in which they arose.
 ///
 /// Sectioning: whole-sequence figure θ ± `t·√(Σ(θ_i − θ)²/(b(b − 1)))`, t the 97.5 % quantile of Student's t with
-/// b − 1 degrees of freedom (Asmussen and Glynn, *Stochastic Simulation*, 2007, section III.5a; for quantiles
+/// b − 1 degrees of freedom (Asmussen and Glynn, *Stochastic Simulation*, 2007; for quantiles
 /// Nakayama, *ACM TOMACS* 24:4, 2014). For a mean this is the method of batch means. What does not fill a section
 /// is left out of the sections at the beginning, not of the figure. Absent for fewer than 100 samples.
 #[must_use]

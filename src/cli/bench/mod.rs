@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod plan;
 mod prompts;
 mod repeats;
 
@@ -69,6 +70,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec()?;
     let runs = PlannedRun::all(&spec, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
+    for run in &runs {
+        plan::check(&run.workload, &run.schedule, &run.plan)?;
+    }
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::record::{Failure, FailureKind, Phase, RunEnding, RunLog};
-use crate::workload::{Priority, Slo};
+use crate::workload::{ArrivalPattern, Priority, Slo};
 
 fn slo(ttft: f64) -> Slo {
     Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None }
@@ -126,6 +126,7 @@ fn long_run() -> RunLog {
         };
         record.admitted = Some(ms(at));
     }
+    log.header.workload.arrival = ArrivalPattern::Constant { rate_per_s: 1.0 / 3.0 };
     log.header.plan.window_end = ms(1_800_000);
     log.footer.as_mut().unwrap().released_until = ms(1_800_000);
     log.footer.as_mut().unwrap().ending = RunEnding::DrainLimit;

@@ -1,0 +1,210 @@
+//! The tests that arrivals of chance are put to.
+
+use super::judged::{Reading, adjective};
+use super::{ArrivalFit, ArrivalSequence, GapLaw, Law};
+use crate::analysis::statistics::{
+    Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
+    UNIFORM_A2_AT_2_IN_100_000,
+};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Check, Rule};
+use crate::random::normal_quantile;
+use crate::units::three_digits;
+
+/// How far out chance alone may put a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allowance {
+    /// For arrivals of which nothing else is known: all tests together accuse at most 2 in 100 honest sequences
+    /// (the sum of their levels, by Bonferroni's inequality: 1 + 0.27 + 0.1 + 0.1 + 0.05 = 1.52 %).
+    Sequence,
+    /// For plans, and for what was delivered of a plan that was itself so unusual: 1 in 10,000 together (2 in 100,000
+    /// each). A seed says the same in every run, so an honest one that was refused would be refused for ever.
+    Plan,
+}
+
+/// A side of the arrivals that is tested. Each fails only where chance does not explain it *and* it is large enough to
+/// matter: with many thousand gaps a test sees trifles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Facet {
+    /// How many there are.
+    Count,
+    /// Whether counts vary as they should.
+    Spread,
+    /// The distribution of the gaps.
+    Gaps,
+    /// Whether a gap depends on the one before.
+    Neighbours,
+    /// Whether the last falls on its count exactly, as in a sequence that was stretched until it did.
+    Landing,
+}
+
+/// Share of wrong gaps that is too small to matter.
+const SMALL_DEVIATION: f64 = 0.01;
+/// Correlation of neighbours that is too small to matter: it moves the dispersion of counts by a tenth (1 + 2ρ; Cox
+/// and Lewis 1966), which is that figure's own bar.
+const SMALL_CORRELATION: f64 = 0.05;
+/// Dispersion that is too near to 1 to matter.
+const SMALL_DISPERSION: (f64, f64) = (0.9, 1.1);
+/// Deviation of the count, as a share of it, that is too small to matter.
+const SMALL_COUNT: f64 = 0.01;
+
+impl Allowance {
+    /// Probability with which a test accuses honest arrivals; that of [`Facet::Gaps`] is in its critical values.
+    fn alpha(self, facet: Facet) -> f64 {
+        match (self, facet) {
+            (Self::Plan, _) => 2e-5,
+            (Self::Sequence, Facet::Gaps) => 0.01,
+            // 3 standard deviations.
+            (Self::Sequence, Facet::Count) => 0.0027,
+            (Self::Sequence, Facet::Neighbours | Facet::Spread) => 0.001,
+            (Self::Sequence, Facet::Landing) => 0.0005,
+        }
+    }
+
+    fn a_squared(self, gaps: GapLaw) -> f64 {
+        match (self, gaps) {
+            (Self::Sequence, GapLaw::Specified) => UNIFORM_A2_AT_1_PERCENT,
+            (Self::Sequence, _) => EXPONENTIAL_A2_AT_1_PERCENT,
+            (Self::Plan, GapLaw::Specified) => UNIFORM_A2_AT_2_IN_100_000,
+            (Self::Plan, _) => EXPONENTIAL_A2_AT_2_IN_100_000,
+        }
+    }
+
+    /// How many standard deviations from 0 a normal figure may lie.
+    fn z(self, facet: Facet) -> f64 {
+        normal_quantile(1.0 - self.alpha(facet) / 2.0)
+    }
+}
+
+impl Facet {
+    /// The plainest first.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Count, Self::Spread, Self::Gaps, Self::Neighbours, Self::Landing];
+
+    fn statistic(self) -> &'static str {
+        match self {
+            Self::Gaps => "Anderson–Darling A² of the gaps",
+            Self::Neighbours => "Spearman correlation of neighbouring gaps",
+            Self::Spread => "index of dispersion of counts",
+            Self::Count => "arrivals beyond those expected",
+            Self::Landing => "offset of the last arrival, in arrivals",
+        }
+    }
+
+    /// Tests `sequence`, whose fit is `fit`. Where the `plan` from which it was delivered is unusual itself, by the
+    /// bar for sequences, the seed is what made it so: then the plan's own bar holds for what was delivered too.
+    pub(super) fn check(
+        self,
+        law: Law<'_>,
+        rule: Rule,
+        (sequence, fit): (&ArrivalSequence, &ArrivalFit),
+        plan: Option<(&ArrivalSequence, &ArrivalFit)>,
+    ) -> Check {
+        let read = |(sequence, fit), allowance| self.read(law, rule, (sequence, fit), allowance);
+        let own = read(
+            (sequence, fit),
+            if rule == Rule::PlannedArrivals { Allowance::Plan } else { Allowance::Sequence },
+        );
+        let unusual = plan.is_some_and(|plan| read(plan, Allowance::Sequence).failed);
+        let reading = if own.failed && unusual { read((sequence, fit), Allowance::Plan) } else { own };
+        reading.check(rule, self.statistic())
+    }
+
+    fn read(
+        self,
+        law: Law<'_>,
+        rule: Rule,
+        (sequence, fit): (&ArrivalSequence, &ArrivalFit),
+        allowance: Allowance,
+    ) -> Reading {
+        let which = adjective(rule);
+        match self {
+            Self::Gaps => gaps(law, which, fit, allowance),
+            Self::Neighbours => neighbours(which, sequence, fit, allowance),
+            Self::Spread => spread(which, fit, allowance),
+            Self::Count => count(law, which, sequence, allowance),
+            Self::Landing => landing(law, which, sequence, fit, allowance),
+        }
+    }
+}
+
+fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+    let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
+    let sentence = format!(
+        "Anderson–Darling's A² of the {which} gaps against the declared {} is {}, the bar is {}; their largest CDF \
+         deviation is {}, the bar is {}",
+        law.name(),
+        three_digits(value),
+        three_digits(critical),
+        percent(fit.largest_cdf_deviation),
+        percent(SMALL_DEVIATION)
+    );
+    let failed = value > critical && fit.largest_cdf_deviation > SMALL_DEVIATION;
+    Reading { value, critical, failed, sentence }
+}
+
+fn neighbours(which: &str, sequence: &ArrivalSequence, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+    let pairs = sequence.arrivals as f64 - 1.0;
+    let critical = (allowance.z(Facet::Neighbours) / libm::sqrt(pairs - 1.0)).max(SMALL_CORRELATION);
+    let value = fit.lag1_spearman;
+    let sentence = format!(
+        "Spearman's correlation of the {which} gaps with their neighbours is {}, the bar is {} either way",
+        three_digits(value),
+        three_digits(critical)
+    );
+    Reading::at_most(value, critical, sentence)
+}
+
+fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+    let dispersion = Dispersion { index: fit.dispersion_index, counts: fit.dispersion_slices };
+    let (low, high) = dispersion.bounds(allowance.alpha(Facet::Spread));
+    let (low, high) = (low.min(SMALL_DISPERSION.0), high.max(SMALL_DISPERSION.1));
+    let value = dispersion.index;
+    let sentence = format!(
+        "the dispersion of the {which} arrivals over {} slices is {}, the bars are {} and {}; 1 is as declared",
+        dispersion.counts,
+        three_digits(value),
+        three_digits(low),
+        three_digits(high)
+    );
+    let critical = if value < 1.0 { low } else { high };
+    Reading { value, critical, failed: value < low || value > high, sentence }
+}
+
+fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allowance) -> Reading {
+    let expected = sequence.expected;
+    let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
+    let value = sequence.arrivals as f64 - expected;
+    let sentence = format!(
+        "{} {which} where the declared {} expects {}, the bar is {} more or fewer",
+        counted(sequence.arrivals, "arrival"),
+        law.name(),
+        three_digits(expected),
+        three_digits(critical)
+    );
+    Reading::at_most(value, critical, sentence)
+}
+
+/// The offset is nearly normal with the deviation of the count, so it lies within ±x of 0 with probability
+/// 2x/(√(2π)·deviation). No smallness excuses it: a count that is the same in every run varies too little by all of
+/// its variance.
+fn landing(
+    law: Law<'_>,
+    which: &str,
+    sequence: &ArrivalSequence,
+    fit: &ArrivalFit,
+    allowance: Allowance,
+) -> Reading {
+    let half_root_of_two_pi = libm::sqrt(std::f64::consts::FRAC_PI_2);
+    let critical =
+        allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
+    let value = fit.last_arrival_offset;
+    let sentence = format!(
+        "the last {which} arrival comes {} arrivals from where just {} are expected; chance hardly ever brings it \
+         within {}, stretching does",
+        three_digits(value.abs()),
+        sequence.arrivals,
+        three_digits(critical)
+    );
+    Reading { value, critical, failed: value.abs() < critical, sentence }
+}

@@ -1,0 +1,29 @@
+//! Plans drawn as Skyline draws them, and the verdicts on them.
+
+use skyline::analysis::{ArrivalFigures, Check, CheckOutcome};
+use skyline::clock::Timestamp;
+use skyline::generator::Arrivals;
+use skyline::random::Stream;
+use skyline::workload::ArrivalPattern;
+
+/// A moment planned and the moment at which it was delivered.
+pub(crate) type Delivery = Vec<(Timestamp, Timestamp)>;
+
+pub(crate) fn at(seconds: f64) -> Timestamp {
+    Timestamp::from_secs_f64(seconds)
+}
+
+/// The plan of `pattern` with this seed, before `until_s` seconds.
+pub(crate) fn plan(pattern: &ArrivalPattern, seed: u64, until_s: f64) -> Vec<Timestamp> {
+    let arrivals = Arrivals::new(pattern, Stream::named(seed, "arrivals"));
+    arrivals.take_while(|&moment| moment < at(until_s)).collect()
+}
+
+pub(crate) fn failed(checks: &[Check]) -> bool {
+    checks.iter().any(|check| check.outcome == CheckOutcome::Failed)
+}
+
+/// Whether a run of this plan that was delivered so is invalid.
+pub(crate) fn invalid(pattern: &ArrivalPattern, until_s: f64, delivery: &Delivery) -> bool {
+    failed(&ArrivalFigures::of_delivery(pattern, at(until_s), delivery).checks(pattern))
+}

@@ -1,0 +1,105 @@
+//! Runs that deserve no belief: exit code 3, a reason with figure, bar and cure, and `--allow-invalid`.
+
+use std::fmt::Write as _;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::{Desk, answer, control, serve};
+
+/// The checks of `rule` in the one kept run.
+fn outcomes(desk: &Desk, rule: &str) -> Vec<String> {
+    let summary = std::fs::read_to_string(desk.run().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let checks = summary["verdict"]["checks"].as_array().unwrap();
+    let of_rule = checks.iter().filter(|check| check["rule"] == rule);
+    of_rule.map(|check| check["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn ten_chats_a_second_overload_an_a10g_and_three_do_not() {
+    let desk = Desk::new();
+    let overloaded = ["simulate", "short_chat", "60"];
+    desk.skyline(&[&overloaded[..], &["--out", "results"]].concat())
+        .assert()
+        .code(3)
+        .stdout(contains("INVALID").and(contains("did not keep up")).and(contains("lower the rate")));
+    let run = desk.run();
+    desk.skyline(&["report", run.to_str().unwrap()]).assert().code(3).stdout(contains("INVALID"));
+    desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"])
+        .assert()
+        .code(0)
+        .stdout(contains("INVALID"));
+    let allowed = [&overloaded[..], &["--allow-invalid"]].concat();
+    desk.skyline(&allowed).assert().code(0).stdout(contains("INVALID"));
+    // What is allowed is the invalid run, not a missed objective.
+    desk.skyline(&allowed).args(["--objective", "p50 ttft < 1ms"]).assert().code(1);
+    desk.skyline(&["simulate", "short_chat", "60", "--rate", "3"])
+        .assert()
+        .code(0)
+        .stdout(predicate::str::starts_with("VALID").or(contains("\nVALID")));
+}
+
+#[test]
+fn a_cap_that_lets_too_few_through_is_an_overload() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--max-concurrency", "1", "--drain", "60s"])
+        .assert()
+        .code(3)
+        .stdout(contains("did not keep up"));
+    assert_eq!(outcomes(&desk, "steady_state")[0], "failed");
+}
+
+/// A chat stream whose chunks count their own tokens up to `counted`, and whose usage says `usage`.
+fn counting(counted: u64, usage: u64) -> String {
+    let mut events = String::new();
+    for token in 1..=counted {
+        let finish = if token == counted { "\"length\"" } else { "null" };
+        let choice = format!(r#"{{"index":0,"delta":{{"content":" w"}},"finish_reason":{finish}}}"#);
+        let so_far = format!(r#"{{"prompt_tokens":7,"completion_tokens":{token}}}"#);
+        let _ = write!(events, "data: {{\"choices\":[{choice}],\"usage\":{so_far}}}\n\n");
+    }
+    let usage = format!(r#"{{"prompt_tokens":7,"completion_tokens":{usage}}}"#);
+    let _ = write!(events, "data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n");
+    answer("200 OK", "text/event-stream", &events)
+}
+
+#[test]
+fn tokens_that_went_missing_on_the_way_are_told() {
+    for (usage, outcome) in [(8, "passed"), (12, "failed")] {
+        let address = serve(move |seen| control(seen).unwrap_or_else(|| counting(8, usage)));
+        let url = format!("http://{address}");
+        let desk = Desk::new();
+        let bench = desk
+            .skyline(&["bench", "quick.toml", "--requests", "5", "--engine", "vllm", "--url", &url])
+            .assert();
+        assert_eq!(outcomes(&desk, "token_identity"), [outcome]);
+        if outcome == "failed" {
+            bench.code(3).stdout(contains("away from usage in 5 of 5 answers"));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_others_used_meanwhile_is_told() {
+    // The counter rises by 1,000 tokens while five answers of eight were sent here, and a few more until the last end.
+    let looks = std::sync::atomic::AtomicUsize::new(0);
+    let address = serve(move |seen| {
+        if seen.path == "/metrics" {
+            let look = looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let count = [100, 100, 1_100, 1_100][look.min(3)];
+            let page = format!("vllm:generation_tokens_total{{engine=\"0\"}} {count}.0\n");
+            return answer("200 OK", "text/plain; version=0.0.4", &page);
+        }
+        control(seen).unwrap_or_else(|| counting(8, 8))
+    });
+    let desk = Desk::new();
+    let url = format!("http://{address}");
+    desk.skyline(&["bench", "quick.toml", "--requests", "5", "--engine", "vllm", "--url", &url])
+        .assert()
+        .code(3)
+        .stdout(
+            contains("the server counted 1,000 answer tokens").and(contains("nobody else used this server")),
+        );
+}
