@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -132,4 +134,37 @@ fn runs_that_are_no_repeats_of_one_another_are_not_joined() {
         .stdout("")
         .stderr(contains("no repeat").and(contains("skyline report results/run-1")));
     desk.skyline(&["simulate", "quick.toml", "--repeats", "0"]).assert().code(2);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_run_that_is_on_and_spares_the_rest() {
+    let desk = Desk::new();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    let folder = desk.file("x", "");
+    let child = command
+        .current_dir(folder.parent().unwrap())
+        .args(["bench", "quick.toml", "60", "--repeats", "5"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let parent = loop {
+        // Far more than the first answers take on a slow machine; the run itself would take a minute.
+        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
+        std::thread::sleep(Duration::from_millis(100));
+        let parent = desk.runs().into_iter().next();
+        let log =
+            parent.as_ref().and_then(|parent| std::fs::read_to_string(parent.join("run-1/run.jsonl")).ok());
+        if let (Some(parent), Some(true)) = (parent, log.map(|text| text.lines().count() > 3)) {
+            break parent;
+        }
+    };
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("0 of 5 runs counted") && text.contains("broken off"), "{text}");
+    assert_eq!(names(&parent), ["repeats.json", "run-1"].map(str::to_owned).into());
 }
