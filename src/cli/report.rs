@@ -8,6 +8,7 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
+use super::series;
 use crate::analysis::Objective;
 use crate::record::RunLog;
 
@@ -15,7 +16,7 @@ use crate::record::RunLog;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, or its run.jsonl
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -46,19 +47,20 @@ GuideLLM's time per output token is e2e from sending / N; course texts divide la
 Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+    let format = if args.json { Format::Json } else { Format::Text };
+    let repeats = series::runs_in(&args.run);
+    if !repeats.is_empty() {
+        let repeats = series::again(&repeats, &args.objectives)?;
+        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
+    }
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
-        log.header
-            .objectives
-            .iter()
-            .map(|objective| objective.parse())
-            .collect::<Result<_, _>>()
-            .map_err(Stop::usage)?
+        outcome::objectives_of(&log.header)?
     } else {
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);
-    let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render(&summary, format)?)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

@@ -10,7 +10,8 @@ mod runlog;
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
-    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, RunEnding, RunFooter, RunHeader,
+    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding, RunFooter,
+    RunHeader,
 };
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use request::{FinishReason, Phase, RequestRecord, TokenSource, Usage};

@@ -9,10 +9,12 @@ mod latency;
 mod page;
 mod prediction;
 mod promises;
+mod repeats;
 mod text;
 mod troubles;
 
 pub use json::json;
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
+pub use repeats::{repeats_json, repeats_text};
 pub use text::text;

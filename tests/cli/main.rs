@@ -8,6 +8,7 @@ mod faults;
 mod help;
 mod mistakes;
 mod mock;
+mod repeats;
 mod simulate;
 mod support;
 mod verdict;
