@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use skyline::generator::{PromptBuilder, Schedule};
-use skyline::workload::WorkloadSpec;
+use skyline::workload::{Overrides, WorkloadSpec};
 
 const PLANNED: usize = 100_000;
 const SPOKEN: usize = 1_000;
@@ -19,8 +19,11 @@ fn a_plan(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("generator");
     group.sample_size(10);
     for workload in ["short_chat", "bursty_mix", "long_rag"] {
-        let spec = WorkloadSpec::load(workload).unwrap();
+        let overrides =
+            Overrides { requests: Some(PLANNED as u64), warmup_s: Some(0.0), ..Overrides::default() };
+        let spec = WorkloadSpec::load(workload).unwrap().with(&overrides).unwrap();
         let schedule = Schedule::draw(&spec);
+        assert_eq!(schedule.plan().take(PLANNED).count(), PLANNED);
         group.throughput(Throughput::Elements(PLANNED as u64));
         group.bench_function(format!("{workload}, planned"), |bencher| {
             bencher.iter(|| schedule.plan().take(PLANNED).map(black_box).count());

@@ -16,6 +16,8 @@ use super::pacing::{self, Paced};
 use super::request::{Wanted, read};
 
 const LISTENER: Token = Token(0);
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4_096;
 
 /// Starts a server on a free port of the loopback device. It stops with the process.
 ///
@@ -24,6 +26,8 @@ const LISTENER: Token = Token(0);
 pub(crate) fn start(gap: Duration, clock: RunClock, watch: Arc<impl Watch>) -> SocketAddr {
     rlimit::increase_nofile_limit(u64::MAX).unwrap();
     let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    // The 128 that a listener has by itself are too few when hundreds connect at once: some would wait a second.
+    rustix::net::listen(&listener, BACKLOG).unwrap();
     let address = listener.local_addr().unwrap();
     let poll = Poll::new().unwrap();
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE).unwrap();
