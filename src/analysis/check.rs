@@ -34,3 +34,37 @@ pub enum CheckOutcome {
     /// There was nothing to test, or too little: the sentence says what was missing.
     NotTested,
 }
+
+/// A statistic that a rule holds against its bar.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measure {
+    pub(crate) rule: Rule,
+    pub(crate) statistic: &'static str,
+}
+
+impl Measure {
+    /// The run stands the test when `value` is at most `critical`; `sentence` says so either way, `cure` is given
+    /// to one that does not stand it.
+    pub(crate) fn at_most(self, value: f64, critical: f64, sentence: String, cure: &str) -> Check {
+        let (outcome, cure) =
+            if value <= critical { (CheckOutcome::Passed, "") } else { (CheckOutcome::Failed, cure) };
+        Check { outcome, value: Some(value), critical: Some(critical), ..self.check(sentence, cure) }
+    }
+
+    /// There was nothing to test, for the reason that `sentence` gives.
+    pub(crate) fn not_tested(self, sentence: impl Into<String>) -> Check {
+        self.check(sentence.into(), "")
+    }
+
+    fn check(self, sentence: String, cure: &str) -> Check {
+        Check {
+            rule: self.rule,
+            statistic: self.statistic,
+            value: None,
+            critical: None,
+            outcome: CheckOutcome::NotTested,
+            sentence,
+            cure: cure.to_owned(),
+        }
+    }
+}

@@ -10,7 +10,7 @@ use crate::workload::Slo;
 use super::{RequestLatency, attainment::SloOutcome};
 
 /// A request of the window, with what analysis asks of it again and again.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     pub(crate) record: &'a RequestRecord,
     pub(crate) latency: RequestLatency,
@@ -110,7 +110,8 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     (end.min(plan.window_end), true)
 }
 
-fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
+/// What `record` tells of a run with this log.
+pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = RequestLatency::of(record);
     let latency = if log.header.engine.streamed { latency } else { latency.of_whole_answer() };
     let completed = record.outcome == Outcome::Completed;

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Attainment, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective, Rates, RequestCounts,
-    Stalls, TokenAccount, Verdict,
+    Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement, LatencyTable, Objective,
+    PauseImpact, Rates, RequestCounts, Stalls, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
@@ -42,6 +42,10 @@ pub struct Summary {
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
     pub in_flight: Option<InFlight>,
+    /// What the measuring machine had to do; absent where nobody watched.
+    pub client: Option<ClientLoad>,
+    /// What its standstills could have done to the latencies; absent where nobody watched for them.
+    pub pauses: Option<PauseImpact>,
     /// Advice.
     pub findings: Vec<Finding>,
     /// What was demanded of the run, and whether it was met.
@@ -115,6 +119,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
+    let pauses = PauseImpact::of(&observed, &latency);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
@@ -130,6 +135,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         tokens: TokenAccount::of(&observed),
         stalls,
         in_flight: InFlight::of(&observed),
+        client: ClientLoad::of(log),
+        pauses,
         findings: Vec::new(),
         objectives: Vec::new(),
     };

@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::mock::{Backend, Chance, MockOptions, MockServer, StopLength, Words};
+use crate::mock::{Backend, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -25,11 +26,11 @@ pub(super) struct MockArgs {
     port: u16,
 
     /// Address to listen on; 0.0.0.0 lets other machines in
-    #[arg(long, value_name = "ADDRESS", help_heading = "Server", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Server", default_value = "127.0.0.1", value_parser = bind)]
     bind: IpAddr,
 
     /// Name under which the model is served [default: that of the engine's model]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Option<String>,
 
     #[command(flatten)]
@@ -48,11 +49,16 @@ pub(super) struct MockArgs {
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
     faults: Vec<Chance>,
 
-    /// Seed of latencies, lengths and faults
+    /// Tell in `usage` how much of a prompt was cached, as vLLM's option of this name
+    #[arg(long, help_heading = "Answers")]
+    enable_prompt_tokens_details: bool,
+
+    /// Seed of answer lengths and faults; latencies have --model-seed
     #[arg(long, value_name = "N", help_heading = "Answers", default_value_t = 0)]
     seed: u64,
 
-    /// Write what was really done to this file, one line a request [default: kept in memory only]
+    /// Write what was really done to this file, one line a request; what was in it is lost [default: kept in memory
+    /// only]
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     truth: Option<PathBuf>,
 }
@@ -61,17 +67,18 @@ pub(super) fn run(args: &MockArgs, printer: Printer) -> Result<Exit, Stop> {
     let backend = args.backend()?;
     let (model, claim) = (backend.model.clone(), backend.claim.clone());
     let address = SocketAddr::from((args.bind, args.port));
-    let server = MockServer::start(backend, args.options(), address).map_err(|error| {
-        Stop::impossible(format!(
-            "the mock cannot start at {address}: {error}\nhint: --port 0 takes a free port; --truth needs a path that \
-             can be written"
-        ))
-    })?;
+    let server = MockServer::start(backend, args.options(), address).map_err(Stop::impossible)?;
     printer
         .words(&format!("mock of {claim}\nserving {model} at http://{}\nCtrl-C ends it", server.address()));
-    wait_for_interrupt()?;
+    wait_for_the_end()?;
     printer.words(&server.stop().to_string());
     Ok(Exit::Fine)
+}
+
+fn bind(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an IP address; 127.0.0.1 is this machine alone, 0.0.0.0 lets others in")
+    })
 }
 
 impl MockArgs {
@@ -92,6 +99,11 @@ impl MockArgs {
         MockOptions {
             stop_length: self.stop_length,
             words: if self.echo { Words::Echo } else { Words::Stock },
+            prompt_details: if self.enable_prompt_tokens_details {
+                PromptDetails::Shown
+            } else {
+                PromptDetails::Hidden
+            },
             faults: self.faults.clone(),
             truth: self.truth.clone(),
             seed: self.seed,
@@ -99,9 +111,29 @@ impl MockArgs {
     }
 }
 
-fn wait_for_interrupt() -> Result<(), Stop> {
+/// Waits for Ctrl-C, or for the signal with which supervisors end a process.
+fn wait_for_the_end() -> Result<(), Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime
-        .and_then(|runtime| runtime.block_on(tokio::signal::ctrl_c()))
-        .map_err(|error| Stop::impossible(format!("cannot wait for Ctrl-C: {error}")))
+        .and_then(|runtime| {
+            runtime.block_on(async {
+                tokio::select! {
+                    interrupted = tokio::signal::ctrl_c() => interrupted,
+                    terminated = termination() => terminated,
+                }
+            })
+        })
+        .map_err(|error| Stop::impossible(format!("the mock cannot wait for its end: {error}")))
+}
+
+#[cfg(unix)]
+async fn termination() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::terminate())?.recv().await;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn termination() -> std::io::Result<()> {
+    std::future::pending().await
 }

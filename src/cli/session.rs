@@ -42,8 +42,8 @@ impl Session {
             Server::EmbeddedMock => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::preset().map_err(Stop::impossible)?;
-                let mock = MockServer::start(backend, MockOptions::default(), loopback)
-                    .map_err(|error| Stop::impossible(format!("the mock server cannot start: {error}")))?;
+                let mock =
+                    MockServer::start(backend, MockOptions::default(), loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
             }

@@ -15,6 +15,7 @@ use crate::generator::Schedule;
 use crate::record::{
     EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter, StampSource,
 };
+use crate::simulator::RoutingRule;
 use crate::workload::WorkloadSpec;
 
 /// Predict how a deployment would do under a workload, in virtual time
@@ -42,6 +43,10 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec()?;
     let described = args.model.describe()?;
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware {
+        printer
+            .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
+    }
     let header = header(spec, &described, &args.objectives)?;
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;

@@ -14,6 +14,8 @@ pub(crate) enum Cause {
     Refused,
     /// This process has too many files open.
     OutOfFiles,
+    /// This machine has no local port left.
+    OutOfPorts,
     /// The TLS handshake was refused by either side, a certificate that does not hold among the reasons.
     Untrusted,
     /// What answers the handshake is not TLS.

@@ -39,6 +39,21 @@ pub struct DialectTraits {
     pub version_path: Option<&'static str>,
     /// Counts tokens.
     pub tokenize: Option<TokenizeCall>,
+    /// Tells what the server itself counted.
+    pub counters: Option<CounterNames>,
+}
+
+/// Where a server tells what it counted since it started, in Prometheus' text format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterNames {
+    /// The page.
+    pub path: &'static str,
+    /// Prompt tokens processed.
+    pub prompt_tokens: &'static str,
+    /// Answer tokens generated.
+    pub generation_tokens: &'static str,
+    /// Requests that ended well, where they are counted.
+    pub requests_succeeded: Option<&'static str>,
 }
 
 /// How the length of an answer is forced.
@@ -94,6 +109,7 @@ impl Dialect {
             health_path: Some("/health"),
             version_path: None,
             tokenize: None,
+            counters: None,
         };
         let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
         match self {
@@ -102,6 +118,12 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/version"),
                 tokenize: prompt,
+                counters: Some(CounterNames {
+                    path: "/metrics",
+                    prompt_tokens: "vllm:prompt_tokens_total",
+                    generation_tokens: "vllm:generation_tokens_total",
+                    requests_succeeded: Some("vllm:request_success_total"),
+                }),
                 ..plain
             },
             Self::Sglang => DialectTraits {
@@ -110,6 +132,13 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
                 tokenize: prompt,
+                // It tells them only when started with --enable-metrics.
+                counters: Some(CounterNames {
+                    path: "/metrics",
+                    prompt_tokens: "sglang:prompt_tokens_total",
+                    generation_tokens: "sglang:generation_tokens_total",
+                    requests_succeeded: None,
+                }),
                 ..plain
             },
             Self::Trtllm => DialectTraits {

@@ -12,7 +12,7 @@ mod wire;
 
 pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
-pub use dialect::{Dialect, DialectTraits, LengthForcing, TokenizeCall};
-pub use openai::{ConnectError, ConnectProgress, OpenAiEngine, SmokeError, SmokeReport};
+pub use dialect::{CounterNames, Dialect, DialectTraits, LengthForcing, TokenizeCall};
+pub use openai::{ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport};
 pub use target::{AnswerForm, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions};
 pub use wire::Exchange;

@@ -39,7 +39,7 @@ impl AsyncWrite for Line {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
-        self.tape.wrote();
+        self.tape.took();
         Poll::Ready(Ok(taken))
     }
 
@@ -49,7 +49,7 @@ impl AsyncWrite for Line {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, slices))?;
-        self.tape.wrote();
+        self.tape.took();
         Poll::Ready(Ok(taken))
     }
 
@@ -58,6 +58,8 @@ impl AsyncWrite for Line {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // HTTP flushes when it has written all that it holds: a socket that is full keeps it from coming here.
+        self.tape.took_all();
         Pin::new(&mut self.socket).poll_flush(context)
     }
 

@@ -2,7 +2,7 @@
 //! demand and a log of what it really did.
 //!
 //! ```text
-//! socket ── line ── hyper ── routes ─┬─ generate ─▶ heart (a thread: drives the Server) ─▶ script ─▶ body
+//! socket ── line ── hyper ── routes ─┬─ generate ─▶ heart (a thread: drives the Server) ─▶ telling (reply, script)
 //!              └────── tape ─────────┴─ metrics, truth, tokenize, models …
 //! ```
 
@@ -12,6 +12,7 @@ mod heart;
 mod line;
 mod metrics;
 mod options;
+mod plan;
 mod prompt;
 mod refusal;
 mod reply;
@@ -20,9 +21,11 @@ mod routes;
 mod script;
 mod server;
 mod tape;
+mod telling;
+mod text;
 mod truth;
 
 pub use faults::{Chance, Fault};
-pub use options::{Backend, MockOptions, StopLength, Words};
-pub use server::MockServer;
+pub use options::{Backend, MockOptions, PromptDetails, StopLength, Words};
+pub use server::{MockServer, NotStarted};
 pub use truth::MockStatistics;

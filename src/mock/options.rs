@@ -81,6 +81,8 @@ pub struct MockOptions {
     pub stop_length: StopLength,
     /// What answers say.
     pub words: Words,
+    /// Whether usage tells how much of a prompt was in the prefix cache.
+    pub prompt_details: PromptDetails,
     /// What goes wrong, and how often.
     pub faults: Vec<Chance>,
     /// File for the log of what it did; `None` keeps it in memory only.
@@ -97,6 +99,16 @@ pub enum Words {
     Stock,
     /// The prompt's own, over and over.
     Echo,
+}
+
+/// Whether usage has `prompt_tokens_details` (vLLM's `--enable-prompt-tokens-details`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PromptDetails {
+    /// Left out, as vLLM does by default.
+    #[default]
+    Hidden,
+    /// With `cached_tokens`, in the counts at the end of an answer.
+    Shown,
 }
 
 /// Lengths at which a model would stop by itself: log-normal, as lengths of chat answers nearly are.

@@ -55,8 +55,8 @@ impl Prompt {
     }
 
     /// Its words.
-    pub(super) fn words(&self) -> &[String] {
-        &self.words
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
     }
 
     /// Its full blocks, for the prefix cache.

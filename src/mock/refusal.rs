@@ -5,6 +5,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::heart::NotTaken;
+
 /// An answer that is an error.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
@@ -21,6 +23,12 @@ impl Refusal {
     /// A field has a value that cannot be served.
     pub(super) fn parameter(name: &str, value: impl std::fmt::Display, message: &str) -> Self {
         let message = format!("{message} (parameter={name}, value={value})");
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message, Some(name))
+    }
+
+    /// A field cannot be served together with the others.
+    pub(super) fn named(name: &str, message: &str) -> Self {
+        let message = format!("{message} (parameter={name})");
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message, Some(name))
     }
 
@@ -67,6 +75,18 @@ impl Refusal {
     /// What stands on a path that is no path.
     pub(super) fn detail(status: StatusCode, words: &str) -> Self {
         Self { status, body: json!({ "detail": words }), retry_after: None }
+    }
+}
+
+impl From<NotTaken> for Refusal {
+    fn from(reason: NotTaken) -> Self {
+        let words = reason.to_string();
+        match reason {
+            NotTaken::Never(_) => Self::bad_request(&words),
+            NotTaken::Stopped => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)
+            }
+        }
     }
 }
 
@@ -118,13 +138,21 @@ impl Mistake {
     }
 }
 
+/// Characters of a wrong value that are repeated, as in vLLM.
+const LONGEST_INPUT: usize = 200;
+
 /// A value as vLLM repeats it: short ones in Python's form, containers by their size.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
-        Value::String(text) => format!("'{text}'"),
+        Value::String(text) => {
+            let shown: String = text.chars().take(LONGEST_INPUT).collect();
+            let rest = if shown.len() < text.len() { "...[truncated]" } else { "" };
+            let quote = if text.contains('\'') { '"' } else { '\'' };
+            format!("{quote}{shown}{rest}{quote}")
+        }
         Value::Number(number) => number.to_string(),
         Value::Array(items) => format!("'<list of {} items>'", items.len()),
         Value::Object(fields) => format!("'<dict of {} items>'", fields.len()),

@@ -1,37 +1,14 @@
 //! One answer as it goes over the wire: the OpenAI API as vLLM speaks it.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::faults::Fault;
-use super::options::Words;
-use super::prompt::{self, Prompt};
+use super::metrics::Finish;
+use super::options::PromptDetails;
 use super::request::{Endpoint, Form, Request, TokenIds, UsageIn};
-
-/// Words that an answer is made of, one a token.
-const STOCK: [&str; 16] = [
-    " the",
-    " quick",
-    " answer",
-    " to",
-    " your",
-    " question",
-    " is",
-    " a",
-    " long",
-    " and",
-    " patient",
-    " walk",
-    " through",
-    " all",
-    " its",
-    " parts",
-];
-
-/// The same, each with a character of two or more bytes.
-const ACCENTED: [&str; 4] = [" café", " naïve", " 東京", " déjà"];
+use super::text::Text;
 
 /// What kind of text a chat's answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +20,21 @@ enum Kind {
 
 /// One of the answers to a request.
 #[derive(Clone, Debug)]
-struct Choice {
-    words: Arc<[String]>,
-    planned: u32,
-    told: u32,
-    finish: &'static str,
-    prompt_tokens: u32,
+pub(super) struct Choice {
+    /// What it says.
+    pub(super) text: Text,
+    /// Its tokens when it is whole.
+    pub(super) planned: u32,
+    /// Why it ends then.
+    pub(super) finish: Finish,
+    /// The stop text that ended it.
+    pub(super) stop_reason: Option<String>,
+    /// Tokens of its prompt.
+    pub(super) prompt_tokens: u32,
+    /// Of them, found in the prefix cache; absent before the first token.
+    pub(super) cached_tokens: Option<u32>,
+    /// Tokens told so far.
+    pub(super) told: u32,
 }
 
 /// An answer under way.
@@ -57,21 +43,22 @@ pub(super) struct Reply {
     endpoint: Endpoint,
     usage_in: UsageIn,
     token_ids: TokenIds,
+    prompt_details: PromptDetails,
     faults: Vec<Fault>,
     head: String,
     choices: Vec<Choice>,
-    prompt_tokens: u32,
+    /// Answers to each prompt; those to the first one come first.
+    n: u32,
 }
 
 impl Reply {
-    /// The reply called `id`; `lengths` and finish reasons are those of its answers, all to the first prompt first.
+    /// The reply called `id` of `model`.
     pub(super) fn new(
         endpoint: Endpoint,
-        id: &str,
-        model: &str,
+        (id, model): (&str, &str),
         request: &Request,
-        lengths: &[(u32, &'static str)],
-        words: Words,
+        choices: Vec<Choice>,
+        prompt_details: PromptDetails,
         faults: Vec<Fault>,
     ) -> Self {
         let object = match (endpoint, request.form) {
@@ -80,20 +67,6 @@ impl Reply {
             (Endpoint::Completions, _) => "text_completion",
         };
         let created = jiff::Timestamp::now().as_second();
-        let stock: Arc<[String]> = if faults.contains(&Fault::SplitUtf8) {
-            ACCENTED.map(str::to_owned).into()
-        } else {
-            STOCK.map(str::to_owned).into()
-        };
-        let own = |prompt: &Prompt| match words {
-            Words::Stock => Arc::clone(&stock),
-            Words::Echo => prompt.words().iter().map(|word| format!(" {word}")).collect(),
-        };
-        let texts: Vec<_> = request.prompts.iter().map(|prompt| (own(prompt), prompt.tokens())).collect();
-        let choices = lengths.iter().zip(0..).map(|(&(planned, finish), place): (_, usize)| {
-            let (words, prompt_tokens) = texts[place / request.n as usize % texts.len()].clone();
-            Choice { words, planned, told: 0, finish, prompt_tokens }
-        });
         Self {
             endpoint,
             usage_in: match request.form {
@@ -101,15 +74,28 @@ impl Reply {
                 Form::Whole => UsageIn::Last,
             },
             token_ids: request.token_ids,
+            prompt_details,
             faults,
             head: format!(
                 r#"{{"id":{},"object":"{object}","created":{created},"model":{},"choices":["#,
                 Value::from(id),
                 Value::from(model)
             ),
-            choices: choices.collect(),
-            prompt_tokens: texts.iter().map(|(_, tokens)| *tokens).fold(0, u32::saturating_add),
+            choices,
+            n: request.n,
         }
+    }
+
+    /// Learns how much of a choice's prompt was in the prefix cache.
+    pub(super) fn cached(&mut self, index: usize, tokens: u32) {
+        if let Some(choice) = self.choices.get_mut(index) {
+            choice.cached_tokens = Some(tokens);
+        }
+    }
+
+    /// How many choices there are.
+    pub(super) const fn choices(&self) -> usize {
+        self.choices.len()
     }
 
     /// Answer tokens of all choices together, when they are whole.
@@ -139,8 +125,8 @@ impl Reply {
 
     fn finish_of(&self, choice: &Choice) -> &'static str {
         let by_tool =
-            self.endpoint == Endpoint::Chat && self.has(Fault::ToolCalls) && choice.finish == "stop";
-        if by_tool { "tool_calls" } else { choice.finish }
+            self.endpoint == Endpoint::Chat && self.has(Fault::ToolCalls) && choice.finish == Finish::Stop;
+        if by_tool { "tool_calls" } else { choice.finish.name() }
     }
 
     /// The events with which a chat begins: one for each choice, with the role.
@@ -165,9 +151,9 @@ impl Reply {
         event.push_str(&self.head);
         let Some(choice) = self.choices.get(index) else { return event };
         let kind = self.kind(choice);
-        let words = (choice.told..choice.told.saturating_add(tokens)).map(|token| word(&choice.words, token));
-        let text = Value::from(words.clone().collect::<String>());
-        let whole = choice.told.saturating_add(tokens) >= choice.planned;
+        let told = choice.told..choice.told.saturating_add(tokens);
+        let text = Value::from(choice.text.tokens(told.clone()));
+        let whole = told.end >= choice.planned;
         let finish = if whole { format!("\"{}\"", self.finish_of(choice)) } else { "null".to_owned() };
         let _ = match (self.endpoint, kind) {
             (Endpoint::Completions, _) => write!(event, r#"{{"index":{index},"text":{text}"#),
@@ -180,11 +166,14 @@ impl Reply {
         };
         let ids = match self.token_ids {
             TokenIds::Hidden => "null".to_owned(),
-            TokenIds::Shown => Value::from(words.map(prompt::id).collect::<Vec<_>>()).to_string(),
+            TokenIds::Shown => {
+                Value::from(told.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
+            }
         };
         let _ = write!(event, r#","logprobs":null,"finish_reason":{finish}"#);
         if whole || self.endpoint == Endpoint::Completions {
-            event.push_str(r#","stop_reason":null"#);
+            let reason = choice.stop_reason.as_deref().filter(|_| whole);
+            let _ = write!(event, r#","stop_reason":{}"#, Value::from(reason));
         }
         let _ = write!(event, r#","token_ids":{ids}}}]"#);
         if let Some(choice) = self.choices.get_mut(index) {
@@ -201,37 +190,35 @@ impl Reply {
             && !self.has(Fault::NoUsage)
             && let Some(choice) = self.choices.get(index)
         {
-            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.told));
+            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.told, None));
         }
     }
 
     /// The event after the last choice's end, with the counts.
     pub(super) fn last_usage(&self) -> Option<String> {
         let wanted = self.usage_in != UsageIn::None && !self.has(Fault::NoUsage);
-        wanted.then(|| format!(r#"{}],"usage":{}}}"#, self.head, usage(self.prompt_tokens, self.told())))
+        wanted.then(|| format!(r#"{}],"usage":{}}}"#, self.head, self.usage()))
     }
 
     /// The whole answer in one body.
     pub(super) fn whole(&mut self) -> String {
         let mut body = self.head.clone();
         for (index, choice) in self.choices.iter().enumerate() {
-            let text = |from, to| (from..to).map(|token| word(&choice.words, token)).collect::<String>();
             let ids = match self.token_ids {
                 TokenIds::Hidden => Value::Null,
-                TokenIds::Shown => {
-                    (0..choice.planned).map(|token| prompt::id(word(&choice.words, token))).collect()
-                }
+                TokenIds::Shown => (0..choice.planned).map(|token| choice.text.id(token)).collect(),
             };
             let content = match self.endpoint {
-                Endpoint::Completions => json!({ "text": text(0, choice.planned) }),
+                Endpoint::Completions => json!({ "text": choice.text.tokens(0..choice.planned) }),
                 Endpoint::Chat => {
                     let turn = if self.has(Fault::Reasoning) { choice.planned / 2 } else { 0 };
-                    let mut message = json!({ "role": "assistant", "content": text(turn, choice.planned) });
+                    let mut message =
+                        json!({ "role": "assistant", "content": choice.text.tokens(turn..choice.planned) });
                     if turn > 0 {
-                        message["reasoning"] = text(0, turn).into();
+                        message["reasoning"] = choice.text.tokens(0..turn).into();
                     }
                     if self.has(Fault::ToolCalls) {
-                        let arguments = Value::from(text(0, choice.planned));
+                        let arguments = Value::from(choice.text.tokens(0..choice.planned));
                         message["content"] = Value::Null;
                         message["tool_calls"] = json!([tool_call(index, 0, &arguments)]);
                     }
@@ -244,7 +231,7 @@ impl Reply {
             }
             object["logprobs"] = Value::Null;
             object["finish_reason"] = self.finish_of(choice).into();
-            object["stop_reason"] = Value::Null;
+            object["stop_reason"] = choice.stop_reason.as_deref().into();
             object["token_ids"] = ids;
             let comma = if index > 0 { "," } else { "" };
             let _ = write!(body, "{comma}{object}");
@@ -254,20 +241,32 @@ impl Reply {
         }
         body.push(']');
         if !self.has(Fault::NoUsage) {
-            let _ = write!(body, r#","usage":{}"#, usage(self.prompt_tokens, self.told()));
+            let _ = write!(body, r#","usage":{}"#, self.usage());
         }
         body.push('}');
         body
     }
+
+    /// The counts of the whole reply; each prompt counts once.
+    fn usage(&self) -> String {
+        let prompts = || self.choices.iter().step_by(self.n as usize);
+        let prompt_tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);
+        let cached = match self.prompt_details {
+            PromptDetails::Hidden => None,
+            PromptDetails::Shown => prompts().map(|choice| choice.cached_tokens).sum(),
+        };
+        usage(prompt_tokens, self.told(), cached)
+    }
 }
 
-fn word(words: &[String], token: u32) -> &str {
-    words.get(token as usize % words.len().max(1)).map_or(" …", String::as_str)
-}
-
-fn usage(prompt: u32, completion: u32) -> String {
+fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
     let total = u64::from(prompt) + u64::from(completion);
-    format!(r#"{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion}}}"#)
+    let details = cached
+        .map(|cached| format!(r#","prompt_tokens_details":{{"cached_tokens":{cached}}}"#))
+        .unwrap_or_default();
+    format!(
+        r#"{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion}{details}}}"#
+    )
 }
 
 /// A piece of a tool call; the first one names it.

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::generate::generate;
 use super::metrics::exposition;
 use super::prompt::Prompt;
-use super::refusal::{Mistake, Refusal};
-use super::request::{self, Endpoint};
+use super::refusal::Refusal;
+use super::request::{self, Endpoint, Fields};
 use super::server::Mock;
 use super::tape::Tape;
 
@@ -30,7 +30,7 @@ pub(super) fn router(mock: Arc<Mock>) -> Router {
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
         .route("/v1/models", get(models))
-        .route("/health", get(|| async { StatusCode::OK }))
+        .route("/health", get(health))
         .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route("/tokenize", post(tokenize))
         .route("/reset_prefix_cache", post(reset_prefix_cache))
@@ -46,6 +46,11 @@ pub(super) fn router(mock: Arc<Mock>) -> Router {
         .with_state(mock)
 }
 
+/// As vLLM: well for as long as the engine lives.
+async fn health(State(mock): State<Arc<Mock>>) -> StatusCode {
+    if mock.heart.look().await.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}
+
 async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
     Json(json!({
         "object": "list",
@@ -57,12 +62,16 @@ async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
 }
 
 async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Value>, Refusal> {
-    let fields = request::object(&body)?;
-    let Some(text) = fields.get("prompt").or_else(|| fields.get("messages")) else {
-        let whole = Value::Object(fields);
-        return Err(Refusal::validation(&[Mistake::field("missing", "prompt", "Field required", &whole)]));
-    };
-    let prompt = Prompt::of_texts(text);
+    let object = request::object(&body)?;
+    let mut fields = Fields::of(&object);
+    let model = fields.text("model");
+    let text = fields.value("prompt").or_else(|| fields.value("messages"));
+    if text.is_none() {
+        fields.missing("prompt");
+    }
+    fields.check()?;
+    mock.served().check_model(model)?;
+    let prompt = text.map(Prompt::of_texts).unwrap_or_default();
     Ok(Json(json!({
         "count": prompt.tokens(), "max_model_len": mock.max_model_len,
         "tokens": prompt.ids().collect::<Vec<_>>(), "token_strs": null,

@@ -41,9 +41,9 @@ const BETWEEN_HALVES: Duration = Duration::from_millis(2);
 pub(super) struct Script {
     reply: Reply,
     faults: Vec<Fault>,
-    /// Tokens of each choice that wait for more to go out with.
-    held: Vec<u32>,
-    /// Writes of tokens whose events wait for others to go out with.
+    /// Tokens of each choice that wait for more to make an event with.
+    held: Vec<Vec<Write>>,
+    /// Events that wait for others to go out with, and the tokens in them.
     batch: (String, Vec<Write>),
     roles_told: bool,
     struck: bool,
@@ -51,11 +51,12 @@ pub(super) struct Script {
 }
 
 impl Script {
-    pub(super) fn new(reply: Reply, faults: Vec<Fault>, choices: usize) -> Self {
+    pub(super) fn new(reply: Reply, faults: Vec<Fault>) -> Self {
+        let choices = reply.choices();
         Self {
             reply,
             faults,
-            held: vec![0; choices],
+            held: vec![Vec::new(); choices],
             batch: (String::new(), Vec::new()),
             roles_told: false,
             struck: false,
@@ -77,17 +78,21 @@ impl Script {
 
     /// What is done with tokens that are due.
     pub(super) fn tell(&mut self, due: Due, acts: &mut VecDeque<Act>) {
+        // Even a stream that breaks off before its first token has begun.
+        self.roles();
         if self.strike(acts) {
             return;
         }
-        self.roles();
-        self.batch.1.push(Write { due_ns: due.at, done_ns: None, tokens: due.tokens, choice: due.choice });
+        if let Some(first) = due.first {
+            self.reply.cached(due.choice, first.cached_tokens);
+        }
         let Some(held) = self.held.get_mut(due.choice) else { return };
-        *held += due.tokens;
-        if !due.finished && self.faults.contains(&Fault::MultiToken) && *held < MULTI {
+        held.push(Write { due_ns: due.at, done_ns: None, tokens: due.tokens, choice: due.choice });
+        let tokens = held.iter().map(|write| write.tokens).sum();
+        if !due.finished && self.faults.contains(&Fault::MultiToken) && tokens < MULTI {
             return;
         }
-        let tokens = std::mem::take(held);
+        self.batch.1.append(held);
         let event = self.reply.chunk(due.choice, tokens);
         self.event(&event);
         if due.finished {
@@ -175,13 +180,12 @@ impl Script {
     fn flush(&mut self, acts: &mut VecDeque<Act>) {
         let (text, writes) = std::mem::take(&mut self.batch);
         if text.is_empty() {
-            // Tokens that wait in `held` have no event yet.
-            self.batch.1 = writes;
             return;
         }
         let bytes = Bytes::from(text);
-        let inside = bytes.iter().position(|byte| !byte.is_ascii()).map(|first| first + 1);
-        if let Some(cut) = inside.filter(|_| self.has(Fault::SplitUtf8)) {
+        if self.has(Fault::SplitUtf8) {
+            let inside = bytes.iter().position(|byte| !byte.is_ascii()).map(|first| first + 1);
+            let cut = inside.unwrap_or(bytes.len() / 2);
             acts.push_back(Act::Write(bytes.slice(..cut), Vec::new()));
             acts.push_back(Act::Wait(BETWEEN_HALVES));
             acts.push_back(Act::Write(bytes.slice(cut..), writes));

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -18,13 +19,41 @@ use tokio::sync::oneshot;
 use super::faults::Chances;
 use super::heart::Heart;
 use super::line::Line;
-use super::options::{Backend, MockOptions, StopLength, Words};
+use super::options::{Backend, MockOptions, PromptDetails, StopLength, Words};
+use super::request::Served;
 use super::routes::router;
 use super::tape::Tape;
 use super::truth::{MockStatistics, Truth};
 use crate::clock::RunClock;
 use crate::random::Stream;
 use crate::simulator::Policy;
+
+/// Why a mock did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    /// The address is taken, not this machine's or not allowed.
+    #[error(
+        "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are addresses of every \
+             machine"
+    )]
+    Address {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// What the operating system said.
+        error: io::Error,
+    },
+    /// The file for the truth log cannot be created.
+    #[error("the truth log {} cannot be written: {error}\nhint: name a file in a folder that exists", path.display())]
+    TruthLog {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        error: io::Error,
+    },
+    /// No thread could be started.
+    #[error("the mock cannot start a thread: {0}")]
+    Thread(#[from] io::Error),
+}
 
 /// A running mock. Dropping it stops it.
 #[derive(Debug)]
@@ -41,12 +70,14 @@ impl MockServer {
     /// # Errors
     ///
     /// When the address cannot be bound, the truth log cannot be created or no thread can be started.
-    pub fn start(backend: Backend, options: MockOptions, address: SocketAddr) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+    pub fn start(backend: Backend, options: MockOptions, address: SocketAddr) -> Result<Self, NotStarted> {
+        let (listener, address) = listen(address).map_err(|error| NotStarted::Address { address, error })?;
         let clock = RunClock::starting_in(Duration::ZERO);
-        let truth = Arc::new(Truth::new(clock, backend.model.clone(), options.truth.as_deref())?);
+        let truth = Truth::new(clock, backend.model.clone());
+        if let Some(path) = options.truth {
+            truth.write_to(&path).map_err(|error| NotStarted::TruthLog { path, error })?;
+        }
+        let truth = Arc::new(truth);
         let mock = Arc::new(Mock {
             model: backend.model,
             max_model_len: backend.max_model_len,
@@ -56,6 +87,7 @@ impl MockServer {
             truth: Arc::clone(&truth),
             chances: Chances::new(options.faults, options.seed),
             words: options.words,
+            prompt_details: options.prompt_details,
             stop_length: options.stop_length,
             stop_lengths: Stream::named(options.seed, "mock stop length"),
             requests: AtomicU64::new(0),
@@ -84,7 +116,7 @@ impl MockServer {
         self.address
     }
 
-    /// Stops it and tells what it did; requests under way are left.
+    /// Stops it and tells what it did; requests under way are cut off and count as left by their clients.
     #[must_use]
     pub fn stop(mut self) -> MockStatistics {
         self.end();
@@ -106,17 +138,25 @@ impl Drop for MockServer {
     }
 }
 
+fn listen(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
 /// What every handler shares.
 #[derive(Debug)]
 pub(super) struct Mock {
     pub(super) model: String,
     pub(super) max_model_len: u32,
-    pub(super) policy: Policy,
+    policy: Policy,
     pub(super) heart: Heart,
     pub(super) clock: RunClock,
     pub(super) truth: Arc<Truth>,
     pub(super) chances: Chances,
     pub(super) words: Words,
+    pub(super) prompt_details: PromptDetails,
     pub(super) stop_length: StopLength,
     pub(super) stop_lengths: Stream,
     requests: AtomicU64,
@@ -124,6 +164,11 @@ pub(super) struct Mock {
 }
 
 impl Mock {
+    /// What requests are held against.
+    pub(super) fn served(&self) -> Served<'_> {
+        Served { model: &self.model, max_model_len: self.max_model_len, policy: self.policy }
+    }
+
     /// The number of the next request.
     pub(super) fn number(&self) -> u64 {
         self.requests.fetch_add(1, Relaxed)

@@ -23,6 +23,8 @@ struct Notes {
     record: Option<Record>,
     /// Writes from here on have not been done.
     undone: usize,
+    /// When the socket last took bytes.
+    taken: Timestamp,
     /// The socket is to end with a reset.
     cut: bool,
 }
@@ -57,11 +59,20 @@ impl Tape {
         self.note(|record| record.writes.extend_from_slice(writes));
     }
 
-    /// The socket has taken bytes.
-    pub(super) fn wrote(&self) {
-        let now = self.clock.now();
+    /// The socket has taken some bytes.
+    pub(super) fn took(&self) {
+        self.notes().taken = self.clock.now();
+    }
+
+    /// The socket has taken all bytes that there were.
+    pub(super) fn took_all(&self) {
         let mut notes = self.notes();
+        let now = notes.taken;
         let Notes { record: Some(record), undone, .. } = &mut *notes else { return };
+        // There may be nothing new: HTTP flushes after each step that it takes.
+        if record.writes.len() == *undone && record.end.is_none() {
+            return;
+        }
         for write in &mut record.writes[*undone..] {
             write.done_ns = Some(now);
             record.answer_tokens += u64::from(write.tokens);
@@ -79,10 +90,13 @@ impl Tape {
         self.note(|record| record.end = Some(end));
     }
 
-    /// The body was dropped before its end, or the socket is gone.
+    /// The socket is gone. A record that is still open has bytes that nobody took, whatever was to be its end; only
+    /// what was broken off on purpose is that all the same.
     pub(super) fn abandon(&self) {
         self.note(|record| {
-            record.end.get_or_insert(End::Disconnected);
+            if record.end != Some(End::BrokenOff) {
+                record.end = Some(End::Disconnected);
+            }
         });
         self.close(self.clock.now());
     }

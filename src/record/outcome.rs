@@ -70,6 +70,8 @@ pub enum FailureKind {
     TimeoutBetweenTokens,
     /// The whole answer took longer than the limit.
     TimeoutTotal,
+    /// This machine had no free file descriptor or local port left for another connection.
+    ClientLimit,
     /// This program itself failed; please report it.
     Internal,
 }
@@ -103,6 +105,7 @@ impl fmt::Display for FailureKind {
             Self::TimeoutFirstToken => f.pad("timeout to first token"),
             Self::TimeoutBetweenTokens => f.pad("timeout between tokens"),
             Self::TimeoutTotal => f.pad("timeout in total"),
+            Self::ClientLimit => f.pad("out of files or ports"),
             Self::Internal => f.pad("fault of skyline"),
         }
     }

@@ -8,6 +8,7 @@ mod progress;
 mod run;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use keeper::Keeper;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};

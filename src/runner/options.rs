@@ -39,6 +39,13 @@ pub enum Pacing {
     Timer,
 }
 
+impl Pacing {
+    /// Whether the run takes place in real time, in which the machine that flies it is worth watching.
+    pub(super) const fn is_real(self) -> bool {
+        matches!(self, Self::Precise)
+    }
+}
+
 /// How far a person's wish to stop has gone. Ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interrupt {

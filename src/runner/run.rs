@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
+use super::watch::ClientWatch;
 use super::{Interrupt, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -45,6 +46,7 @@ impl<E: Engine> Run<E> {
     pub async fn fly(self, feed: Feed, mut keep: impl FnMut(RequestRecord)) -> RunFooter {
         let Self { engine, clock, plan, options, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
+        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
         let mut pacer = pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer));
         let mut give_up = pin!(sleep_until(clock.instant(plan.window_end.after(options.drain))));
         let drain = options.drain;
@@ -124,6 +126,9 @@ impl<E: Engine> Run<E> {
         }
         air.clear(keep).await;
         footer.ended = clock.now();
+        if let Some(watch) = watch {
+            footer.client = watch.finish().await;
+        }
         footer
     }
 }

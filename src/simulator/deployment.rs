@@ -20,7 +20,8 @@ pub struct Deployment {
     /// Share of the memory that the server may fill; 0.92 is vLLM's default (0.32; older ones 0.9).
     pub gpu_memory_utilization: f64,
     /// Bytes of each accelerator kept for CUDA graphs, activations, logits and communication buffers. vLLM
-    /// measures it at start-up; 1.5 GB is a typical finding (an estimate).
+    /// measures it at start-up. Default 1.5 GB (an estimate): of Llama-3-8B it found 1.26 GiB of activations
+    /// (vllm-project/vllm pull request 10511), and 0.16 GiB outside `PyTorch` (pull request 12126).
     pub reserve: f64,
 }
 
@@ -77,20 +78,27 @@ impl Deployment {
         if room >= self.kv_bytes_per_token() {
             return Ok((room / self.kv_bytes_per_token()) as u64);
         }
-        let fitting = [2, 4, 8].into_iter().find(|&ranks| {
-            ranks > self.tensor_parallel
-                && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
-        });
+        let default = Self::new(self.hardware, self.model).gpu_memory_utilization;
+        let cure = if self.weight_bytes() + self.reserve < self.hardware.memory * default {
+            "let the server fill more of the memory (GPU memory utilization)".to_owned()
+        } else {
+            let fitting = [2, 4, 8].into_iter().find(|&ranks| {
+                ranks > self.tensor_parallel
+                    && self.model.shares_out_over(ranks)
+                    && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
+            });
+            fitting.map_or_else(
+                || "take a larger accelerator, a smaller model or fewer bits".to_owned(),
+                |ranks| format!("share it over {ranks} (tensor parallel), or take fewer bits"),
+            )
+        };
         Err(DoesNotFit {
             model: self.model.name,
             hardware: self.hardware.name,
             accelerators: self.tensor_parallel,
             needed_gb: (self.weight_bytes() + self.reserve) / 1e9,
             usable_gb: usable / 1e9,
-            cure: fitting.map_or_else(
-                || "take a larger accelerator, a smaller model or fewer bits".to_owned(),
-                |ranks| format!("share it over {ranks} (tensor parallel), or take fewer bits"),
-            ),
+            cure,
         })
     }
 
@@ -119,10 +127,16 @@ mod tests {
         let error = deployment("h100", "llama-3.1-70b").kv_capacity_tokens().unwrap_err().to_string();
         assert_eq!(
             error,
-            "llama-3.1-70b does not fit on 1 × h100: 142.6 GB of weights and buffers on each, 79.0 GB usable; \
+            "llama-3.1-70b does not fit on 1 × h100: 142.6 GB of weights and buffers on each, 78.1 GB usable; \
              share it over 2 (tensor parallel), or take fewer bits"
         );
         let error = deployment("a10g", "llama-3.1-405b").kv_capacity_tokens().unwrap_err().to_string();
         assert!(error.ends_with("take a larger accelerator, a smaller model or fewer bits"), "{error}");
+        let tight = Deployment { gpu_memory_utilization: 0.5, ..deployment("a10g", "llama-3.1-8b") };
+        let error = tight.kv_capacity_tokens().unwrap_err().to_string();
+        assert!(
+            error.ends_with("let the server fill more of the memory (GPU memory utilization)"),
+            "{error}"
+        );
     }
 }

@@ -11,7 +11,7 @@ pub struct Hardware {
     pub name: &'static str,
     /// Memory bandwidth, bytes per second.
     pub memory_bandwidth: f64,
-    /// Memory size, bytes.
+    /// Memory that a program can have, bytes.
     pub memory: f64,
     /// Dense 16-bit (bf16 or fp16) matrix FLOP/s with 32-bit accumulation.
     pub bf16_flops: f64,
@@ -28,20 +28,27 @@ const GB: f64 = 1e9;
 const GIB: f64 = 1_073_741_824.0;
 const TERA: f64 = 1e12;
 
-/// `PCIe` 4.0 x16: 64 GB/s in both directions together (PCI-SIG).
+/// `PCIe` 4.0 x16: 64 GB/s in both directions together (NVIDIA's L40S datasheet prints it so).
 const PCIE_4: f64 = 32.0 * GB;
-/// All-reduce of a few kilobytes over `NVLink`, by vLLM's one- and two-shot kernels: about 10 µs on 8 H100
-/// (an estimate: published figures range from 6 to 20 µs).
-const NVLINK_LATENCY: f64 = 10e-6;
-/// The same through host memory over `PCIe`, by NCCL (an estimate).
+/// All-reduce of some kilobytes between accelerators with links of their own. vLLM's kernels took 9.3 µs for 4 KiB and
+/// 11.8 µs for 32 KiB on 8 H100, and little less on 2 (sgl-project/sglang pull request 2904, which brought its own to
+/// 6 and 8 µs); on 4 AMD accelerators such kernels took 7.3 µs for 16 KiB (sgl-project/sglang pull request 6619).
+const DIRECT_LATENCY: f64 = 10e-6;
+/// The same through host memory over `PCIe`, by NCCL. An estimate for two to four accelerators: the one measurement
+/// found is 54 µs, of 8 bytes on 8 RTX 3090 (NVIDIA/nccl issue 1439).
 const PCIE_LATENCY: f64 = 30e-6;
 
 /// Every accelerator known by name.
+///
+/// Bandwidths and peaks are the vendor's. No datasheet itself was at hand: behind *held against* stands the copy or
+/// measurement that was read and that the figures agree with. Memory is what CUDA or HIP reports, as that is what vLLM
+/// shares out: `total_gpu_memory` in its log, *total capacity* in `PyTorch`'s out-of-memory message. Drivers differ in
+/// it by up to 0.3 GiB.
 pub const HARDWARE: [Hardware; 8] = [
-    // NVIDIA A10G datasheet: 24 GB GDDR6, 600 GB/s, bf16 70 TFLOP/s dense (the A10 has 125; the datasheet is quoted
-    // from memory: no copy was at hand to check the 70 against), PCIe 4.0 x16. Of
-    // the 24 GB the driver shows 23,028 MiB, as ECC takes its part, and CUDA 22,515.75 MiB, which is what vLLM
-    // shares out (results published by Pruna AI on Hugging Face record `current_gpu_total_memory` of an A10G).
+    // NVIDIA A10G for AWS, datasheet of 2022-02-17 (d1.awsstatic.com/product-marketing/ec2/): 600 GB/s, bf16 70
+    // TFLOP/s dense, PCIe 4.0 x16. Held against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s
+    // are not the A10G's), and fullstackdeeplearning.com/cloud-gpus (70); of the link no copy was found. Memory:
+    // 22,515.75 MiB in PrunaAI's results.json files on Hugging Face.
     Hardware {
         name: "a10g",
         memory_bandwidth: 600.0 * GB,
@@ -51,80 +58,90 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA L4 datasheet: 24 GB, 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity, PCIe 4.0 x16; the
-    // driver shows 23,034 MiB.
+    // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity,
+    // PCIe 4.0 x16. Held against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
+    // Memory: the out-of-memory messages of L4 found on GitHub.
     Hardware {
         name: "l4",
         memory_bandwidth: 300.0 * GB,
-        memory: 22.49 * GIB,
+        memory: 22.03 * GIB,
         bf16_flops: 121.0 * TERA,
         fp8_flops: Some(242.5 * TERA),
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA L40S datasheet: 48 GB with ECC, 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16; the
-    // driver shows 46,068 MiB.
+    // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Held against its table at
+    // mullet.se (product 355414). Memory: vllm-project/vllm issue 15598, Wan-Video/Wan2.1 issue 205.
     Hardware {
         name: "l40s",
         memory_bandwidth: 864.0 * GB,
-        memory: 44.99 * GIB,
+        memory: 44.53 * GIB,
         bf16_flops: 362.05 * TERA,
         fp8_flops: Some(733.0 * TERA),
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s.
+    // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s. Held against
+    // glennklockwood.com/garden/processors/A100. Memory: vllm-project/vllm pull request 10909, lianqi1008/Control-GIC
+    // issue 6 (79.14).
     Hardware {
         name: "a100-80g",
         memory_bandwidth: 2_039.0 * GB,
-        memory: 80.0 * GIB,
+        memory: 79.15 * GIB,
         bf16_flops: 312.0 * TERA,
         fp8_flops: None,
         link_bandwidth: 300.0 * GB,
-        link_latency: NVLINK_LATENCY,
+        link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA H100 datasheet, SXM5: 80 GB, 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink
-    // 900 GB/s.
+    // NVIDIA H100 datasheet, SXM5: 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink 900 GB/s. Held
+    // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue
+    // 27508 (79.11) and pull request 12126 (79.22).
     Hardware {
         name: "h100",
         memory_bandwidth: 3_350.0 * GB,
-        memory: 80.0 * GIB,
+        memory: 79.11 * GIB,
         bf16_flops: 989.5 * TERA,
         fp8_flops: Some(1_979.0 * TERA),
         link_bandwidth: 450.0 * GB,
-        link_latency: NVLINK_LATENCY,
+        link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA H200 datasheet, SXM: 141 GB, 4.8 TB/s, peaks as the H100, NVLink 900 GB/s.
+    // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Held against aiwiki.ai/wiki/nvidia_h200
+    // (4.8 TB/s, the H100's silicon) and the MLPerf Inference 4.1 system H200-SXM-141GBx8 (900 GB/s). The 141 GB of the
+    // datasheet are nearer to 141 GiB. Memory: the out-of-memory messages of H200 found on GitHub (139.72 to 139.81).
     Hardware {
         name: "h200",
         memory_bandwidth: 4_800.0 * GB,
-        memory: 141.0 * GB,
+        memory: 139.8 * GIB,
         bf16_flops: 989.5 * TERA,
         fp8_flops: Some(1_979.0 * TERA),
         link_bandwidth: 450.0 * GB,
-        link_latency: NVLINK_LATENCY,
+        link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA HGX B200 datasheet, per GPU: 180 GB, 7.7 TB/s (others print 8), bf16 4.5 and fp8 9 PFLOP/s with
-    // sparsity, NVLink 1.8 TB/s. The peaks agree with the table of G. K. Lockwood's notes on the B200.
+    // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8
+    // TB/s. Held against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
+    // 8 TB/s of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200
+    // (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
     Hardware {
         name: "b200",
         memory_bandwidth: 7_700.0 * GB,
-        memory: 180.0 * GB,
+        memory: 178.35 * GIB,
         bf16_flops: 2_250.0 * TERA,
         fp8_flops: Some(4_500.0 * TERA),
         link_bandwidth: 900.0 * GB,
-        link_latency: NVLINK_LATENCY,
+        link_latency: DIRECT_LATENCY,
     },
-    // AMD Instinct MI300X datasheet: 192 GB, 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven
-    // Infinity Fabric links of 128 GB/s (both directions).
+    // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
+    // links of 128 GB/s (both directions). Held against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
+    // all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8 peak only tables that
+    // cite the data sheet were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
     Hardware {
         name: "mi300x",
         memory_bandwidth: 5_300.0 * GB,
-        memory: 192.0 * GB,
+        memory: 191.98 * GIB,
         bf16_flops: 1_307.4 * TERA,
         fp8_flops: Some(2_614.9 * TERA),
         link_bandwidth: 448.0 * GB,
-        link_latency: NVLINK_LATENCY,
+        link_latency: DIRECT_LATENCY,
     },
 ];
 
@@ -134,5 +151,39 @@ impl FromStr for Hardware {
     /// The accelerator with this name: `a10g`, `h100`, …
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("accelerator", &HARDWARE, |hardware| hardware.name, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_peak_counts_sparsity() {
+        // Half the bits, twice the products: by the chips' design, and by every datasheet to 1.3 %. A peak with
+        // sparsity among the dense ones is off by a factor of two.
+        for hardware in HARDWARE {
+            let Some(fp8_flops) = hardware.fp8_flops else { continue };
+            let ratio = fp8_flops / hardware.bf16_flops;
+            assert!((ratio / 2.0 - 1.0).abs() < 0.013, "{}: {ratio}", hardware.name);
+        }
+    }
+
+    #[test]
+    fn memory_is_short_of_the_name_plate() {
+        // Gigabytes by the datasheet, which count 2^30 bytes; ECC in GDDR and the driver take their part.
+        for (name, plate) in [
+            ("a10g", 24.0),
+            ("l4", 24.0),
+            ("l40s", 48.0),
+            ("a100-80g", 80.0),
+            ("h100", 80.0),
+            ("h200", 141.0),
+            ("b200", 180.0),
+            ("mi300x", 192.0),
+        ] {
+            let share = name.parse::<Hardware>().unwrap().memory / (plate * GIB);
+            assert!((0.91..1.0).contains(&share), "{name}: {share}");
+        }
     }
 }

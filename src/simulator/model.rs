@@ -51,6 +51,8 @@ pub enum KvLayout {
     Latent {
         /// Elements.
         width: u32,
+        /// Query heads that attend to it.
+        heads: u32,
     },
 }
 
@@ -61,9 +63,23 @@ impl ServingModel {
         let per_layer = match self.kv {
             // Fewer heads than ranks: vLLM keeps a copy on each.
             KvLayout::Heads { count, size } => 2 * count.div_ceil(ranks.max(1)) * size,
-            KvLayout::Latent { width } => width,
+            KvLayout::Latent { width, .. } => width,
         };
         f64::from(self.layers) * f64::from(per_layer)
+    }
+
+    /// Whether `ranks` tensor-parallel ranks get equally many query heads, and each KV head equally many ranks or each
+    /// rank equally many KV heads; vLLM refuses to start otherwise.
+    #[must_use]
+    pub const fn shares_out_over(&self, ranks: u32) -> bool {
+        match self.kv {
+            _ if ranks == 0 => false,
+            KvLayout::Heads { count, size } => {
+                (self.attention_width / size).is_multiple_of(ranks)
+                    && (count.is_multiple_of(ranks) || ranks.is_multiple_of(count))
+            }
+            KvLayout::Latent { heads, .. } => heads.is_multiple_of(ranks),
+        }
     }
 
     /// Parameters that a forward pass over `tokens` tokens reads.
@@ -85,8 +101,13 @@ const fn heads(count: u32, size: u32) -> KvLayout {
 }
 
 /// Every model known by name.
+///
+/// Layers, widths and heads stand in the model's own `config.json`; behind *held against* is the copy that was read.
+/// Parameter counts are the published ones: the tests work each out of the configuration again.
 pub const MODELS: [ServingModel; 7] = [
-    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters.
+    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, held against the count and shape in the metadata of
+    // its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
+    // (vllm-project/vllm pull request 10511).
     ServingModel {
         name: "llama-3.1-8b",
         parameters: 8.03e9,
@@ -98,7 +119,10 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters.
+    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, held against the
+    // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, held against
+    // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
+    // was read.
     ServingModel {
         name: "llama-3.1-70b",
         parameters: 70.55e9,
@@ -110,7 +134,8 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters.
+    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, held against copies of the count and shape. Its
+    // first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B parameters.
     ServingModel {
         name: "llama-3.1-405b",
         parameters: 405.85e9,
@@ -122,7 +147,8 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters, 28 query and 4 KV heads of 128.
+    // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; held against
+    // huggingface.co/osllmai-community/Qwen2.5-7B-Instruct.
     ServingModel {
         name: "qwen2.5-7b",
         parameters: 7.61e9,
@@ -134,7 +160,8 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(4, 128),
         max_model_len: 32_768,
     },
-    // Qwen/Qwen3-32B: 32.8 B parameters, 64 query and 8 KV heads of 128 (wider than `hidden`).
+    // Qwen/Qwen3-32B: 32.8 B parameters (32,762,123,264), 64 query and 8 KV heads of 128 (wider than `hidden`); held
+    // against huggingface.co/ronnywebdevs1/d-m-1, a copy of the configuration.
     ServingModel {
         name: "qwen3-32b",
         parameters: 32.8e9,
@@ -146,7 +173,8 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 40_960,
     },
-    // mistralai/Mixtral-8x7B-Instruct-v0.1: 46.7 B parameters, 12.9 B used by a token, 2 of 8 experts.
+    // mistralai/Mixtral-8x7B-Instruct-v0.1: 46.7 B parameters (46,702,792,704), 12.9 B used by a token, 2 of 8 experts;
+    // held against its own config.json (revision eba92302).
     ServingModel {
         name: "mixtral-8x7b",
         parameters: 46.7e9,
@@ -158,9 +186,11 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 32_768,
     },
-    // deepseek-ai/DeepSeek-V3: 671 B parameters, 37 B used by a token, 8 of 256 routed experts. Latent attention
-    // keeps kv_lora_rank 512 + qk_rope_head_dim 64 elements of a token in a layer. The attention width is that
-    // of the uncompressed form used in prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
+    // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
+    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; held against
+    // gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention keeps kv_lora_rank 512 +
+    // qk_rope_head_dim 64 elements of a token in a layer. The attention width is that of the uncompressed form used in
+    // prefill: 128 heads × (192 for the score + 128 for the sum) / 2.
     ServingModel {
         name: "deepseek-v3",
         parameters: 671e9,
@@ -169,7 +199,7 @@ pub const MODELS: [ServingModel; 7] = [
         layers: 61,
         hidden: 7168,
         attention_width: 20_480,
-        kv: KvLayout::Latent { width: 576 },
+        kv: KvLayout::Latent { width: 576, heads: 128 },
         max_model_len: 163_840,
     },
 ];
@@ -184,43 +214,4 @@ impl FromStr for ServingModel {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn model(name: &str) -> ServingModel {
-        name.parse().unwrap()
-    }
-
-    #[test]
-    fn kv_sizes_are_the_published_ones() {
-        // Bytes a token at 16 bits: Llama-3.1-8B 128 KiB, 70B 320 KiB; DeepSeek-V3 70.3 kB (its report's table).
-        assert_eq!(model("llama-3.1-8b").kv_elements_per_token(1) * 2.0, 131_072.0);
-        assert_eq!(model("llama-3.1-70b").kv_elements_per_token(1) * 2.0, 327_680.0);
-        assert_eq!(model("deepseek-v3").kv_elements_per_token(1) * 2.0, 70_272.0);
-        // Eight ranks share eight heads; sixteen still keep one each.
-        assert_eq!(model("llama-3.1-70b").kv_elements_per_token(8) * 2.0, 40_960.0);
-        assert_eq!(model("llama-3.1-70b").kv_elements_per_token(16) * 2.0, 40_960.0);
-        assert_eq!(model("deepseek-v3").kv_elements_per_token(8) * 2.0, 70_272.0);
-    }
-
-    #[test]
-    fn a_mixture_reads_more_as_the_batch_grows() {
-        let mixtral = model("mixtral-8x7b");
-        // One token reads what it uses. The routed experts by the config: 32 layers × 8 × 3 × 4096 × 14336.
-        assert!((mixtral.parameters_read(1) - 12.9e9).abs() < 1.0);
-        let routed = 32.0 * 8.0 * 3.0 * 4096.0 * 14336.0;
-        let two = mixtral.parameters - routed * 0.75 * 0.75;
-        assert!((mixtral.parameters_read(2) / two - 1.0).abs() < 0.002, "{}", mixtral.parameters_read(2));
-        assert!((mixtral.parameters_read(256) - 46.7e9).abs() < 1.0);
-        assert_eq!(model("llama-3.1-8b").parameters_read(1), 8.03e9);
-    }
-
-    #[test]
-    fn every_preset_is_found_by_its_name() {
-        for preset in MODELS {
-            assert_eq!(model(preset.name), preset);
-        }
-        let error = "llama-8b".parse::<ServingModel>().unwrap_err().to_string();
-        assert!(error.contains("did you mean `llama-3.1-8b`?"), "{error}");
-    }
-}
+mod tests;

@@ -6,17 +6,18 @@ use super::step_time::StepWork;
 /// How much of the datasheet real kernels reach, and what a step costs besides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiency {
-    /// Share of the peak FLOP/s. Default 0.6: bf16 matrix products reach about 0.73 of the datasheet on H100
-    /// and 0.47 on MI300X (`SemiAnalysis`, *MI300X vs H100 vs H200*, 2024); a whole layer reaches less.
+    /// Share of the peak FLOP/s. Default 0.6 (an estimate): bf16 matrix products reach about 0.73 of the datasheet on
+    /// H100, 720 TFLOP/s, and 0.47 on MI300X, 620 (`SemiAnalysis`, *MI300X vs H100 vs H200*, 2024, as others quote
+    /// it); a whole layer reaches less.
     pub compute: f64,
-    /// Share of the memory and link bandwidth. Default 0.85: vLLM's blog on V1 (2025) gives "as low as ~5 ms"
-    /// on the GPU for a decode step of an 8B model on H100, where the weights alone take 4.8 ms at the full
-    /// bandwidth; long-running decode is a little slower. Held against lone streams of Llama-3.1-8B that others
-    /// measured (README, *Before you rent the GPU*) the whole step comes out 4 to 5 % short.
+    /// Share of the memory and link bandwidth. Default 0.85 (an estimate): vLLM's blog on V1 (2025) gives
+    /// "as low as ~5ms" on the GPU for a decode step of an 8B model on H100, where the weights alone take 4.8 ms at
+    /// the full bandwidth; long-running decode is a little slower. Held against lone streams of Llama-3.1-8B that
+    /// others measured (README, *Before you rent the GPU*) the whole step comes out 4 to 5 % short.
     pub bandwidth: f64,
     /// Seconds that every step costs on top: scheduling, launching, sampling. Default 0.5 ms (an estimate for V1,
-    /// which hides most of that behind the pass before; vLLM 0.5 spent 62 % of a step of an 8B model on H100 on
-    /// the CPU, by its blog on 0.6.0).
+    /// which hides most of that behind the pass before; vLLM 0.5.3 spent 33 % of its time on an 8B model on H100 in
+    /// the HTTP server and 29 % in scheduling, by its blog on 0.6.0).
     pub step_overhead: f64,
     /// Seconds that every sequence of a step costs on top: input rows, sampling, output handling. Default 10 µs
     /// (an estimate).

@@ -10,4 +10,5 @@ mod mistakes;
 mod mock;
 mod simulate;
 mod support;
+mod watch;
 mod workloads;

@@ -1,5 +1,6 @@
 //! `skyline mock` as a process: where it listens, how it ends, what it refuses.
 
+use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
 use crate::support::Desk;
@@ -10,25 +11,28 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::process::{Command, Stdio};
 
-    let desk = Desk::new();
-    let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut words = BufReader::new(mock.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("http://") {
-        line.clear();
-        assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
+    // Ctrl-C, and what supervisors send.
+    for signal in ["-INT", "-TERM"] {
+        let desk = Desk::new();
+        let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+            .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut words = BufReader::new(mock.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("http://") {
+            line.clear();
+            assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
+        }
+        let url = line.rsplit(' ').next().unwrap().trim();
+        desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("plain"));
+        Command::new("kill").args([signal, &mock.id().to_string()]).status().unwrap();
+        let mut rest = String::new();
+        words.read_to_string(&mut rest).unwrap();
+        assert_eq!(mock.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(rest.contains("1 requests: 1 finished") && rest.contains("late by p50"), "{rest}");
     }
-    let url = line.rsplit(' ').next().unwrap().trim();
-    desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("plain"));
-    Command::new("kill").args(["-INT", &mock.id().to_string()]).status().unwrap();
-    let mut rest = String::new();
-    words.read_to_string(&mut rest).unwrap();
-    assert_eq!(mock.wait().unwrap().code(), Some(0));
-    assert!(rest.contains("1 requests: 1 finished") && rest.contains("late by p50"), "{rest}");
 }
 
 #[test]
@@ -40,7 +44,19 @@ fn mistakes_are_answered_with_what_is_right() {
         .stderr(contains("there is no fault `explode`; known: http_400"));
     desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
+    desk.skyline(&["mock", "--served-model-name", ""]).assert().code(2);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    desk.skyline(&["mock", "--port", &port]).assert().code(3).stderr(contains("--port 0 takes a free port"));
+    desk.skyline(&["mock", "--port", &port])
+        .assert()
+        .code(3)
+        .stderr(contains(format!("127.0.0.1:{port}")).and(contains("port 0 takes a free port")));
+    desk.skyline(&["mock", "--port", "0", "--truth", "no/such/folder.ndjson"])
+        .assert()
+        .code(3)
+        .stderr(contains("no/such/folder.ndjson").and(contains("a folder that exists")));
+    desk.skyline(&["mock", "--bind", "localhost"])
+        .assert()
+        .code(2)
+        .stderr(contains("0.0.0.0 lets others in"));
 }

@@ -11,6 +11,14 @@ curl -sSf -H "$json" -d '{"prompt":"a b c"}' "$url/tokenize" | grep -q '"count":
 test "$(curl -sSfN -H "$json" -d "$body" "$url/v1/chat/completions" | grep -c '^data: ')" = 7
 curl -sSfN -H "$json" -d "$body" "$url/v1/chat/completions" | grep -q '^data: \[DONE\]$'
 test "$(curl -sS -o /dev/null -w '%{http_code}' -H "$json" -d '{"messages":[' "$url/v1/chat/completions")" = 400
+test "$(curl -sS -o /dev/null -w '%{http_code}' -H "$json" -d '{"model":"none","prompt":"a"}' "$url/v1/completions")" = 404
+curl -sSf -H "$json" -d '{"prompt":"a","stop":" to"}' "$url/v1/completions" | grep -q '"stop_reason":" to"'
+# 28 is curl's own time limit: the stream hangs, and its blocks are free once curl has gone.
+set +e
+curl -sSN -m 2 -o /dev/null -H 'x-skyline-fault: hang' -H "$json" -d "$body" "$url/v1/chat/completions" 2>/dev/null
+test $? = 28 || exit 1
+set -e
+curl -sSf "$url/metrics" | grep -q '^vllm:num_requests_running{.*} 0\.0$'
 test "$(curl -sS -o /dev/null -w '%{http_code}' -H 'x-skyline-fault: http_429' -H "$json" -d "$body" \
     "$url/v1/chat/completions")" = 429
 # 56 is "failure in receiving network data": the reset.

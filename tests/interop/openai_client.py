@@ -37,6 +37,12 @@ assert len("".join(chunk.choices[0].text for chunk in streamed).split()) == 4
 free = client.chat.completions.create(model=model, messages=messages, max_tokens=2000, seed=1)
 assert free.choices[0].finish_reason in ("stop", "length"), free
 
+stopped = client.chat.completions.create(
+    model=model, messages=messages, max_tokens=20, stop=[" to your"], extra_body=forced,
+)
+assert stopped.choices[0].finish_reason == "stop", stopped
+assert stopped.choices[0].message.content == " the quick answer", stopped
+
 calls = client.chat.completions.create(
     model=model, messages=messages, max_tokens=4, extra_headers={"x-skyline-fault": "tool_calls"},
 )
@@ -56,4 +62,20 @@ try:
     raise AssertionError("an unknown model was served")
 except openai.NotFoundError as error:
     assert "does not exist" in str(error), error
+try:
+    client.chat.completions.create(
+        model=model, messages=messages, max_tokens=8, stream_options={"include_usage": True},
+    )
+    raise AssertionError("stream_options without a stream were served")
+except openai.BadRequestError as error:
+    assert "stream=True" in str(error), error
+try:
+    for _ in client.chat.completions.create(
+        model=model, messages=messages, max_tokens=8, stream=True,
+        extra_headers={"x-skyline-fault": "error_mid_stream"},
+    ):
+        pass
+    raise AssertionError("an error in the stream went unseen")
+except openai.APIError as error:
+    assert "EngineCore" in str(error), error
 print(f"openai {openai.__version__}: all checks passed against {model}")

@@ -19,8 +19,11 @@ from vllm.entrypoints.cli.main import main
 main()
 '
 out=$(mktemp)
+trap 'rm -f "$out"' EXIT
 "${4:-python3}" -c "$start" bench serve --backend openai-chat --endpoint /v1/chat/completions \
     --base-url "$1" --model "$2" --tokenizer "$3" --dataset-name random --random-input-len 64 \
     --random-output-len 32 --num-prompts 100 --request-rate 20 --ignore-eos --disable-tqdm | tee "$out"
 grep -Eq '^Successful requests: +100 *$' "$out"
-rm -f "$out"
+grep -Eq '^Failed requests: +0 *$' "$out"
+# All that was asked for came: 100 answers of 32 tokens.
+grep -Eq '^Total generated tokens: +3200 *$' "$out"

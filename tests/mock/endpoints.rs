@@ -1,9 +1,9 @@
 //! Every path, as a client of vLLM would use it.
 
 use serde_json::{Value, json};
-use skyline::mock::{Backend, MockOptions, StopLength, Words};
+use skyline::mock::{Backend, MockOptions, PromptDetails, StopLength, Words};
 
-use crate::support::{ask, chat, get, metric, post, quick, start};
+use crate::support::{ask, chat, get, in_one_piece, metric, post, quick, start};
 
 #[test]
 fn the_small_paths_answer() {
@@ -40,7 +40,7 @@ fn a_stream_has_the_shape_of_vllms() {
     assert_eq!(events[6]["usage"], usage);
     assert_eq!(seen.text(), " the quick answer to your");
 
-    let whole = post(&server, "/v1/chat/completions", &with(chat(5), &json!({ "stream": false }))).json();
+    let whole = post(&server, "/v1/chat/completions", &in_one_piece(chat(5))).json();
     assert_eq!(whole["choices"][0]["message"]["content"], " the quick answer to your");
     assert_eq!((&whole["usage"], &whole["object"]), (&usage, &json!("chat.completion")));
 }
@@ -138,4 +138,87 @@ fn a_repeated_prompt_hits_the_prefix_cache_until_it_is_reset() {
     assert_eq!(ask(&server, "POST", "/reset_prefix_cache", "", "").status, 200);
     assert_eq!((hits(), hits()), (96.0, 192.0));
     assert_eq!(metric(&server, "prefix_cache_queries_total"), 400.0);
+}
+
+#[test]
+fn stop_texts_end_answers_streamed_or_not() {
+    let server = quick(MockOptions::default());
+    let stop = json!({ "stop": ["swer to"] });
+    let whole = post(&server, "/v1/chat/completions", &in_one_piece(with(chat(9), &stop)));
+    let choice = &whole.json()["choices"][0];
+    assert_eq!(choice["message"]["content"], " the quick an");
+    assert_eq!((&choice["finish_reason"], &choice["stop_reason"]), (&json!("stop"), &json!("swer to")));
+    assert_eq!(whole.json()["usage"]["completion_tokens"], 4, "the tokens that complete the stop text count");
+    let streamed = post(&server, "/v1/chat/completions", &with(chat(9), &stop));
+    assert_eq!(streamed.text(), " the quick an");
+    let last = &streamed.events()[4]["choices"][0];
+    assert_eq!((&last["finish_reason"], &last["stop_reason"]), (&json!("stop"), &json!("swer to")));
+}
+
+#[test]
+fn usage_tells_of_cached_tokens_where_that_is_on() {
+    let text = (0..40).map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ");
+    let body = json!({ "prompt": [text, text], "n": 2, "max_tokens": 2, "ignore_eos": true });
+    let options = MockOptions { prompt_details: PromptDetails::Shown, ..MockOptions::default() };
+    let server = start(Backend::preset().unwrap(), options);
+    post(&server, "/v1/completions", &body);
+    let usage = post(&server, "/v1/completions", &body).json()["usage"].clone();
+    // Two full blocks of sixteen of each prompt; each counts once, however many answers it has.
+    assert_eq!(usage["prompt_tokens_details"], json!({ "cached_tokens": 64 }));
+    assert_eq!((&usage["prompt_tokens"], &usage["completion_tokens"]), (&json!(80), &json!(8)));
+    let streaming = with(body, &json!({ "stream": true, "stream_options": { "include_usage": true } }));
+    let events = post(&server, "/v1/completions", &streaming).events();
+    assert_eq!(events.last().unwrap()["usage"], usage);
+    // Two prompts in each of three requests, two answers to each.
+    assert_eq!(
+        (metric(&server, "request_params_n_count"), metric(&server, "request_params_n_sum")),
+        (6.0, 12.0)
+    );
+}
+
+#[test]
+fn tokenize_knows_its_model() {
+    let server = quick(MockOptions::default());
+    let of = |model: &str| post(&server, "/tokenize", &json!({ "model": model, "prompt": "a" })).status;
+    assert_eq!((of("mock"), of("other")), (200, 404));
+}
+
+/// Every line of `/metrics` is one that Prometheus reads, and every histogram adds up.
+#[test]
+fn metrics_are_in_prometheus_format() {
+    let server = quick(MockOptions::default());
+    post(&server, "/v1/chat/completions", &chat(5));
+    let page = get(&server, "/metrics");
+    assert!(page.head.contains("text/plain; version=0.0.4"), "{}", page.head);
+    let (mut family, mut kind) = (String::new(), String::new());
+    let mut bucket: Option<f64> = None;
+    for line in page.body.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, words) = rest.split_once(' ').unwrap();
+            assert!(!words.is_empty() && !page.body.contains(&format!("# HELP {name}\n")), "{line}");
+            assert_eq!(page.body.matches(&format!("# TYPE {name} ")).count(), 1, "{name}");
+            name.clone_into(&mut family);
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, of) = rest.split_once(' ').unwrap();
+            assert_eq!(name, family);
+            of.clone_into(&mut kind);
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = series.split_once('{').unwrap();
+        let value: f64 = value.parse().unwrap();
+        assert!(labels.ends_with('}') && value >= 0.0, "{line}");
+        match (kind.as_str(), name.strip_prefix(&family).unwrap()) {
+            ("gauge" | "counter", "") | ("histogram", "_sum") => {}
+            ("histogram", "_bucket") => {
+                assert!(bucket.is_none_or(|before| before <= value), "{line}");
+                bucket = Some(value);
+            }
+            ("histogram", "_count") => assert_eq!(bucket.take(), Some(value), "{line}"),
+            other => panic!("{other:?}: {line}"),
+        }
+    }
+    assert!(page.body.lines().count() > 200);
 }

@@ -31,6 +31,13 @@ pub(crate) fn chat(tokens: u32) -> Value {
             "stream_options": { "include_usage": true } })
 }
 
+/// The same request for an answer in one piece.
+pub(crate) fn in_one_piece(mut body: Value) -> Value {
+    body["stream"] = false.into();
+    body.as_object_mut().unwrap().remove("stream_options");
+    body
+}
+
 /// How the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
@@ -47,8 +54,10 @@ pub(crate) struct Seen {
     pub(crate) head: String,
     /// Without the framing of chunked encoding, if it was whole.
     pub(crate) body: String,
-    /// The reads, decoded as far as they are text.
-    pub(crate) reads: Vec<Vec<u8>>,
+    /// What the mock wrote at a time, as chunked encoding tells it: reads may have several together on a busy machine.
+    pub(crate) chunks: Vec<Vec<u8>>,
+    /// Bytes that came.
+    pub(crate) bytes: usize,
     pub(crate) close: Close,
 }
 
@@ -122,27 +131,28 @@ pub(crate) fn ask(server: &MockServer, method: &str, path: &str, headers: &str, 
     let at = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
     let head = String::from_utf8_lossy(&bytes[..at]).to_lowercase();
     let raw = bytes.get(at + 4..).unwrap_or_default();
-    let body = if head.contains("transfer-encoding: chunked") { dechunk(raw) } else { raw.to_vec() };
+    let chunks = if head.contains("transfer-encoding: chunked") { dechunk(raw) } else { vec![raw.to_vec()] };
     Seen {
         status: head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0),
-        body: String::from_utf8_lossy(&body).into_owned(),
+        body: String::from_utf8_lossy(&chunks.concat()).into_owned(),
         head,
-        reads,
+        chunks,
+        bytes: bytes.len(),
         close,
     }
 }
 
 /// As much as came of a chunked body.
-fn dechunk(mut raw: &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
+fn dechunk(mut raw: &[u8]) -> Vec<Vec<u8>> {
+    let mut chunks = Vec::new();
     while let Some(line) = raw.windows(2).position(|window| window == b"\r\n") {
         let size = std::str::from_utf8(&raw[..line]).ok().and_then(|hex| usize::from_str_radix(hex, 16).ok());
         let Some(size) = size.filter(|size| *size > 0) else { break };
         let rest = &raw[line + 2..];
-        body.extend_from_slice(&rest[..size.min(rest.len())]);
+        chunks.push(rest[..size.min(rest.len())].to_vec());
         raw = rest.get(size + 2..).unwrap_or_default();
     }
-    body
+    chunks
 }
 
 /// The truth log's records, when all `expected` requests have ended.

@@ -3,10 +3,12 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use serde_json::Value;
-use skyline::mock::{Backend, MockOptions, MockServer};
+use serde_json::{Value, json};
+use skyline::mock::{Backend, MockOptions, MockServer, Words};
 
-use crate::support::{ask, chat, chat_with, fixed, get, metric, post, quick, records, send, start};
+use crate::support::{
+    ask, chat, chat_with, fixed, get, in_one_piece, metric, post, quick, records, send, start,
+};
 
 fn times(record: &Value, key: &str) -> Vec<u64> {
     record["writes"].as_array().unwrap().iter().map(|write| write[key].as_u64().unwrap()).collect()
@@ -84,7 +86,9 @@ fn a_client_that_goes_away_frees_its_blocks() {
     for streamed in [true, false] {
         let mut body = chat(1_000);
         body["model"] = "llama-3.1-8b".into();
-        body["stream"] = streamed.into();
+        if !streamed {
+            body = in_one_piece(body);
+        }
         let mut socket = send(&server, "POST", "/v1/chat/completions", "", &body.to_string());
         if streamed {
             let _ = socket.read(&mut [0; 64]).unwrap();
@@ -126,4 +130,17 @@ fn the_log_can_be_cleared_and_is_kept_in_a_file() {
     let _ = server.stop();
     let kept = std::fs::read_to_string(path).unwrap();
     assert_eq!(kept.lines().count(), 3);
+}
+
+/// A client that reads slowly: bytes that no socket has taken are not written, and the answer has not ended.
+#[test]
+fn what_the_socket_has_not_taken_is_not_written() {
+    let server = fixed(0.001, 0.0, MockOptions { words: Words::Echo, ..MockOptions::default() });
+    // Some 30 MB, more than a socket's buffers hold.
+    let body = json!({ "prompt": "z".repeat(1_500), "max_tokens": 20_000, "ignore_eos": true });
+    let mut socket = send(&server, "POST", "/v1/completions", "", &body.to_string());
+    let _ = socket.read(&mut [0; 64]).unwrap();
+    drop(socket);
+    let record = &records(&server, 1)[0];
+    assert_eq!((&record["end"], &record["answer_tokens"]), (&"disconnected".into(), &0.into()));
 }

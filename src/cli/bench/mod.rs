@@ -84,6 +84,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let prompt_facts = prompts.facts();
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
 
+    let counted_before = session.runtime.block_on(engine.counters());
     let clock = RunClock::starting_in(LEAD);
     let header = RunHeader {
         schema: RunHeader::SCHEMA,
@@ -107,8 +108,13 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let live = LiveLine::start(screen, Arc::clone(&progress), clock, plan.window_end);
     let footer = session.runtime.block_on(async {
         let interrupt = interrupts.run_begins();
+        let server = Arc::clone(&engine);
         let run = Run { engine, clock, plan, options, progress, interrupt };
-        run.fly(feed, |record| keeper.keep(record)).await
+        let mut footer = run.fly(feed, |record| keeper.keep(record)).await;
+        if let Some(before) = counted_before {
+            footer.server = server.counters().await.and_then(|after| after.since(&before));
+        }
+        footer
     });
     interrupts.run_ends();
     drop(live);

@@ -234,6 +234,9 @@ pub(super) fn hint_for(fault: &Fault) -> &'static str {
             "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
         }
         Cause::OutOfFiles => "raise the limit on open files with `ulimit -n`",
+        Cause::OutOfPorts => {
+            "write the address as a number, such as 127.0.0.1; where connections are many, widen net.ipv4.ip_local_port_range"
+        }
         Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
         _ if fault.failure.reason == FailureKind::Tls => {
             "give the server's root with --ca-cert, or trust any certificate with --insecure; \

@@ -164,6 +164,12 @@ impl Control {
         })
     }
 
+    /// The text at `path`.
+    pub(crate) async fn text(&self, path: &'static str) -> Result<String, ControlError> {
+        let body = self.body_of(path, self.fetch(path).await?).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
         let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
         self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await
@@ -180,13 +186,17 @@ impl Control {
     }
 
     async fn json_of(&self, path: &'static str, response: Response) -> Result<Value, ControlError> {
+        let body = self.body_of(path, response).await?;
+        serde_json::from_slice(&body).map_err(|_| ControlError::Unreadable { path, words: self.words(&body) })
+    }
+
+    async fn body_of(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
         let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(&error))?;
         if body.rest == Rest::Unread {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
             return Err(ControlError::Unreadable { path, words });
         }
-        serde_json::from_slice(&body.bytes)
-            .map_err(|_| ControlError::Unreadable { path, words: self.words(&body.bytes) })
+        Ok(body.bytes)
     }
 
     /// The words in a body, without secrets, and not too many.

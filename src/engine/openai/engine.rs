@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::body::BodyTemplate;
 use super::connect::{ConnectError, ConnectProgress, Connected, connect};
 use super::control::Control;
+use super::counters::{self, CounterReading};
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
@@ -97,6 +98,12 @@ impl OpenAiEngine {
             .try_collect::<Vec<Option<usize>>>()
             .await;
         counts.map(|counts| counts.into_iter().collect()).map_err(super::control::ControlError::into_failure)
+    }
+
+    /// The server's own counters, when they have come to rest; `None` where it has none, or does not tell within
+    /// 2 s. Asked before a run and after it, the difference is what the server counted of the run.
+    pub async fn counters(&self) -> Option<CounterReading> {
+        counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
     }
 }
 

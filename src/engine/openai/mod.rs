@@ -3,10 +3,12 @@
 mod body;
 mod connect;
 mod control;
+mod counters;
 mod engine;
 mod smoke;
 
 pub use connect::{ConnectError, ConnectProgress};
+pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use smoke::{SmokeError, SmokeReport};
 

@@ -75,7 +75,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> S
     let Fault { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
-        FailureKind::Connect | FailureKind::Tls => hint_for(fault).to_owned(),
+        FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(fault).to_owned(),
         FailureKind::HttpStatus(401 | 403) => match target.api_key {
             None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
             Some(_) => "the key was refused: check the variable named by --api-key-env".into(),

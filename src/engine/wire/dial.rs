@@ -139,7 +139,11 @@ impl Dialer {
 }
 
 fn unconnected(message: String, cause: Cause) -> Fault {
-    Fault { failure: Failure::new(FailureKind::Connect, message), cause }
+    let kind = match cause {
+        Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
+        _ => FailureKind::Connect,
+    };
+    Fault { failure: Failure::new(kind, message), cause }
 }
 
 fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
@@ -149,6 +153,12 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
         _ if error.raw_os_error() == Some(24) => {
             let message = "this process may open no more files; raise the limit with `ulimit -n`";
             (message.to_owned(), Cause::OutOfFiles)
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            // The same error where a family of addresses is switched off, as IPv6 is in many containers.
+            let message =
+                format!("this machine has no free local port, or no address, to reach {address} from");
+            (message, Cause::OutOfPorts)
         }
         _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
     };

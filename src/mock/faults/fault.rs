@@ -50,7 +50,7 @@ pub enum Fault {
     Crlf,
     /// A comment before every event.
     Comments,
-    /// Every event in two writes, cut inside a UTF-8 character.
+    /// Every event in two writes, cut inside a UTF-8 character where it has one of several bytes.
     SplitUtf8,
     /// The events of three tokens in one write.
     Coalesced,

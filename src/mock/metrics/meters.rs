@@ -111,9 +111,9 @@ impl Default for Meters {
 }
 
 impl Meters {
-    /// A request came in that wants so many answers.
-    pub(in crate::mock) fn arrived(&mut self, answers: usize) {
-        self.choices.observe(answers as f64);
+    /// A prompt came in that wants `n` answers.
+    pub(in crate::mock) fn arrived(&mut self, n: u32) {
+        self.choices.observe(f64::from(n));
     }
 
     /// Tokens came out. Those of one moment are one step's, and a prompt counts in the step that ends it.

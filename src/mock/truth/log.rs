@@ -13,8 +13,9 @@ use super::record::Record;
 use super::statistics::{MockStatistics, Tally};
 use crate::clock::RunClock;
 
-/// Records kept in memory; older ones are dropped, and the header says how many. A file gets all.
-const KEPT: usize = 20_000;
+/// Bytes of records kept in memory, some 10,000 answers of 64 tokens; older ones are dropped, and the header says how
+/// many. A file gets all.
+const KEPT: usize = 64 << 20;
 
 /// The log: a header line, then one line for each request that has ended, in order of ends.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(in crate::mock) struct Truth {
 #[derive(Debug, Default)]
 struct Kept {
     lines: VecDeque<String>,
+    bytes: usize,
     dropped: u64,
     tally: Tally,
 }
@@ -57,16 +59,18 @@ struct HeaderLine<'a> {
 }
 
 impl Truth {
-    /// An empty log, written to `file` where there is one.
-    pub(in crate::mock) fn new(clock: RunClock, model: String, file: Option<&Path>) -> io::Result<Self> {
-        let truth = Self { clock, model, kept: Mutex::default(), file: Mutex::default() };
-        if let Some(path) = file {
-            let mut file = BufWriter::new(File::create(path)?);
-            writeln!(file, "{}", truth.header(0))?;
-            file.flush()?;
-            *lock(&truth.file) = Some(FileLog::start(file)?);
-        }
-        Ok(truth)
+    /// An empty log.
+    pub(in crate::mock) fn new(clock: RunClock, model: String) -> Self {
+        Self { clock, model, kept: Mutex::default(), file: Mutex::default() }
+    }
+
+    /// From now on writes to the file at `path` too, in place of what is there.
+    pub(in crate::mock) fn write_to(&self, path: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        writeln!(file, "{}", self.header(0))?;
+        file.flush()?;
+        *lock(&self.file) = Some(FileLog::start(file)?);
+        Ok(())
     }
 
     fn header(&self, dropped: u64) -> String {
@@ -89,11 +93,7 @@ impl Truth {
         }
         let mut kept = lock(&self.kept);
         kept.tally.add(record);
-        if kept.lines.len() == KEPT {
-            kept.lines.pop_front();
-            kept.dropped += 1;
-        }
-        kept.lines.push_back(line);
+        kept.keep(line);
     }
 
     /// Header and records as NDJSON.
@@ -126,6 +126,19 @@ impl Truth {
     }
 }
 
+impl Kept {
+    fn keep(&mut self, line: String) {
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.bytes > KEPT
+            && let Some(oldest) = self.lines.pop_front()
+        {
+            self.bytes -= oldest.len();
+            self.dropped += 1;
+        }
+    }
+}
+
 impl FileLog {
     fn start(mut file: BufWriter<File>) -> io::Result<Self> {
         let (lines, coming) = mpsc::channel::<String>();
@@ -148,4 +161,19 @@ impl FileLog {
 /// A panic elsewhere does not make records untrue.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_keeps_the_newest() {
+        let mut kept = Kept::default();
+        for name in ["a", "b", "c"] {
+            kept.keep(name.repeat(KEPT / 2));
+        }
+        assert_eq!((kept.lines.len(), kept.dropped, kept.bytes), (2, 1, KEPT / 2 * 2));
+        assert!(kept.lines[0].starts_with('b'));
+    }
 }

@@ -1,0 +1,167 @@
+//! Lives a simulated server through in real time.
+//!
+//! Deadlines are absolute. A heart that was held up gives out at once what is due, each token with the moment it was
+//! due at, and puts nothing after it off.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::command::{Arrival, Command, Due, Readings};
+use crate::clock::{Pause, RunClock, Timestamp};
+use crate::mock::metrics::{Finish, Meters, Passage};
+use crate::simulator::{JobId, Server, TokenEvent};
+
+/// What the heart's thread owns.
+pub(super) struct Beating {
+    server: Box<dyn Server + Send>,
+    clock: RunClock,
+    orders: mpsc::Receiver<Command>,
+    inside: HashMap<JobId, Inside>,
+    meters: Meters,
+    events: Vec<TokenEvent>,
+}
+
+/// A job in the server, and who waits for its tokens.
+struct Inside {
+    choice: usize,
+    tokens: UnboundedSender<Due>,
+    passage: Passage,
+}
+
+/// What ended a wait.
+enum Woken {
+    By(Command),
+    ByTime,
+    ForGood,
+}
+
+impl Beating {
+    pub(super) fn new(
+        server: Box<dyn Server + Send>,
+        clock: RunClock,
+        orders: mpsc::Receiver<Command>,
+    ) -> Self {
+        let (inside, meters, events) = (HashMap::new(), Meters::default(), Vec::new());
+        Self { server, clock, orders, inside, meters, events }
+    }
+
+    /// Beats until nobody can command any more.
+    pub(super) fn run(mut self) {
+        let mut commands = Vec::new();
+        loop {
+            match self.wait() {
+                Woken::By(command) => commands.push(command),
+                Woken::ByTime => {}
+                Woken::ForGood => return,
+            }
+            commands.extend(self.orders.try_iter());
+            // Read after the last command came: nothing may be queued before it was asked for.
+            let now = self.clock.now();
+            // What was due before happens before.
+            self.advance(now);
+            for command in commands.drain(..) {
+                self.obey(now, command);
+            }
+            self.advance(now);
+        }
+    }
+
+    /// Waits for the next event or command. The last stretch of a long wait is spun through. One that is short from the
+    /// beginning is slept through, which may make it late by the kernel's timer slack (50 µs): where events are that
+    /// dense, a thread that spins would never rest, and would keep those that write from a core.
+    fn wait(&self) -> Woken {
+        let mut slept = false;
+        loop {
+            let Some(next) = self.server.next_event() else {
+                return self.orders.recv().map_or(Woken::ForGood, Woken::By);
+            };
+            let time = match self.clock.pause_before(next) {
+                Pause::Over => return Woken::ByTime,
+                Pause::Sleep(time) => time,
+                Pause::Spin if !slept => self.clock.until(next),
+                Pause::Spin => match self.orders.try_recv() {
+                    Ok(command) => return Woken::By(command),
+                    Err(TryRecvError::Empty) => {
+                        std::hint::spin_loop();
+                        continue;
+                    }
+                    Err(TryRecvError::Disconnected) => return Woken::ForGood,
+                },
+            };
+            match self.orders.recv_timeout(time) {
+                Ok(command) => return Woken::By(command),
+                Err(RecvTimeoutError::Timeout) => slept = true,
+                Err(RecvTimeoutError::Disconnected) => return Woken::ForGood,
+            }
+        }
+    }
+
+    fn obey(&mut self, now: Timestamp, command: Command) {
+        match command {
+            Command::Arrive(arrival) => self.admit(now, arrival),
+            Command::Cancel(jobs) => {
+                for id in jobs {
+                    self.server.cancel(now, id);
+                    if let Some(mut inside) = self.inside.remove(&id) {
+                        inside.passage.finish = Finish::Abort;
+                        self.meters.ended(&inside.passage, now);
+                    }
+                }
+            }
+            Command::Look(answer) => {
+                let _ = answer.send(Readings { gauges: self.server.gauges(), meters: self.meters.clone() });
+            }
+            Command::ForgetPrefixes(done) => {
+                self.server.reset_prefix_cache();
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn admit(&mut self, now: Timestamp, arrival: Arrival) {
+        let Arrival { wanted, n, tokens, taken } = arrival;
+        let mut submitted: Vec<JobId> = Vec::new();
+        for wanted in &wanted {
+            if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
+                for id in submitted {
+                    self.server.cancel(now, id);
+                }
+                let _ = taken.send(Err(reject));
+                return;
+            }
+            submitted.push(wanted.job.id);
+        }
+        for (wanted, choice) in wanted.into_iter().zip(0..) {
+            // vLLM counts once for each prompt.
+            if choice % n as usize == 0 {
+                self.meters.arrived(n);
+            }
+            let passage = Passage::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
+            self.inside.insert(wanted.job.id, Inside { choice, tokens: tokens.clone(), passage });
+        }
+        let _ = taken.send(Ok(now));
+    }
+
+    /// Does what is due and hands the tokens out.
+    fn advance(&mut self, now: Timestamp) {
+        self.server.advance(now, &mut self.events);
+        for event in self.events.drain(..) {
+            let Some(inside) = self.inside.get_mut(&event.job) else { continue };
+            let _ = inside.tokens.send(Due {
+                choice: inside.choice,
+                at: event.at,
+                tokens: event.tokens,
+                first: event.first,
+                finished: event.finished,
+            });
+            self.meters.token(&mut inside.passage, &event);
+            if event.finished
+                && let Some(inside) = self.inside.remove(&event.job)
+            {
+                self.meters.ended(&inside.passage, event.at);
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Decides what each answer to a request will be, before any of it is made.
+
+use super::faults::Fault;
+use super::heart::Wanted;
+use super::metrics::Finish;
+use super::options::Words;
+use super::reply::Choice;
+use super::request::{Ending, Request};
+use super::server::Mock;
+use super::text::Text;
+use crate::random::Stream;
+use crate::simulator::{Job, JobId};
+
+/// What the engine is asked and what its answers say, those to the first prompt first.
+pub(super) fn plan(
+    mock: &Mock,
+    number: u64,
+    request: &Request,
+    faults: &[Fault],
+) -> (Vec<Wanted>, Vec<Choice>) {
+    let mut lengths = match request.seed {
+        Some(seed) => Stream::named(seed, "mock stop length"),
+        None => mock.stop_lengths.branch(number),
+    };
+    let mut planned = Vec::new();
+    for prompt in &request.prompts {
+        let prefix = prompt.prefix();
+        let text = match mock.words {
+            Words::Stock if faults.contains(&Fault::SplitUtf8) => Text::accented(),
+            words => Text::of(words, prompt),
+        };
+        let stopped = text.stop_before(&request.stop, request.min_tokens, request.max_tokens);
+        for _ in 0..request.n {
+            let drawn = mock.stop_length.draw(&mut lengths).max(request.min_tokens);
+            let (length, finish) = match request.ending {
+                Ending::Free if drawn < request.max_tokens => (drawn, Finish::Stop),
+                _ => (request.max_tokens, Finish::Length),
+            };
+            let stopped = stopped.as_ref().filter(|stopped| stopped.tokens <= length);
+            let (output_tokens, finish) = stopped.map_or((length, finish), |by| (by.tokens, Finish::Stop));
+            let job = Job {
+                id: JobId(mock.job()),
+                input_tokens: prompt.tokens(),
+                output_tokens,
+                priority: request.priority,
+                prefix: prefix.clone(),
+            };
+            let choice = Choice {
+                text: stopped.map_or(&text, |stopped| &stopped.text).clone(),
+                planned: output_tokens,
+                finish,
+                stop_reason: stopped.map(|stopped| stopped.by.clone()),
+                prompt_tokens: prompt.tokens(),
+                cached_tokens: None,
+                told: 0,
+            };
+            planned.push((Wanted { job, max_tokens: request.max_tokens, finish }, choice));
+        }
+    }
+    planned.into_iter().unzip()
+}

@@ -1,0 +1,11 @@
+//! What a client asks for: read from a body, held against what is served.
+
+mod fields;
+mod limits;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub(super) use fields::{Fields, object};
+pub(super) use limits::Served;
+pub(super) use read::{Ending, Endpoint, Form, Request, TokenIds, UsageIn};

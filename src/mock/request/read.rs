@@ -1,0 +1,175 @@
+//! Reads a request as vLLM does: what is asked, or every mistake in it.
+
+use serde_json::Value;
+
+use super::fields::{Fields, object};
+use super::limits::{Served, choices, min_tokens};
+use crate::mock::prompt::Prompt;
+use crate::mock::refusal::Refusal;
+
+/// Which endpoint a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mock) enum Endpoint {
+    Chat,
+    Completions,
+}
+
+/// When an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mock) enum Ending {
+    /// By itself, or at the limit.
+    Free,
+    /// At the limit only (`ignore_eos`).
+    AtLimit,
+}
+
+/// How an answer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mock) enum Form {
+    Whole,
+    Streamed(UsageIn),
+}
+
+/// Which events of a stream carry token counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mock) enum UsageIn {
+    None,
+    Last,
+    Every,
+}
+
+/// Whether token ids come with the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mock) enum TokenIds {
+    Hidden,
+    Shown,
+}
+
+/// A request that can be served, as far as its own words go.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::mock) struct Request {
+    pub(in crate::mock) prompts: Vec<Prompt>,
+    pub(in crate::mock) max_tokens: u32,
+    pub(in crate::mock) min_tokens: u32,
+    pub(in crate::mock) ending: Ending,
+    /// Texts before which an answer ends.
+    pub(in crate::mock) stop: Vec<String>,
+    /// Answers to each prompt.
+    pub(in crate::mock) n: u32,
+    pub(in crate::mock) form: Form,
+    pub(in crate::mock) token_ids: TokenIds,
+    pub(in crate::mock) priority: i32,
+    pub(in crate::mock) seed: Option<u64>,
+}
+
+/// Answer tokens of a completion that sets no limit (OpenAI's default).
+const COMPLETION_DEFAULT: u32 = 16;
+
+impl Request {
+    /// Reads a body.
+    pub(in crate::mock) fn read(
+        endpoint: Endpoint,
+        body: &[u8],
+        served: Served<'_>,
+    ) -> Result<Self, Refusal> {
+        let object = object(body)?;
+        let mut fields = Fields::of(&object);
+        let prompts = prompts(&mut fields, endpoint);
+        let model = fields.text("model");
+        let limit = fields.whole("max_tokens");
+        let (limit, usual) = match endpoint {
+            Endpoint::Chat => (fields.whole("max_completion_tokens").or(limit), None),
+            Endpoint::Completions => (limit, Some(COMPLETION_DEFAULT)),
+        };
+        let least = fields.whole("min_tokens");
+        let ending = if fields.flag("ignore_eos") { Ending::AtLimit } else { Ending::Free };
+        let stop = fields.texts("stop");
+        let n = fields.whole("n");
+        let form = form(&mut fields);
+        let token_ids = if fields.flag("return_token_ids") { TokenIds::Shown } else { TokenIds::Hidden };
+        let priority = fields.whole("priority");
+        let seed = fields.whole("seed").map(i64::cast_unsigned);
+        fields.check()?;
+
+        served.check_model(model)?;
+        if form == Form::Whole && has_stream_options(&fields) {
+            let words = "Stream options can only be defined when `stream=True`.";
+            return Err(Refusal::named("stream_options", words));
+        }
+        let longest = prompts.iter().map(Prompt::tokens).max().unwrap_or(0);
+        let max_tokens = served.max_tokens(limit, usual, longest)?;
+        if prompts.iter().any(|prompt| prompt.tokens() == 0) || prompts.is_empty() {
+            return Err(Refusal::bad_request("The prompt must contain at least one token."));
+        }
+        if stop.iter().any(String::is_empty) {
+            return Err(Refusal::bad_request("stop cannot contain an empty string."));
+        }
+        Ok(Self {
+            min_tokens: min_tokens(least, max_tokens)?,
+            n: choices(n)?,
+            priority: served.priority(priority)?,
+            prompts,
+            max_tokens,
+            ending,
+            stop,
+            form,
+            token_ids,
+            seed,
+        })
+    }
+}
+
+fn prompts(fields: &mut Fields<'_>, endpoint: Endpoint) -> Vec<Prompt> {
+    let name = match endpoint {
+        Endpoint::Chat => "messages",
+        Endpoint::Completions => "prompt",
+    };
+    let Some(value) = fields.value(name) else {
+        fields.missing(name);
+        return Vec::new();
+    };
+    match (endpoint, value) {
+        (Endpoint::Chat, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
+            vec![Prompt::of_texts(value)]
+        }
+        (Endpoint::Chat, _) => {
+            fields.mistake("list_type", name, "Input should be a valid list", value);
+            Vec::new()
+        }
+        // A list of numbers is one prompt; a list of texts or of lists is several.
+        (Endpoint::Completions, Value::Array(items))
+            if items.first().is_some_and(|item| !item.is_number()) =>
+        {
+            items.iter().map(Prompt::of_texts).collect()
+        }
+        (Endpoint::Completions, Value::Array(_)) => vec![Prompt::of_texts(value)],
+        (Endpoint::Completions, _) => {
+            fields.mistake("string_type", name, "Input should be a valid string", value);
+            Vec::new()
+        }
+    }
+}
+
+fn form(fields: &mut Fields<'_>) -> Form {
+    if !fields.flag("stream") {
+        return Form::Whole;
+    }
+    let Some(options) = fields.value("stream_options").and_then(Value::as_object) else {
+        return Form::Streamed(UsageIn::None);
+    };
+    let mut options = Fields::of(options);
+    let usage = match (options.flag("include_usage"), options.flag("continuous_usage_stats")) {
+        (false, _) => UsageIn::None,
+        (true, false) => UsageIn::Last,
+        (true, true) => UsageIn::Every,
+    };
+    fields.adopt(options);
+    Form::Streamed(usage)
+}
+
+/// As Python sees it: an empty object is none.
+fn has_stream_options(fields: &Fields<'_>) -> bool {
+    fields
+        .value("stream_options")
+        .is_some_and(|options| options.as_object().is_none_or(|options| !options.is_empty()))
+}

@@ -1,0 +1,101 @@
+//! Measures how late the run loop comes back to a timer that is due.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::sleep_until;
+
+use crate::clock::{RunClock, Timestamp};
+use crate::record::Delays;
+
+/// Time between two looks.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// A task in the run loop that sleeps until each multiple of 10 ms and notes how late it woke.
+///
+/// The timer of the runtime has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
+/// most 2. They are part of the figure.
+#[derive(Debug)]
+pub(super) struct LoopDelay {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Histogram<u64>>,
+}
+
+impl LoopDelay {
+    /// Begins at the run's zero, in the runtime that this is called in.
+    pub(super) fn start(clock: RunClock) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        Self { stop, task: tokio::spawn(look_on(clock, stopped)) }
+    }
+
+    /// The delays so far; `None` when no tick had come.
+    pub(super) async fn finish(self) -> Option<Delays> {
+        let _ = self.stop.send(());
+        delays(&self.task.await.ok()?)
+    }
+}
+
+async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>) -> Histogram<u64> {
+    // Three digits over any delay; it grows as needed.
+    let mut lateness = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
+    let mut due = Timestamp::ZERO;
+    loop {
+        tokio::select! {
+            // A tick that is due counts, also at the end: it is the loop's delay that is asked for.
+            biased;
+            () = sleep_until(clock.instant(due)) => {}
+            _ = &mut stopped => return lateness,
+        }
+        let now = clock.now();
+        let late = now.since(due).as_nanos() as u64;
+        // A value past any histogram is left out: a delay of 500 years has other witnesses.
+        let _ = lateness.record(late);
+        // Ticks that passed meanwhile are one delay, not many.
+        due = due.after(EVERY * (now.since(due).as_nanos() / EVERY.as_nanos() + 1) as u32);
+    }
+}
+
+fn delays(lateness: &Histogram<u64>) -> Option<Delays> {
+    (!lateness.is_empty()).then(|| Delays {
+        n: lateness.len(),
+        p50_ns: lateness.value_at_quantile(0.5),
+        p99_ns: lateness.value_at_quantile(0.99),
+        max_ns: lateness.max(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn every_tick_is_a_sample_and_an_idle_loop_is_never_late() {
+        let clock = RunClock::starting_in(EVERY);
+        let watch = LoopDelay::start(clock);
+        sleep_until(clock.instant(Timestamp::from_nanos(995_000_000))).await;
+        let delays = watch.finish().await.unwrap();
+        assert_eq!((delays.n, delays.max_ns), (100, 0), "0, 10, … 990 ms");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ticks_that_the_loop_slept_through_are_one_delay() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let watch = LoopDelay::start(clock);
+        sleep_until(clock.instant(Timestamp::from_nanos(15_000_000))).await;
+        // The loop is busy from 15 ms to 62 ms: the tick of 20 ms is 42 ms late, the next is that of 70 ms.
+        tokio::time::advance(Duration::from_millis(47)).await;
+        sleep_until(clock.instant(Timestamp::from_nanos(75_000_000))).await;
+        let delays = watch.finish().await.unwrap();
+        assert_eq!(delays.n, 4, "0, 10, 20 and 70 ms");
+        assert!(delays.max_ns.abs_diff(42_000_000) < 50_000, "{delays:?}");
+        assert_eq!(delays.p50_ns, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_without_a_tick_has_no_delay() {
+        let watch = LoopDelay::start(RunClock::starting_in(Duration::from_secs(1)));
+        assert_eq!(watch.finish().await, None);
+    }
+}

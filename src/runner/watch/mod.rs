@@ -1,0 +1,9 @@
+//! What the measuring machine goes through while a run is on.
+
+mod client;
+mod loop_delay;
+mod standstills;
+mod usage;
+mod watcher;
+
+pub(super) use client::ClientWatch;

@@ -1,0 +1,133 @@
+//! Tells from the moments at which a thread woke when its machine stood still.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::record::Pause;
+
+/// How long the watching thread sleeps at a time. To sleep and wake costs up to 14 µs on a virtual machine whose cores
+/// are all taken, a fifth of that on an idle machine: under 0.5 % of a core.
+pub(super) const STEP: Duration = Duration::from_millis(3);
+
+/// Lateness, without the wait for a core, from which on the machine stood still: nothing else wakes a sleeping
+/// thread so late. Timers and interrupts cost tens of microseconds, a virtual machine's exits some hundreds. Since a
+/// standstill makes late only what falls due in it, one is sure to be seen from this and a [`STEP`] on.
+const STOOD_STILL: Duration = Duration::from_millis(3);
+
+/// Lateness from which on it does not matter what the thread waited for. Among busy threads one that slept gets a
+/// core within a few slices of about 3 ms; a longer wait means that all cores were taken, or that a quota of CPU
+/// time was used up, which stops every thread of this process alike.
+const STARVED: Duration = Duration::from_millis(20);
+
+/// Pauses kept: over 10,000 of them nobody reads, and the longest are those that move figures.
+const KEPT: usize = 10_000;
+
+/// The pauses of a run, found as a thread wakes.
+#[derive(Debug, Default)]
+pub(super) struct Standstills {
+    last: Option<Timestamp>,
+    pauses: Vec<Pause>,
+}
+
+impl Standstills {
+    /// The thread, which asked to sleep for [`STEP`] when it last told, is awake `at`; where that is late, `queued`
+    /// tells how much of the time since then it waited for a core.
+    ///
+    /// Where in its sleep the machine stopped nobody knows, so a pause begins when the thread was last seen awake:
+    /// it is never shorter than the standstill, and longer by [`STEP`] at most.
+    pub(super) fn woke(&mut self, at: Timestamp, queued: impl FnOnce() -> Duration) {
+        let Some(from) = self.last.replace(at) else { return };
+        let length = at.since(from);
+        let late = length.saturating_sub(STEP);
+        if late < STOOD_STILL || (late < STARVED && late.saturating_sub(queued()) < STOOD_STILL) {
+            return;
+        }
+        let length_ns = length.as_nanos() as u64;
+        match self.pauses.last_mut() {
+            Some(before) if before.until() == from => before.length_ns += length_ns,
+            _ => self.pauses.push(Pause { from, length_ns }),
+        }
+        if self.pauses.len() == 2 * KEPT {
+            self.keep_the_longest();
+        }
+    }
+
+    /// The pauses in order: all of them, or the longest 10,000.
+    pub(super) fn finish(mut self) -> Vec<Pause> {
+        self.keep_the_longest();
+        self.pauses
+    }
+
+    fn keep_the_longest(&mut self) {
+        if self.pauses.len() > KEPT {
+            self.pauses.select_nth_unstable_by_key(KEPT, |pause| std::cmp::Reverse(pause.length_ns));
+            self.pauses.truncate(KEPT);
+            self.pauses.sort_unstable_by_key(|pause| pause.from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(micros: u64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1_000)
+    }
+
+    /// Pauses in microseconds of a thread that woke at these moments, each after a wait for a core of so long.
+    fn pauses(wakes: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let mut standstills = Standstills::default();
+        for &(at, queued) in wakes {
+            standstills.woke(us(at), || Duration::from_micros(queued));
+        }
+        let found = standstills.finish();
+        found.iter().map(|pause| (pause.from.as_nanos() / 1_000, pause.length_ns / 1_000)).collect()
+    }
+
+    #[test]
+    fn a_machine_that_runs_has_none() {
+        let wakes: Vec<_> = (0..1_000).map(|step| (step * 3_080, 40)).collect();
+        assert_eq!(pauses(&wakes), []);
+        // A first wake has nothing before it, however late in the run it comes.
+        assert_eq!(pauses(&[(500_000, 0), (503_000, 0)]), []);
+        assert_eq!(pauses(&[]), []);
+    }
+
+    #[test]
+    fn a_late_wake_is_a_pause_since_the_last_one() {
+        assert_eq!(pauses(&[(0, 0), (3_000, 0), (303_000, 0), (306_000, 0)]), [(3_000, 300_000)]);
+        // 3 ms late is the bar: a sleep of 3 ms that took 6 ms.
+        assert_eq!(pauses(&[(0, 0), (6_000, 0)]), [(0, 6_000)]);
+        assert_eq!(pauses(&[(0, 0), (5_999, 0)]), []);
+    }
+
+    #[test]
+    fn waiting_for_a_core_is_no_standstill_until_it_is_long() {
+        assert_eq!(pauses(&[(0, 0), (11_000, 7_500)]), []);
+        assert_eq!(pauses(&[(0, 0), (11_000, 4_000)]), [(0, 11_000)]);
+        assert_eq!(pauses(&[(0, 0), (22_999, 19_900)]), []);
+        assert_eq!(pauses(&[(0, 0), (23_000, 19_900)]), [(0, 23_000)]);
+    }
+
+    #[test]
+    fn neighbours_are_one_pause() {
+        let wakes = [(0, 0), (10_000, 0), (30_000, 0), (33_000, 0), (43_000, 0)];
+        assert_eq!(pauses(&wakes), [(0, 30_000), (33_000, 10_000)]);
+    }
+
+    #[test]
+    fn the_longest_are_kept_in_order() {
+        // Pauses of 10 ms, every third of 15 ms, each followed by a sleep that is not late.
+        let mut wakes = vec![(0, 0)];
+        for pause in 0..30_000 {
+            let from = wakes[wakes.len() - 1].0 + 3_000;
+            let length = if pause % 3 == 0 { 15_000 } else { 10_000 };
+            wakes.extend([(from, 0), (from + length, 0)]);
+        }
+        let found = pauses(&wakes);
+        assert_eq!(found.len(), KEPT);
+        assert!(found.is_sorted());
+        assert!(found.iter().all(|&(_, length)| length == 15_000));
+    }
+}

@@ -1,0 +1,125 @@
+//! The thread that wakes some hundred times a second to see whether its machine still runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::standstills::{STEP, Standstills};
+use crate::clock::RunClock;
+use crate::record::Pause;
+
+/// Steps after which the run queue is asked, late or not: to ask at every step would cost as much as the step. What
+/// was waited in the steps since then is taken for a wait of the late one, tens of microseconds for each.
+const REFRESHED: u64 = 16;
+
+/// A watch for standstills; it ends when dropped.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Vec<Pause>>>,
+}
+
+impl Watcher {
+    /// Begins to watch, on a thread of its own that goes before others where the system allows it.
+    pub(super) fn start(clock: RunClock) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
+            go_first();
+            watch(clock, &stopped)
+        });
+        let thread = thread.inspect_err(|error| tracing::warn!("pauses go unseen: {error}")).ok();
+        Self { stop, thread }
+    }
+
+    /// The pauses so far; the watch is over within a step.
+    pub(super) fn finish(mut self) -> Vec<Pause> {
+        self.stop.store(true, Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(pauses)) => pauses,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+    }
+}
+
+fn watch(clock: RunClock, stop: &AtomicBool) -> Vec<Pause> {
+    let mut standstills = Standstills::default();
+    let mut queue = RunQueue::open();
+    for step in 1_u64.. {
+        standstills.woke(clock.now(), || queue.waited());
+        if stop.load(Relaxed) {
+            break;
+        }
+        if step.is_multiple_of(REFRESHED) {
+            queue.waited();
+        }
+        std::thread::sleep(STEP);
+    }
+    standstills.finish()
+}
+
+/// How long this thread waited for a core, as Linux counts it; nothing elsewhere.
+struct RunQueue {
+    #[cfg(target_os = "linux")]
+    file: Option<std::fs::File>,
+    so_far: Duration,
+}
+
+#[cfg(target_os = "linux")]
+impl RunQueue {
+    /// The counter of the thread that asks.
+    fn open() -> Self {
+        let file = std::fs::File::open("/proc/thread-self/schedstat");
+        let mut queue = Self { file: file.ok(), so_far: Duration::ZERO };
+        queue.waited();
+        queue
+    }
+
+    /// The time waited since this was last asked.
+    fn waited(&mut self) -> Duration {
+        let now = self.read().unwrap_or(self.so_far);
+        now.saturating_sub(std::mem::replace(&mut self.so_far, now))
+    }
+
+    /// The second of the file's three fields: nanoseconds on the run queue.
+    fn read(&self) -> Option<Duration> {
+        use std::os::unix::fs::FileExt as _;
+        let mut text = [0; 96];
+        let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..length]).ok()?;
+        text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl RunQueue {
+    fn open() -> Self {
+        Self { so_far: Duration::ZERO }
+    }
+
+    fn waited(&mut self) -> Duration {
+        self.so_far
+    }
+}
+
+/// Puts this thread before others, so that a late wake says something about the machine and not about its load.
+/// Most users may not; the watch goes on without.
+#[cfg(target_os = "linux")]
+fn go_first() {
+    let this_thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(this_thread), -20) {
+        tracing::debug!("the watcher runs at ordinary priority: {error}");
+    }
+}
+
+/// Elsewhere a thread's priority is not set by its number.
+#[cfg(not(target_os = "linux"))]
+fn go_first() {}

@@ -1,0 +1,143 @@
+//! What a run keeps of the machine it was flown from and of the server's own counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Desk, answer, control, serve, serve_by_hand, stream};
+
+/// The lines of the one run's log under `key`.
+fn lines(desk: &Desk, key: &str) -> Vec<Value> {
+    let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter_map(|line| line.get(key).cloned()).collect()
+}
+
+fn footer(desk: &Desk) -> Value {
+    lines(desk, "footer").remove(0)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_standstill_is_seen_as_a_pause() {
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+
+    let desk = Desk::new();
+    let folder = desk.file("x", "");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+    command.current_dir(folder.parent().unwrap()).args(["bench", "quick.toml", "4"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let under_way = |desk: &Desk| {
+        let log = desk.runs().first().map(|run| run.join("run.jsonl"));
+        log.and_then(|log| std::fs::read_to_string(log).ok()).is_some_and(|text| text.lines().count() > 3)
+    };
+    while !under_way(&desk) {
+        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let signal = |name: &str| {
+        Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    };
+    signal("-STOP");
+    std::thread::sleep(Duration::from_millis(300));
+    signal("-CONT");
+    child.wait().unwrap();
+
+    let client = &footer(&desk)["client"];
+    let pauses = client["pauses"].as_array().unwrap();
+    // Loosely: the signal may take a while to arrive, and a busy machine adds to what it sees.
+    let longest = pauses.iter().map(|pause| pause["length_ns"].as_u64().unwrap()).max().unwrap();
+    assert!(longest > 250_000_000, "{client}");
+    // So does the loop itself, whose tick was due all that time.
+    assert!(client["loop_delay"]["max_ns"].as_u64().unwrap() > 200_000_000, "{client}");
+    assert!(client["loop_delay"]["n"].as_u64().unwrap() > 10, "{client}");
+    let (cpu, of_loop) = (client["cpu_ns"].as_u64().unwrap(), client["loop_cpu_ns"].as_u64().unwrap());
+    assert!(0 < of_loop && of_loop < cpu, "{client}");
+    if cfg!(target_os = "linux") {
+        assert!(client["peak_memory_bytes"].as_u64().unwrap() > 1 << 20, "{client}");
+    }
+}
+
+#[test]
+fn the_mocks_counters_rise_by_what_was_sent_and_answered() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml"]).assert().code(0);
+    let server = &footer(&desk)["server"];
+    let requests = lines(&desk, "request");
+    let sum = |kind: Option<&str>, field: fn(&Value) -> u64| -> u64 {
+        requests.iter().filter(|r| kind.is_none_or(|kind| r["outcome"]["kind"] == kind)).map(field).sum()
+    };
+    let completed = Some("completed");
+    let prompt = |request: &Value| request["usage"]["prompt_tokens"].as_u64().unwrap_or(0);
+    let asked = |request: &Value| request["output_tokens_asked"].as_u64().unwrap();
+    let risen = |name: &str| server[name].as_u64().unwrap_or_else(|| panic!("no {name} in {server}"));
+    // What completed is counted in full; requests cut off after the horizon count in part.
+    let cut_off = requests.len() as u64 - sum(completed, |_| 1);
+    assert!(sum(completed, |_| 1) >= 39);
+    assert!(risen("requests_succeeded") >= sum(completed, |_| 1));
+    assert!(risen("requests_succeeded") <= requests.len() as u64);
+    let generated = risen("generation_tokens");
+    assert!(sum(completed, asked) <= generated && generated <= sum(None, asked), "{server}");
+    let prompts = risen("prompt_tokens");
+    let most = sum(completed, prompt) + 100 * cut_off;
+    assert!(sum(completed, prompt) <= prompts && prompts <= most, "{server}");
+}
+
+/// A healthy server whose page of metrics has these counts of answer tokens, look after look.
+fn bench_against(counts: &'static [u64]) -> Value {
+    let looks = AtomicUsize::new(0);
+    let address = serve(move |seen| {
+        if seen.path == "/metrics" {
+            let look = looks.fetch_add(1, Relaxed).min(counts.len() - 1);
+            let page = format!("vllm:generation_tokens_total{{engine=\"0\"}} {}.0\n", counts[look]);
+            return answer("200 OK", "text/plain; version=0.0.4", &page);
+        }
+        control(seen).unwrap_or_else(|| stream(8))
+    });
+    bench(address)
+}
+
+/// What the footer of a short run against the server at `address` says of its counters.
+fn bench(address: std::net::SocketAddr) -> Value {
+    let desk = Desk::new();
+    let url = format!("http://{address}");
+    desk.skyline(&["bench", "quick.toml", "--requests", "5", "--engine", "vllm", "--url", &url])
+        .assert()
+        .code(0);
+    assert!(lines(&desk, "request").len() >= 5);
+    footer(&desk)["server"].clone()
+}
+
+#[test]
+fn counters_are_read_when_they_have_come_to_rest() {
+    // Two looks before the run agree; after it, the third agrees with the second.
+    assert_eq!(bench_against(&[100, 100, 180, 220, 220]), json!({ "generation_tokens": 120 }));
+}
+
+#[test]
+fn counters_of_a_server_that_started_anew_are_left_out() {
+    assert_eq!(bench_against(&[100, 100, 40, 40]), Value::Null);
+}
+
+#[test]
+fn a_server_that_does_not_tell_spoils_nothing() {
+    // It has no such page.
+    assert_eq!(bench(serve(|seen| control(seen).unwrap_or_else(|| stream(8)))), Value::Null);
+    // It keeps the page to itself.
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&looks);
+    let silent = serve_by_hand(move |seen, socket| {
+        if seen.path == "/metrics" {
+            counted.fetch_add(1, Relaxed);
+            std::thread::sleep(Duration::from_secs(30));
+        }
+        let reply = control(seen).unwrap_or_else(|| stream(8));
+        let _ = std::io::Write::write_all(socket, reply.as_bytes());
+    });
+    assert_eq!(bench(silent), Value::Null);
+    assert_eq!(looks.load(Relaxed), 1, "it is not asked again");
+}
