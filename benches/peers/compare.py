@@ -113,7 +113,7 @@ def fly(load, client, options):
         "under load, µs a request": under_load / flight.requests * 1e6,
         "in all, µs a token": in_all / flight.tokens * 1e6,
         "in all, µs a request": in_all / flight.requests * 1e6,
-        "peak memory, MB": usage.ru_maxrss / 1_024,
+        "peak memory, MB": flight.peak_mb,
         "to the first request, s": begin.at - flight.started,
         "load, s": seconds,
         "cores of the client": under_load / seconds,

@@ -28,10 +28,12 @@ def cpu_s(pid):
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def resident_mb(pid):
-    """Memory that a process holds now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1_048_576
+def memory_mb(pid, field):
+    """Memory of a process: `VmRSS` is what it holds now, `VmHWM` the most that it ever held."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1_024
+    return 0.0
 
 
 def unread(port):
@@ -75,11 +77,14 @@ class Moment:
 
     def __init__(self, client, server):
         self.at, self.client_cpu, self.server_cpu = time.monotonic(), cpu_s(client), cpu_s(server)
-        self.resident_mb = resident_mb(client)
 
 
 class Flight:
-    """A client's whole life: `begin` and `end` of its load, and `usage` in all."""
+    """A client's whole life: `begin` and `end` of its load, `usage` in all.
+
+    Memory in MB: `idle_mb` when the load began, `held_mb` and `load_peak_mb` when the server had written the last of
+    it, `peak_mb` in all.
+    """
 
     def __init__(self, command_at, release, first, last, gap_us):
         with Canned(release, first, last, gap_us) as server, tempfile.TemporaryDirectory() as folder:
@@ -94,14 +99,29 @@ class Flight:
             ]
             for reader in readers:
                 reader.start()
+            # Not from `usage`: there the peak begins with that of the process which started this one.
+            self.peak_mb = 0.0
+            sampler = threading.Thread(target=self.watch_memory, args=[process])
+            sampler.start()
             server.wait_for("begin")
             self.begin = Moment(process.pid, server.process.pid)
+            self.idle_mb = memory_mb(process.pid, "VmRSS")
             self.requests, self.tokens = server.wait_for("end")
+            self.held_mb = memory_mb(process.pid, "VmRSS")
+            self.load_peak_mb = memory_mb(process.pid, "VmHWM")
             while unread(server.port):
                 pass
             self.end = Moment(process.pid, server.process.pid)
             _, _, self.usage = os.wait4(process.pid, 0)
             process.returncode = 0
-            for reader in readers:
-                reader.join()
+            for thread in [sampler, *readers]:
+                thread.join()
             self.said, self.words = said["stdout"], said["stderr"]
+
+    def watch_memory(self, process):
+        while process.returncode is None:
+            try:
+                self.peak_mb = max(self.peak_mb, memory_mb(process.pid, "VmHWM"))
+            except OSError:
+                return  # It has ended.
+            time.sleep(0.005)

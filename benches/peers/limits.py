@@ -74,7 +74,7 @@ def streams(options):
     row(f"{count:,} streams at once: peak in flight", f"{peak:,}", "nearly all")
     row("of them completed, failed, censored",
         f"{counts['completed']:,}, {counts['failed']:,}, {counts['censored']:,}", "all, 0, 0")
-    grown = flight.end.resident_mb - flight.begin.resident_mb
+    grown = flight.load_peak_mb - flight.idle_mb
     row("memory for each of them", f"{grown * 1_024 / count:.1f} KB", "small")
 
 
@@ -86,7 +86,7 @@ def memory(options):
         load = bench(options, "--max-concurrency", "8", length="horizon_s = 1", seed=45, arrival=arrival, tokens=tokens)
         requests = planned(options, load)
         flight = Flight(load, options.release, 2, requests + 1, None)
-        held.append((flight.tokens, flight.end.resident_mb, flight.usage.ru_maxrss / 1_024))
+        held.append((flight.tokens, flight.held_mb, flight.peak_mb))
     (few, low, low_peak), (many, high, high_peak) = held
     for what, small, large in [("before the analysis", low, high), ("at the peak, analysis included", low_peak, high_peak)]:
         figure = (large - small) * 1_048_576 / (many - few)
