@@ -70,6 +70,7 @@ fn header(spec: &WorkloadSpec) -> RunHeader {
         started_at: "2026-11-21T04:05:06Z".parse().unwrap(),
         command: vec!["skyline".to_owned(), "simulate".to_owned()],
         workload: spec.clone(),
+        repeat: None,
         plan: Schedule::draw(spec).facts(),
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
         engine: EngineFacts {

@@ -58,6 +58,7 @@ fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
         started_at: "2026-11-21T04:05:06Z".parse().unwrap(),
         command: Vec::new(),
         workload: spec.clone(),
+        repeat: None,
         plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
         engine: EngineFacts {

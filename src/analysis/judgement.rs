@@ -41,6 +41,17 @@ pub enum Status {
     Unresolvable,
 }
 
+impl Status {
+    /// The status as a person reads it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::Unresolvable => "unresolvable",
+        }
+    }
+}
+
 impl Judgement {
     /// Whether the objective counts as met.
     #[must_use]
@@ -63,11 +74,7 @@ impl Objective {
             }
             Figure::AtLeast(bound) => format!("was over {}", self.subject.show(bound)),
         });
-        let word = match status {
-            Status::Met => "met",
-            Status::Missed => "missed",
-            Status::Unresolvable => "unresolvable",
-        };
+        let word = status.word();
         let reservation = match mark {
             Some((Mark::TooFewSamples, n)) => format!("; too few samples: {}", count(n)),
             Some((Mark::Indicative, n)) => format!("; indicative: {} samples", count(n)),
@@ -107,7 +114,8 @@ impl Objective {
 }
 
 impl Subject {
-    fn read(self, summary: &Summary) -> Option<Figure> {
+    /// This figure of a run; `None` where the run has none.
+    pub(crate) fn read(self, summary: &Summary) -> Option<Figure> {
         match self {
             Self::Latency(statistic, metric) => {
                 let row = summary.latency.row(metric)?;
@@ -141,13 +149,15 @@ impl Subject {
         Some(row.percentile(quantile).best_interval())
     }
 
-    fn mark(self, summary: &Summary) -> Option<(Mark, u64)> {
+    /// A reservation about it, and the samples it rests on.
+    pub(crate) fn mark(self, summary: &Summary) -> Option<(Mark, u64)> {
         let Self::Latency(Statistic::Percentile(quantile), metric) = self else { return None };
         let row = summary.latency.row(metric)?;
         Some((row.percentile(quantile).mark?, row.n))
     }
 
-    fn show(self, value: f64) -> String {
+    /// A value of it as a person reads it.
+    pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Latency(..) => format!("{} ms", three_digits(value)),
             Self::Rate(_) => format!("{}/s", three_digits(value)),

@@ -8,7 +8,7 @@ use super::{
     Judgement, LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount,
     Verdict,
 };
-use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, RunEnding, RunLog, Shard};
+use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
@@ -66,6 +66,8 @@ pub struct RunDescription {
     pub workload: String,
     /// Seed of its schedule.
     pub seed: u64,
+    /// Its place among runs that repeat one another; absent for a run by itself.
+    pub repeat: Option<Repeat>,
     /// When its requests arrived.
     pub arrival: ArrivalPattern,
     /// SHA-256 of the plan.
@@ -165,6 +167,7 @@ fn describe(log: &RunLog) -> RunDescription {
     RunDescription {
         workload: header.workload.name,
         seed: header.workload.seed,
+        repeat: header.repeat,
         arrival: header.workload.arrival,
         plan_hash: header.plan.hash,
         shard: header.shard,

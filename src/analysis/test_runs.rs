@@ -163,6 +163,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 arrival: declared(&records),
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
             },
+            repeat: None,
             plan: PlanFacts {
                 hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
                 warmup_requests: 0,

@@ -39,6 +39,13 @@ pub(super) fn create(
     Err(Stop::impossible(format!("{} runs called {name} are in {} already", TRIES, base.display())))
 }
 
+/// Creates the folder `name` inside that of several runs.
+pub(super) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
+    let folder = parent.join(name);
+    std::fs::create_dir(&folder).map_err(|error| cannot(&folder, &error))?;
+    Ok(folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,7 +45,7 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut merged = merge(shards).map_err(Stop::usage)?;
     let log = &mut merged.log;
     log.header.command = command_line::masked(std::env::args_os());
-    let objectives = outcome::objectives(&log.header)?;
+    let objectives = outcome::objectives_of(&log.header)?;
     let summary = analysis::summarise(log, &objectives);
     folder::base(&args.out)?;
     let engine = format!("{}-merged", log.header.engine.engine);

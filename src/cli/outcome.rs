@@ -6,8 +6,8 @@ use console::Term;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
-use crate::analysis::{Objective, Summary};
-use crate::experiment::Prediction;
+use crate::analysis::{Judgement, Objective, Summary};
+use crate::experiment::{AcrossJudgement, Prediction, Repeats};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Colour, Style};
 
@@ -36,6 +36,8 @@ const WIDEST: usize = 120;
 
 /// Name of the summary inside a run's folder.
 const FILE_NAME: &str = "summary.json";
+/// Name of what several runs say together, inside the folder that holds theirs.
+const REPEATS_FILE_NAME: &str = "repeats.json";
 
 /// The summary in the form asked for.
 pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> {
@@ -53,6 +55,14 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
     }
 }
 
+/// Several runs in the form asked for.
+pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::repeats_text(repeats, style())),
+        Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -63,11 +73,6 @@ pub(super) fn render_calibration(
         Format::Text => Ok(report::calibration_text(found, host, style())),
         Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
     }
-}
-
-/// The objectives that a run was flown with.
-pub(super) fn objectives(header: &RunHeader) -> Result<Vec<Objective>, Stop> {
-    header.objectives.iter().map(|objective| objective.parse()).collect::<Result<_, _>>().map_err(Stop::usage)
 }
 
 fn style() -> Style {
@@ -83,20 +88,41 @@ fn width() -> usize {
 
 /// Writes the summary beside the run's log.
 pub(super) fn store(summary: &Summary, folder: &Path) -> Result<(), Stop> {
-    let path = folder.join(FILE_NAME);
-    let json = render(summary, Format::Json)?;
-    std::fs::write(&path, json)
+    write(&folder.join(FILE_NAME), &render(summary, Format::Json)?)
+}
+
+/// Writes what several runs say together beside their folders.
+pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
+}
+
+fn write(path: &Path, json: &str) -> Result<(), Stop> {
+    std::fs::write(path, json)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The objectives that a run was flown with.
+pub(super) fn objectives_of(header: &RunHeader) -> Result<Vec<Objective>, Stop> {
+    header.objectives.iter().map(|objective| objective.parse()).collect::<Result<_, _>>().map_err(Stop::usage)
 }
 
 /// What the summary says to a script: 3 before 1, since a missed objective of a run that deserves no belief says
 /// nothing.
 pub(super) fn exit(summary: &Summary, invalid: Invalid) -> Exit {
-    if !summary.verdict.valid && invalid == Invalid::Refused {
+    exit_of(summary.verdict.valid, invalid, summary.objectives.iter().all(Judgement::passed))
+}
+
+/// The same of several runs.
+pub(super) fn exit_of_repeats(repeats: &Repeats, invalid: Invalid) -> Exit {
+    exit_of(repeats.verdict.valid, invalid, repeats.objectives.iter().all(AcrossJudgement::passed))
+}
+
+fn exit_of(valid: bool, invalid: Invalid, met: bool) -> Exit {
+    if !valid && invalid == Invalid::Refused {
         Exit::Invalid
-    } else if summary.objectives.iter().any(|judgement| !judgement.passed()) {
-        Exit::Missed
-    } else {
+    } else if met {
         Exit::Fine
+    } else {
+        Exit::Missed
     }
 }

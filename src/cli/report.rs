@@ -8,6 +8,7 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
+use super::series;
 use crate::analysis::Objective;
 use crate::record::RunLog;
 
@@ -15,7 +16,7 @@ use crate::record::RunLog;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, or its run.jsonl
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -32,25 +33,34 @@ pub(super) struct ReportArgs {
 
 /// What the names mean, and what others call the same.
 const GLOSSARY: &str = "\
-Glossary (N: output tokens; all but `from send` count from the scheduled moment):
+Glossary (N: output tokens):
   ttft            first token − scheduled; ttft_from_send counts from sending, as vLLM bench does
   ttfa            first token that is not reasoning − scheduled
-  tpot            (last − first token) / (N − 1): vLLM's tpot, AIPerf's and NIM's inter-token latency
+  tpot            (last − first token) / (N − 1): as vLLM; AIPerf's and NIM's inter-token latency
   tpot_adjusted   (last − first token) / (N − tokens of the first chunk)
   itl             gaps between tokens; a gap that brings k tokens counts as k gaps of a k-th
   chunk_gap       gaps between chunks as they came: vLLM's and SGLang's itl
   e2e             last token − scheduled; e2e_from_send counts from sending
   schedule_lag    let go − scheduled: this program's own lateness
   queue_wait      wait for a place under --max-concurrency
-GuideLLM's time per output token is e2e from sending / N; course texts divide (last − first) by N. Both are in
-summary.json under `aliases`.";
+GuideLLM's time per output token is e2e from sending / N; course texts divide last − first by N.
+Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let log = RunLog::read(&args.run).map_err(Stop::usage)?;
-    let objectives =
-        if args.objectives.is_empty() { outcome::objectives(&log.header)? } else { args.objectives.clone() };
-    let summary = crate::analysis::summarise(&log, &objectives);
     let format = if args.json { Format::Json } else { Format::Text };
+    let repeats = series::runs_in(&args.run);
+    if !repeats.is_empty() {
+        let repeats = series::again(&repeats, &args.objectives)?;
+        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
+    }
+    let log = RunLog::read(&args.run).map_err(Stop::usage)?;
+    let objectives = if args.objectives.is_empty() {
+        outcome::objectives_of(&log.header)?
+    } else {
+        args.objectives.clone()
+    };
+    let summary = crate::analysis::summarise(&log, &objectives);
     printer.data(&outcome::render(&summary, format)?)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

@@ -7,14 +7,17 @@ use clap::Args;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
+use super::planned::PlannedRun;
 use super::printer::Printer;
+use super::series::{self, Series, folder_of};
 use super::{command_line, folder, host};
-use crate::analysis::Objective;
-use crate::experiment::{Prediction, predict};
-use crate::generator::Schedule;
+use crate::analysis::{Objective, Summary};
+use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::RoutingRule;
-use crate::workload::WorkloadSpec;
+
+/// What stands in a run where the name of a server would.
+const ENGINE: &str = "simulator";
 
 /// Predict how a deployment would do under a workload, in virtual time
 #[derive(Debug, Args)]
@@ -48,11 +51,28 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
     }
-    let header = header(spec, &described, &args.objectives)?;
+    let runs = PlannedRun::all(&spec, args.workload.repeats)?;
+    series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;
-    let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
-    let kept = args.out.as_deref().map(|base| keep(&log, &prediction, base)).transpose();
     let format = if args.json { Format::Json } else { Format::Text };
+    match <[PlannedRun; 1]>::try_from(runs) {
+        Ok([run]) => once(args, run, &described, format, printer),
+        Err(runs) => repeatedly(args, runs, &described, format, printer),
+    }
+}
+
+/// One run, one prediction.
+fn once(
+    args: &SimulateArgs,
+    run: PlannedRun,
+    described: &Described,
+    format: Format,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let header = header(run, described, &args.objectives);
+    let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
+    let kept = folder_for(args, &log.header.workload.name, log.header.started_at)
+        .and_then(|folder| keep(&log, &prediction.summary, folder.as_deref()).map(|()| folder));
     printer.data(&outcome::render_prediction(&prediction, format)?)?;
     if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
@@ -60,28 +80,41 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(outcome::exit(&prediction.summary, args.validity.policy()))
 }
 
-/// The header of a run that no server answers.
-fn header(
-    workload: WorkloadSpec,
+/// Several runs, each with seeds of its own, and what they say together.
+fn repeatedly(
+    args: &SimulateArgs,
+    runs: Vec<PlannedRun>,
     described: &Described,
-    objectives: &[Objective],
-) -> Result<RunHeader, Stop> {
-    let plan = Schedule::draw(&workload).facts();
-    if plan.measured_requests == 0 {
-        return Err(Stop::usage(format!(
-            "the plan of `{}` has no request to measure\nhint: give it more seconds or a higher --rate",
-            workload.name
-        )));
+    format: Format,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let name = runs.first().map_or("", |run| &run.workload.name);
+    let parent = folder_for(args, name, jiff::Timestamp::now())?;
+    let mut series = Series::new(parent.as_deref(), &args.objectives, printer);
+    for run in runs {
+        let number = run.number();
+        let described = described.with_seed(seed_of_run(described.fleet.seed, number));
+        let header = header(run, &described, &args.objectives);
+        let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
+        let folder = parent.as_deref().map(|parent| folder_of(parent, number)).transpose()?;
+        keep(&log, &prediction.summary, folder.as_deref())?;
+        series.add(prediction.summary)?;
     }
-    Ok(RunHeader {
+    series.finish(format, args.validity.policy())
+}
+
+/// The header of a run that no server answers.
+fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> RunHeader {
+    RunHeader {
         schema: RunHeader::SCHEMA,
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: jiff::Timestamp::now(),
         command: command_line::masked(std::env::args_os()),
-        plan,
+        repeat: run.repeat,
+        plan: run.plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
         engine: EngineFacts {
-            engine: "simulator".to_owned(),
+            engine: ENGINE.to_owned(),
             url: "virtual time".to_owned(),
             endpoint: "no wire".to_owned(),
             streamed: true,
@@ -97,15 +130,18 @@ fn header(
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
-        workload,
-    })
+        workload: run.workload,
+    }
 }
 
-/// Stores the run as `bench` does.
-fn keep(log: &RunLog, prediction: &Prediction, base: &Path) -> Result<PathBuf, Stop> {
-    let header = &log.header;
-    let folder = folder::create(base, &header.workload.name, &header.engine.engine, header.started_at)?;
-    log.store(&folder).map_err(Stop::impossible)?;
-    outcome::store(&prediction.summary, &folder)?;
-    Ok(folder)
+/// Creates the folder of a run, or of several, where they are to be kept.
+fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
+    args.out.as_deref().map(|base| folder::create(base, workload, ENGINE, at)).transpose()
+}
+
+/// Stores the run as `bench` does, where it is to be kept.
+fn keep(log: &RunLog, summary: &Summary, folder: Option<&Path>) -> Result<(), Stop> {
+    let Some(folder) = folder else { return Ok(()) };
+    log.store(folder).map_err(Stop::impossible)?;
+    outcome::store(summary, folder)
 }

@@ -1,4 +1,4 @@
-//! Many runs, one answer: predictions that are held against a baseline.
+//! Many runs, one answer: predictions that are held against a baseline, repeats that say how sure a figure is.
 //!
 //! A [`VirtualRun`] is to the simulator what the runner's is to a server: the same plan, the same window, drain and
 //! cool-down, the same records, with a clock that costs nothing. It stands here, above both the generator and the
@@ -9,10 +9,15 @@ mod bottleneck;
 mod comparison;
 mod evidence;
 mod prediction;
+mod repeats;
 mod virtual_run;
 
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
 pub use prediction::{Prediction, predict};
+pub use repeats::{
+    AcrossJudgement, AcrossRuns, Figures, JointVerdict, NotRepeats, RepeatedRun, Repeats, TARGET_PRECISION,
+    Unresolvable, repeats_for, repeats_of, seed_of_run,
+};
 pub use virtual_run::{Flown, VirtualRun};

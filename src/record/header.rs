@@ -21,6 +21,9 @@ pub struct RunHeader {
     pub command: Vec<String>,
     /// The workload as flown, overrides applied.
     pub workload: WorkloadSpec,
+    /// Its place among runs that repeat one another; absent for a run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
     /// The plan that was drawn from it.
     pub plan: PlanFacts,
     /// How prompts were made.
@@ -48,6 +51,18 @@ pub struct RunHeader {
 impl RunHeader {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 2;
+}
+
+/// The place of a run among runs of the same workload that differ in their seeds alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Runs that were asked for.
+    pub of: u64,
+    /// Seed of the first of them, from which the others' are drawn.
+    pub first_seed: u64,
 }
 
 /// The plan of a run. Of a share of a plan, hash and window are those of the whole, the counts those of the share.

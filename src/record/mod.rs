@@ -14,7 +14,8 @@ pub use calibration::Calibration;
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
-    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, RunEnding, RunFooter, RunHeader,
+    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding, RunFooter,
+    RunHeader,
 };
 pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};

@@ -10,6 +10,7 @@ mod latency;
 mod page;
 mod prediction;
 mod promises;
+mod repeats;
 mod text;
 mod troubles;
 
@@ -17,4 +18,5 @@ pub use calibration::{calibration_json, calibration_text};
 pub use json::json;
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
+pub use repeats::{repeats_json, repeats_text};
 pub use text::text;

@@ -152,16 +152,20 @@ fn bounds(slo: Slo) -> String {
 }
 
 pub(crate) fn objectives(page: &mut Page, summary: &Summary) {
-    if summary.objectives.is_empty() {
-        return;
-    }
-    page.heading("Objectives");
-    for judgement in &summary.objectives {
-        let (sign, tone) = match judgement.status {
+    judgements(page, summary.objectives.iter().map(|judgement| (judgement.status, judgement.line.as_str())));
+}
+
+/// Objectives, each with its status and its line.
+pub(crate) fn judgements<'a>(page: &mut Page, judgements: impl Iterator<Item = (Status, &'a str)>) {
+    for (i, (status, line)) in judgements.enumerate() {
+        if i == 0 {
+            page.heading("Objectives");
+        }
+        let (sign, tone) = match status {
             Status::Met => ("  ✓ ", Tone::Good),
             Status::Missed => ("  ✗ ", Tone::Bad),
             Status::Unresolvable => ("  ? ", Tone::Bad),
         };
-        page.entry(tone, sign, &judgement.line);
+        page.entry(tone, sign, line);
     }
 }

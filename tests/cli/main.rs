@@ -9,6 +9,7 @@ mod faults;
 mod help;
 mod mistakes;
 mod mock;
+mod repeats;
 mod shards;
 mod simulate;
 mod support;

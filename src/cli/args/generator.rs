@@ -10,12 +10,12 @@ use crate::record::Shard;
 pub(in crate::cli) struct GeneratorArgs {
     /// Fly only the I-th of N equal shares of the plan, such as 1/2, while other generators fly the others; limits
     /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
     pub(in crate::cli) shard: Option<Shard>,
 
     /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
     /// soon as everything is ready]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(in crate::cli) start_at: Option<jiff::Timestamp>,
 
     /// Do not ask first, for half a second, what this machine can do

@@ -166,6 +166,14 @@ pub(in crate::cli) struct Described {
 }
 
 impl Described {
+    /// The same model with another seed.
+    pub(in crate::cli) fn with_seed(&self, seed: u64) -> Self {
+        let mut model = self.clone();
+        model.fleet.seed = seed;
+        model.facts.insert("model_seed".to_owned(), json!(seed));
+        model
+    }
+
     /// Every setting in one line, for people.
     pub(in crate::cli) fn claim(&self) -> String {
         let settings = self.facts.iter().map(|(name, value)| match value {

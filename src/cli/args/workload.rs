@@ -32,6 +32,12 @@ pub(in crate::cli) struct WorkloadArgs {
     #[arg(long, value_name = "N", help_heading = "Workload")]
     seed: Option<u64>,
 
+    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
+    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
+    #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(in crate::cli) repeats: u64,
+
     /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
     warmup: Option<std::time::Duration>,

@@ -1,8 +1,9 @@
-//! `skyline bench`: one workload, one server, one report.
+//! `skyline bench`: one workload, one server, one run or several.
 
 mod machine;
 mod plan;
 mod prompts;
+mod repeats;
 mod start;
 
 use std::path::PathBuf;
@@ -15,15 +16,17 @@ use super::args::{GeneratorArgs, RunArgs, Server, ServerArgs, ValidityArgs, Work
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
+use super::planned::PlannedRun;
 use super::printer::Printer;
+use super::series;
 use super::session::Session;
 use super::{command_line, folder, host};
-use crate::analysis::{self, Objective};
+use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
-use crate::generator::Schedule;
+use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -69,18 +72,14 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec()?;
-    let mut schedule = Schedule::draw(&spec);
+    let mut runs = PlannedRun::all(&spec, args.workload.repeats)?;
+    series::advise(args.workload.repeats, printer);
+    for run in &runs {
+        plan::check(&run.workload, &run.schedule, &run.plan)?;
+    }
     if let Some(shard) = args.generator.shard {
-        schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
+        runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
     }
-    let plan = schedule.facts();
-    if plan.measured_requests == 0 {
-        return Err(Stop::usage(format!(
-            "the plan of `{}` has no request to measure\nhint: give it more seconds or a higher --rate",
-            spec.name
-        )));
-    }
-    plan::check(&spec, &Schedule::draw(&spec), &plan)?;
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
@@ -89,7 +88,63 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, printer)?;
     let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
+    let calibration = calibration.as_ref();
+    let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
+    match <[PlannedRun; 1]>::try_from(runs) {
+        Ok([run]) => once(field, run, prompts),
+        Err(runs) => {
+            let engine = &session.engine.facts().engine;
+            let parent = folder::create(&args.out, &spec.name, engine, jiff::Timestamp::now())?;
+            repeats::fly_all(field, runs, &prompts, salt, &parent)
+        }
+    }
+}
 
+/// Where runs are flown from: what was typed, and what is ready.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    args: &'a BenchArgs,
+    session: &'a Session,
+    interrupts: &'a Interrupts,
+    /// What this machine was found to do.
+    calibration: Option<&'a Calibration>,
+    printer: Printer,
+}
+
+/// What a run leaves behind.
+struct Flown {
+    summary: Summary,
+    folder: PathBuf,
+    /// Whether all of it could be written.
+    stored: Result<(), Stop>,
+    ending: RunEnding,
+}
+
+/// One run, one report.
+fn once(field: Field<'_>, run: PlannedRun, prompts: PromptBuilder) -> Result<Exit, Stop> {
+    let Field { args, printer, .. } = field;
+    let flown = fly(field, run, prompts, |header| {
+        folder::create(&args.out, &header.workload.name, &header.engine.engine, header.started_at)
+    })?;
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render(&flown.summary, format)?)?;
+    flown.stored?;
+    printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    Ok(match flown.ending {
+        RunEnding::Interrupted => Exit::Interrupted,
+        RunEnding::Finished | RunEnding::DrainLimit => outcome::exit(&flown.summary, args.validity.policy()),
+    })
+}
+
+/// Flies `run` and keeps it in the folder that `folder` creates for it.
+fn fly(
+    field: Field<'_>,
+    run: PlannedRun,
+    prompts: PromptBuilder,
+    folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
+) -> Result<Flown, Stop> {
+    let Field { args, session, interrupts, calibration, printer } = field;
+    let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let limits = ConnectionLimits::raised();
     let options = args.run.options(&spec);
     // Without a cap nobody knows; a request that meets a limit fails with that reason.
@@ -119,6 +174,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: clock.started_at(),
         command: command_line::masked(std::env::args_os()),
+        repeat,
         plan: plan.clone(),
         prompts: prompt_facts,
         engine: engine.facts().clone(),
@@ -126,11 +182,11 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         shard: args.generator.shard,
-        calibration,
+        calibration: calibration.cloned(),
         stamps: engine.stamp_source(),
         workload: spec,
     };
-    let folder = folder::create(&args.out, &header.workload.name, &header.engine.engine, clock.started_at())?;
+    let folder = folder(&header)?;
     let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?);
 
     let progress = Arc::new(Progress::default());
@@ -158,15 +214,11 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
             "error: {error}; what follows is computed from memory, and the log is not whole"
         ));
     }
-    let interrupted = footer.ending == RunEnding::Interrupted;
+    let ending = footer.ending;
     let log = RunLog { header, records, footer: Some(footer) };
     let summary = analysis::summarise(&log, &args.objectives);
     let stored = outcome::store(&summary, &folder);
-    printer.data(&outcome::render(&summary, if args.json { Format::Json } else { Format::Text })?)?;
-    kept.map_err(Stop::impossible)?;
-    stored?;
-    printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
-    Ok(if interrupted { Exit::Interrupted } else { outcome::exit(&summary, args.validity.policy()) })
+    Ok(Flown { summary, folder, stored: kept.map_err(Stop::impossible).and(stored), ending })
 }
 
 /// Several generators that each start a mock of their own would not fly one run.

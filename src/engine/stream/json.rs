@@ -1,6 +1,6 @@
 //! Walks over JSON without building anything, as far as it is plain.
 
-/// Deepest nesting walked over. Chunks with log probabilities have four levels.
+/// Deepest nesting of values that are passed over; log probabilities take six levels.
 const DEPTH_LIMIT: u32 = 32;
 
 /// A place in a JSON text.

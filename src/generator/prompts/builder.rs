@@ -101,6 +101,13 @@ impl PromptBuilder {
         }
     }
 
+    /// The same builder, with the texts of another salt.
+    #[must_use]
+    pub fn with_salt(self, salt: u64) -> Self {
+        let (leads, stream) = (Leads::new(&self.vocabulary, salt), Stream::named(salt, "prompts"));
+        Self { leads, stream, salt, ..self }
+    }
+
     /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
     ///
     /// With a tokenizer the count is checked and the prompt mended until it is exact; should a vocabulary make

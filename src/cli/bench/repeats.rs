@@ -1,0 +1,43 @@
+//! Flies a workload several times against one server, each run with seeds of its own.
+
+use std::path::Path;
+
+use super::{Field, Flown, fly};
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::outcome::Format;
+use crate::cli::planned::PlannedRun;
+use crate::cli::series::{Series, folder_of};
+use crate::experiment::seed_of_run;
+use crate::generator::PromptBuilder;
+use crate::record::RunEnding;
+
+/// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
+/// is on and spares the rest; what had finished is reported.
+pub(super) fn fly_all(
+    field: Field<'_>,
+    runs: Vec<PlannedRun>,
+    prompts: &PromptBuilder,
+    salt: u64,
+    parent: &Path,
+) -> Result<Exit, Stop> {
+    let Field { args, printer, .. } = field;
+    let format = if args.json { Format::Json } else { Format::Text };
+    let mut series = Series::new(Some(parent), &args.objectives, printer);
+    let of = runs.len();
+    for run in runs {
+        let (number, seed) = (run.number(), run.workload.seed);
+        if !args.quiet {
+            printer.words(&format!("run {number} of {of}, seed {seed}"));
+        }
+        // Other texts in each run, so that the runs before have not warmed the prefix cache.
+        let prompts = prompts.clone().with_salt(seed_of_run(salt, number));
+        let Flown { summary, stored, ending, .. } = fly(field, run, prompts, |_| folder_of(parent, number))?;
+        series.add(summary)?;
+        stored?;
+        if ending == RunEnding::Interrupted {
+            series.finish(format, args.validity.policy())?;
+            return Ok(Exit::Interrupted);
+        }
+    }
+    series.finish(format, args.validity.policy())
+}

@@ -1,0 +1,53 @@
+//! The runs in which a workload is flown, drawn before anything is sent.
+
+use super::exit::Stop;
+use crate::experiment::repeats_of;
+use crate::generator::Schedule;
+use crate::record::{PlanFacts, Repeat, Shard};
+use crate::workload::WorkloadSpec;
+
+/// One run that is about to be flown.
+pub(super) struct PlannedRun {
+    /// Its place among its repeats; absent for a run by itself.
+    pub(super) repeat: Option<Repeat>,
+    /// What is flown, with the run's own seed.
+    pub(super) workload: WorkloadSpec,
+    /// What was drawn from it.
+    pub(super) schedule: Schedule,
+    /// The facts of that.
+    pub(super) plan: PlanFacts,
+}
+
+impl PlannedRun {
+    /// `repeats` runs of `spec`, each of which has something to measure.
+    pub(super) fn all(spec: &WorkloadSpec, repeats: u64) -> Result<Vec<Self>, Stop> {
+        repeats_of(spec, repeats).into_iter().map(|(repeat, workload)| Self::one(repeat, workload)).collect()
+    }
+
+    fn one(repeat: Option<Repeat>, workload: WorkloadSpec) -> Result<Self, Stop> {
+        Self::flown(repeat, Schedule::draw(&workload), workload)
+    }
+
+    /// One generator's share of the run.
+    pub(super) fn share(self, shard: Shard) -> Result<Self, Stop> {
+        let Self { repeat, workload, schedule, .. } = self;
+        let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
+        Self::flown(repeat, schedule, workload)
+    }
+
+    fn flown(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
+        let plan = schedule.facts();
+        if plan.measured_requests == 0 {
+            return Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} has no request to measure\nhint: give it more seconds or a higher --rate",
+                workload.name, workload.seed
+            )));
+        }
+        Ok(Self { repeat, workload, schedule, plan })
+    }
+
+    /// Its number among its repeats, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.repeat.map_or(1, |repeat| repeat.number)
+    }
+}

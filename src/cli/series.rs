@@ -1,0 +1,108 @@
+//! Runs that repeat one another: the folder that holds them, and what is said of them together.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::{Exit, Stop};
+use super::folder;
+use super::outcome::{self, Format, Invalid};
+use super::printer::Printer;
+use crate::analysis::{Objective, Summary, summarise};
+use crate::experiment::Repeats;
+use crate::record::RunLog;
+
+/// Name of a run's folder before its number.
+const PREFIX: &str = "run-";
+/// Fewer runs make intervals too wide to be of much use.
+const ADVISED: u64 = 5;
+
+/// The runs so far.
+pub(super) struct Series<'a> {
+    /// Where they are kept, if they are.
+    parent: Option<&'a Path>,
+    objectives: &'a [Objective],
+    printer: Printer,
+    runs: Vec<Summary>,
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn new(parent: Option<&'a Path>, objectives: &'a [Objective], printer: Printer) -> Self {
+        Self { parent, objectives, printer, runs: Vec::new() }
+    }
+
+    /// Takes one run more and keeps what is known so far, so that a later accident costs nothing.
+    pub(super) fn add(&mut self, run: Summary) -> Result<(), Stop> {
+        self.runs.push(run);
+        let Some(parent) = &self.parent else { return Ok(()) };
+        outcome::store_repeats(&self.joined()?, parent)
+    }
+
+    /// Shows all of them together.
+    pub(super) fn finish(&self, format: Format, invalid: Invalid) -> Result<Exit, Stop> {
+        let repeats = self.joined()?;
+        self.printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        if let Some(parent) = &self.parent {
+            let parent = parent.display();
+            self.printer.words(&format!(
+                "kept in {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/{PREFIX}1)"
+            ));
+        }
+        Ok(outcome::exit_of_repeats(&repeats, invalid))
+    }
+
+    fn joined(&self) -> Result<Repeats, Stop> {
+        Repeats::of(&self.runs, self.objectives).map_err(Stop::impossible)
+    }
+}
+
+/// Creates the folder of run number `number`.
+pub(super) fn folder_of(parent: &Path, number: u64) -> Result<PathBuf, Stop> {
+    folder::inside(parent, &format!("{PREFIX}{number}"))
+}
+
+/// Says before they are flown when runs are too few for intervals worth having.
+pub(super) fn advise(runs: u64, printer: Printer) {
+    if (2..ADVISED).contains(&runs) {
+        printer.words(&format!(
+            "{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"
+        ));
+    }
+}
+
+/// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if `folder` is that of
+/// one run.
+pub(super) fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    if folder.join(RunLog::FILE_NAME).exists() {
+        return Vec::new();
+    }
+    let mut numbered: Vec<(u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let number = entry.file_name().to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+            Some((number, entry.path())).filter(|(_, path)| path.join(RunLog::FILE_NAME).exists())
+        })
+        .collect();
+    numbered.sort();
+    numbered.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Computes from their logs again what the runs in `folders` say together. Without `objectives` they are held against
+/// those of the first.
+pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Repeats, Stop> {
+    let mut runs = Vec::new();
+    let mut demanded = objectives.to_vec();
+    for folder in folders {
+        let log = RunLog::read(folder).map_err(Stop::usage)?;
+        if demanded.is_empty() {
+            demanded = outcome::objectives_of(&log.header)?;
+        }
+        runs.push(summarise(&log, &demanded));
+    }
+    Repeats::of(&runs, &demanded).map_err(|error| {
+        let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));
+        Stop::usage(format!(
+            "{} does not hold runs that repeat one another: {error}\nhint: show one of them: skyline report {0}/{PREFIX}1",
+            folder.display()
+        ))
+    })
+}

@@ -1,0 +1,84 @@
+//! Holds several runs against an objective.
+
+use serde::Serialize;
+
+use super::{AcrossRuns, Unresolvable, repeats_for};
+use crate::analysis::wording::{counted, seconds};
+use crate::analysis::{Objective, Status, Summary};
+
+/// What became of an objective over several runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AcrossJudgement {
+    /// The objective as typed.
+    pub objective: String,
+    /// Met when the whole interval meets it, missed when none of it does.
+    pub status: Status,
+    /// The figure that was judged; absent where no run has it.
+    pub figure: Option<AcrossRuns>,
+    /// Where the bound lies inside the interval: about how many more repeats would tell, if the mean stays where it is
+    /// and runs go on to differ as these do.
+    pub more_repeats: Option<u64>,
+    /// The judgement as a person reads it.
+    pub line: String,
+}
+
+impl AcrossJudgement {
+    /// Whether the objective counts as met.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.status == Status::Met
+    }
+
+    /// Holds `runs`, each of `load_s` seconds of load, against `objective`.
+    pub(super) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
+        let figure = AcrossRuns::of(objective.subject, runs);
+        let holds = |value| objective.comparison.holds(value, objective.bound);
+        let interval = figure.as_ref().and_then(AcrossRuns::interval);
+        let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
+            Some((true, true)) => Status::Met,
+            Some((false, false)) => Status::Missed,
+            Some(_) | None => Status::Unresolvable,
+        };
+        let more_repeats = figure.as_ref().filter(|_| status == Status::Unresolvable).and_then(|figure| {
+            let distance = (figure.mean? - objective.bound).abs();
+            Some(repeats_for(figure.std?, distance)?.saturating_sub(runs.len() as u64).max(1))
+        });
+        let found = match &figure {
+            None => "no such figure in these runs".to_owned(),
+            Some(figure) => found(objective, figure, runs.len() as u64),
+        };
+        let cure = match (status, interval.is_some(), more_repeats) {
+            (Status::Unresolvable, true, Some(more)) => format!(
+                "; the bound lies inside, which counts as missed; about {}, {} of load, would tell if the mean stays",
+                counted(more, "more repeat"),
+                seconds(more as f64 * load_s)
+            ),
+            (Status::Unresolvable, true, None) => {
+                "; the mean is as good as the bound, which counts as missed: more repeats would hardly tell"
+                    .to_owned()
+            }
+            (Status::Unresolvable, false, _) => "; this counts as missed".to_owned(),
+            (Status::Met | Status::Missed, ..) => String::new(),
+        };
+        let word = status.word();
+        let line = format!("{word}: {} ({found}{cure})", objective.text);
+        Self { objective: objective.text.clone(), status, figure, more_repeats, line }
+    }
+}
+
+/// What the runs say of the figure.
+fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
+    let show = |value| objective.subject.show(value);
+    match (figure.unresolvable, figure.mean, figure.interval()) {
+        (Some(Unresolvable::TooFewRuns), Some(mean), _) => {
+            format!("{} in one run, which has no spread", show(mean))
+        }
+        (None, Some(mean), Some((low, high))) => {
+            format!("{}, interval {} to {} over {}", show(mean), show(low), show(high), counted(runs, "run"))
+        }
+        _ => {
+            let unknown = figure.values.iter().filter(|value| value.is_none()).count() as u64;
+            format!("unknown, or known only within bounds, in {unknown} of {}", counted(runs, "run"))
+        }
+    }
+}

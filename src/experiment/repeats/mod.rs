@@ -1,0 +1,21 @@
+//! Several runs of one workload with independent seeds, and what they say together.
+//!
+//! Requests inside one run depend on one another, because a queue remembers; whole runs with seeds of their own do not.
+//! So one run gives one figure, and the spread of the runs' figures says how sure their mean is: the method of
+//! replication and deletion (Law, *Simulation Modeling and Analysis*, 5th edition, section 9.5.2), the warm-up being what
+//! is deleted. A bias that every run has, as that of a p99 from few requests, is no part of the spread: longer runs cure
+//! it, more of them do not.
+
+mod across_runs;
+mod figures;
+mod judgement;
+mod seeds;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use across_runs::{AcrossRuns, TARGET_PRECISION, Unresolvable, repeats_for};
+pub use figures::Figures;
+pub use judgement::AcrossJudgement;
+pub use seeds::{repeats_of, seed_of_run};
+pub use summary::{JointVerdict, NotRepeats, RepeatedRun, Repeats};

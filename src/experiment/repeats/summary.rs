@@ -1,0 +1,214 @@
+//! What several runs say together: the summary that is kept beside them.
+
+use serde::Serialize;
+
+use super::{AcrossJudgement, Figures};
+use crate::analysis::wording::counted;
+use crate::analysis::{Figure, Flow, Metric, Objective, Quantile, Statistic, Subject, Summary};
+use crate::record::{EngineFacts, Repeat, RunEnding};
+
+/// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Repeats {
+    /// Version of this format: [`Repeats::SCHEMA`].
+    pub schema: u32,
+    /// Whether the figures can be trusted.
+    pub verdict: JointVerdict,
+    /// Name of the workload.
+    pub workload: String,
+    /// Who answered, as the first run found it.
+    pub engine: EngineFacts,
+    /// Runs that were asked for.
+    pub planned_runs: u64,
+    /// Runs whose figures count: those that were not broken off.
+    pub counted_runs: u64,
+    /// Seed of the first run, from which the others' were drawn.
+    pub first_seed: u64,
+    /// Length of the first run's window, seconds; the others' differ only where a number of requests ends it.
+    pub window_s: f64,
+    /// For how long each run sends load, warm-up included and drain not, seconds.
+    pub load_s: f64,
+    /// The runs, in their order.
+    pub runs: Vec<RepeatedRun>,
+    /// The figures over the counted runs.
+    pub figures: Figures,
+    /// What was demanded, and whether the whole interval meets it.
+    pub objectives: Vec<AcrossJudgement>,
+}
+
+/// Whether the figures over several runs can be trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JointVerdict {
+    /// Whether every counted run is valid, and there is one.
+    pub valid: bool,
+    /// Why not: a sentence for each reason of each run.
+    pub reasons: Vec<String>,
+}
+
+/// One of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RepeatedRun {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Seed of its schedule.
+    pub seed: u64,
+    /// SHA-256 of its plan.
+    pub plan_hash: String,
+    /// Wall-clock time of its zero.
+    pub started_at: jiff::Timestamp,
+    /// Whether its own figures can be trusted.
+    pub valid: bool,
+    /// Whether they count here: false for a run that was broken off.
+    pub counted: bool,
+    /// Requests planned in its window.
+    pub planned: u64,
+    /// Requests of them that completed.
+    pub completed: u64,
+    /// Median TTFT, milliseconds, where it is known.
+    pub ttft_p50_ms: Option<f64>,
+    /// 99th percentile of TTFT, milliseconds, where it is known.
+    pub ttft_p99_ms: Option<f64>,
+    /// Requests that met their SLO, per second.
+    pub goodput_per_s: Option<f64>,
+}
+
+/// Runs that are not repeats of one another.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRepeats {
+    /// There is none.
+    #[error("there is no run")]
+    Nothing,
+    /// One was flown by itself.
+    #[error("the run with seed {seed} is no repeat: it was flown by itself")]
+    Alone {
+        /// Its seed.
+        seed: u64,
+    },
+    /// Two come from different beginnings.
+    #[error(
+        "{one} with first seed {first_seed} and {other} with first seed {other_seed} are no repeats of one another"
+    )]
+    Strangers {
+        /// Workload of the first run.
+        one: String,
+        /// Its first seed.
+        first_seed: u64,
+        /// Workload of the other.
+        other: String,
+        /// Its first seed.
+        other_seed: u64,
+    },
+    /// One is there more than once.
+    #[error("run {number} is there more than once")]
+    Twice {
+        /// Its number.
+        number: u64,
+    },
+}
+
+impl Repeats {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Joins `runs`, in any order, and holds them against `objectives`.
+    ///
+    /// # Errors
+    ///
+    /// When they are not repeats of one another.
+    pub fn of(runs: &[Summary], objectives: &[Objective]) -> Result<Self, NotRepeats> {
+        let mut placed = runs
+            .iter()
+            .map(|run| {
+                run.run.repeat.map(|repeat| (repeat, run)).ok_or(NotRepeats::Alone { seed: run.run.seed })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        placed.sort_by_key(|(repeat, _)| repeat.number);
+        check_kin(&placed)?;
+        let &(first, first_run) = placed.first().ok_or(NotRepeats::Nothing)?;
+        let counted: Vec<&Summary> = placed.iter().map(|(_, run)| *run).filter(|run| counts(run)).collect();
+        let load_s = first_run.window.planned_end_s;
+        Ok(Self {
+            schema: Self::SCHEMA,
+            verdict: verdict(&placed),
+            workload: first_run.run.workload.clone(),
+            engine: first_run.run.engine.clone(),
+            planned_runs: first.of,
+            counted_runs: counted.len() as u64,
+            first_seed: first.first_seed,
+            window_s: first_run.window.planned_end_s - first_run.window.start_s,
+            load_s,
+            runs: placed.iter().map(|(repeat, run)| RepeatedRun::of(*repeat, run)).collect(),
+            figures: Figures::of(&counted),
+            objectives: objectives
+                .iter()
+                .map(|objective| AcrossJudgement::of(objective, &counted, load_s))
+                .collect(),
+        })
+    }
+}
+
+/// Refuses runs that do not belong together; they are sorted by number.
+fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
+    for pair in placed.windows(2) {
+        let [(one, first), (other, second)] = pair else { continue };
+        let kin = one.first_seed == other.first_seed
+            && one.of == other.of
+            && first.run.workload == second.run.workload
+            && first.run.arrival == second.run.arrival;
+        if !kin {
+            return Err(NotRepeats::Strangers {
+                one: first.run.workload.clone(),
+                first_seed: one.first_seed,
+                other: second.run.workload.clone(),
+                other_seed: other.first_seed,
+            });
+        }
+        if one.number == other.number {
+            return Err(NotRepeats::Twice { number: one.number });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run went to its own end: one that was broken off has measured another stretch than the others.
+fn counts(run: &Summary) -> bool {
+    matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !run.window.cut_short
+}
+
+fn verdict(placed: &[(Repeat, &Summary)]) -> JointVerdict {
+    let counted = || placed.iter().filter(|(_, run)| counts(run));
+    let mut reasons: Vec<String> = counted()
+        .flat_map(|(repeat, run)| {
+            run.verdict.reasons.iter().map(|reason| format!("run {}: {}", repeat.number, reason.sentence))
+        })
+        .collect();
+    if counted().next().is_none() {
+        reasons.push(format!("none of {} came to its end", counted_runs(placed)));
+    }
+    JointVerdict { valid: reasons.is_empty(), reasons }
+}
+
+fn counted_runs(placed: &[(Repeat, &Summary)]) -> String {
+    counted(placed.len() as u64, "run")
+}
+
+impl RepeatedRun {
+    fn of(repeat: Repeat, run: &Summary) -> Self {
+        let ttft = |quantile| {
+            Subject::Latency(Statistic::Percentile(quantile), Metric::Ttft).read(run).and_then(Figure::exact)
+        };
+        Self {
+            number: repeat.number,
+            seed: run.run.seed,
+            plan_hash: run.run.plan_hash.clone(),
+            started_at: run.run.started_at,
+            valid: run.verdict.valid,
+            counted: counts(run),
+            planned: run.requests.planned,
+            completed: run.requests.completed,
+            ttft_p50_ms: ttft(Quantile::P50),
+            ttft_p99_ms: ttft(Quantile::P99),
+            goodput_per_s: Subject::Rate(Flow::Goodput).read(run).and_then(Figure::exact),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+use super::*;
+use crate::analysis::test_runs::{RecordBuilder, record, run};
+use crate::analysis::{
+    Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary, summarise,
+};
+use crate::record::{Repeat, RunEnding, RunLog};
+
+const P50_TTFT: Subject = Subject::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
+
+fn known(values: &[f64]) -> AcrossRuns {
+    AcrossRuns::of_values(values.iter().copied().map(Some).collect(), f64::INFINITY)
+}
+
+fn near(found: Option<f64>, expected: f64) -> bool {
+    found.is_some_and(|found| (found - expected).abs() < 1e-6)
+}
+
+/// Run `number` of five: four requests a tenth of a second apart, each with its first token after `ttft_ms`.
+fn repeat(number: u64, ttft_ms: u64) -> RunLog {
+    let records =
+        (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft_ms, 10, 11));
+    let mut log = run(1_000, records.map(RecordBuilder::build).collect());
+    log.header.repeat = Some(Repeat { number, of: 5, first_seed: 7 });
+    log.header.workload.seed = seed_of_run(7, number);
+    log
+}
+
+fn summaries(ttfts: &[u64]) -> Vec<Summary> {
+    ttfts.iter().zip(1..).map(|(&ttft, number)| summarise(&repeat(number, ttft), &[])).collect()
+}
+
+fn judged(ttfts: &[u64], objective: &str) -> AcrossJudgement {
+    let objective: Objective = objective.parse().unwrap();
+    Repeats::of(&summaries(ttfts), &[objective]).unwrap().objectives.remove(0)
+}
+
+/// scipy: `t.interval(0.95, 4, loc=3, scale=sem([1, 2, 3, 4, 5]))`.
+#[test]
+fn intervals_are_student_ts() {
+    let figure = known(&[5.0, 1.0, 4.0, 2.0, 3.0]);
+    assert!(near(figure.mean, 3.0) && near(figure.std, 2.5_f64.sqrt()), "{figure:?}");
+    assert!(near(figure.interval_low, 1.036_756_838_5), "{figure:?}");
+    assert!(near(figure.interval_high, 4.963_243_161_5), "{figure:?}");
+    assert_eq!((figure.min, figure.max, figure.unresolvable), (Some(1.0), Some(5.0), None));
+    assert!(near(figure.relative_half_width(), 1.963_243_161_5 / 3.0));
+}
+
+#[test]
+fn an_interval_stays_where_the_figure_can_be() {
+    let share = AcrossRuns::of_values(vec![Some(0.9), Some(1.0)], 1.0);
+    assert_eq!(share.interval_high, Some(1.0));
+    assert_eq!(known(&[1.0, 9.0]).interval_low, Some(0.0));
+    // Its own width is not cut: it says how many runs are needed.
+    assert!(share.relative_half_width().unwrap() > 0.6);
+}
+
+#[test]
+fn one_run_and_an_unknown_figure_are_unresolvable() {
+    let alone = known(&[4.0]);
+    assert_eq!((alone.mean, alone.interval()), (Some(4.0), None));
+    assert_eq!(alone.unresolvable, Some(Unresolvable::TooFewRuns));
+    let open = AcrossRuns::of_values(vec![Some(1.0), None, Some(3.0)], f64::INFINITY);
+    assert_eq!((open.mean, open.interval(), open.runs_for_ten_percent), (None, None, None));
+    assert_eq!((open.min, open.max), (Some(1.0), Some(3.0)));
+    assert_eq!(open.unresolvable, Some(Unresolvable::UnknownInSomeRun));
+}
+
+/// The smallest n by the definition, one after another.
+#[test]
+fn enough_repeats_are_the_fewest_that_are() {
+    use crate::analysis::statistics::student_t_quantile;
+    for (std, target) in [(1.0, 20.0), (1.0, 1.3), (1.0, 0.5), (1.0, 0.2), (3.0, 0.31)] {
+        let width = |n: u64| student_t_quantile(0.975, n as f64 - 1.0) * std / (n as f64).sqrt();
+        let expected = (2..10_000).find(|&n| width(n) <= target);
+        assert_eq!(repeats_for(std, target), expected, "{std} {target}");
+    }
+    // For many runs t is nearly 1.96: n is nearly (1.96 · 1 / 0.05)² = 1,537.
+    assert!((1_537..1_545).contains(&repeats_for(1.0, 0.05).unwrap()));
+    assert_eq!((repeats_for(1.0, 0.0), repeats_for(1.0, 1e-6), repeats_for(0.0, 0.1)), (None, None, Some(2)));
+    // The runs there are are never too many.
+    assert_eq!(known(&[10.0, 10.0, 10.1]).runs_for_ten_percent, Some(3));
+}
+
+#[test]
+fn the_first_run_keeps_the_seed_and_no_two_share_one() {
+    assert_eq!(seed_of_run(42, 1), 42);
+    let seeds: std::collections::BTreeSet<_> =
+        (40..50).flat_map(|first| (1..=100).map(move |run| seed_of_run(first, run))).collect();
+    assert_eq!(seeds.len(), 1_000);
+    assert!(seeds.iter().all(|&seed| seed < 1 << 53));
+    // For ever the same: a run can be flown again by itself.
+    assert_eq!((seed_of_run(42, 2), seed_of_run(42, 3)), (6_753_362_113_266_264, 5_450_454_410_565_761));
+    let spec = repeat(1, 100).header.workload;
+    assert_eq!(repeats_of(&spec, 1), vec![(None, spec.clone())]);
+    let places: Vec<_> =
+        repeats_of(&spec, 2).into_iter().map(|(place, spec)| (place.unwrap(), spec.seed)).collect();
+    let place = |number| Repeat { number, of: 2, first_seed: 7 };
+    assert_eq!(places, [(place(1), 7), (place(2), seed_of_run(7, 2))]);
+}
+
+#[test]
+fn runs_are_joined_in_their_order() {
+    let mut runs = summaries(&[100, 120, 110, 90, 80]);
+    runs.reverse();
+    let repeats = Repeats::of(&runs, &[]).unwrap();
+    assert!(repeats.verdict.valid);
+    assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.first_seed), (5, 5, 7));
+    assert_eq!(repeats.runs.iter().map(|run| run.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    let ttft = repeats.figures.figure(P50_TTFT).unwrap();
+    assert_eq!(ttft.values, [100.0, 120.0, 110.0, 90.0, 80.0].map(Some));
+    assert!(near(ttft.mean, 100.0) && near(ttft.std, 250_f64.sqrt()));
+    let p99 = repeats.figures.figure(Subject::Latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
+    assert_eq!(p99.unwrap().mark, Some(Mark::TooFewSamples), "four samples in each run");
+    assert!(near(repeats.figures.figure(Subject::Rate(Flow::Goodput)).unwrap().mean, 4.0));
+}
+
+#[test]
+fn json_has_the_keys_of_one_runs_summary() {
+    let json = serde_json::to_value(Repeats::of(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["figures"]["latency"]["ttft"]["p50_ms"]["mean"], 100.0);
+    assert_eq!(json["figures"]["latency"]["queue_wait"], serde_json::Value::Null);
+    assert_eq!(json["figures"]["rates"]["goodput_per_s"]["max"], 4.0);
+    assert_eq!(json["figures"]["shares"]["error_rate"]["mean"], 0.0);
+    assert_eq!(json["runs"][1]["seed"], seed_of_run(7, 2));
+}
+
+#[test]
+fn an_objective_is_held_against_the_whole_interval() {
+    // 100 ± 19.63: t = 2.776, s = 15.81.
+    let ttfts = [100, 120, 110, 90, 80];
+    for (objective, line) in [
+        ("p50 ttft < 120ms", "met: p50 ttft < 120ms (100 ms, interval 80.4 ms to 120 ms over 5 runs)"),
+        ("p50 ttft < 80ms", "missed: p50 ttft < 80ms (100 ms, interval 80.4 ms to 120 ms over 5 runs)"),
+    ] {
+        assert_eq!(judged(&ttfts, objective).line, line);
+    }
+    let open = judged(&ttfts, "p50 ttft < 110ms");
+    // The fewest n with t·15.81/√n ≤ 10 is 13: t = 2.179, 9.55; for 12, t = 2.201, 10.05.
+    assert_eq!((open.status, open.more_repeats, open.passed()), (Status::Unresolvable, Some(8), false));
+    assert!(open.line.contains("counts as missed; about 8 more repeats, 8 s of load,"), "{}", open.line);
+    let on_it = judged(&ttfts, "p50 ttft < 100ms");
+    assert_eq!((on_it.status, on_it.more_repeats), (Status::Unresolvable, None));
+    assert!(on_it.line.contains("the mean is as good as the bound"), "{}", on_it.line);
+    for (ttfts, objective, said) in [
+        (&[100][..], "p50 ttft < 1s", "in one run, which has no spread; this counts as missed"),
+        (&[100, 120], "p50 queue_wait < 1s", "no such figure in these runs; this counts as missed"),
+    ] {
+        let judgement = judged(ttfts, objective);
+        assert!(
+            judgement.status == Status::Unresolvable && judgement.line.contains(said),
+            "{}",
+            judgement.line
+        );
+    }
+}
+
+#[test]
+fn a_hidden_figure_in_one_run_hides_the_mean() {
+    let mut runs = summaries(&[100, 120]);
+    let mut log = repeat(3, 100);
+    for i in 0..4 {
+        log.records[i] = record(i as u64).sent_at(0, 0, 0).censored(5_000).build();
+    }
+    runs.push(summarise(&log, &[]));
+    let objective = "p50 ttft < 10s".parse().unwrap();
+    let repeats = Repeats::of(&runs, &[objective]).unwrap();
+    assert_eq!(repeats.figures.figure(P50_TTFT).unwrap().unresolvable, Some(Unresolvable::UnknownInSomeRun));
+    let line = &repeats.objectives[0].line;
+    assert!(line.contains("unknown, or known only within bounds, in 1 of 3 runs"), "{line}");
+    assert!(
+        !repeats.verdict.valid && repeats.verdict.reasons[0].starts_with("run 3: "),
+        "{:?}",
+        repeats.verdict
+    );
+    assert_eq!((repeats.counted_runs, repeats.runs[2].valid, repeats.runs[2].counted), (3, false, true));
+}
+
+#[test]
+fn a_run_that_was_broken_off_is_told_and_not_counted() {
+    let mut log = repeat(3, 900);
+    log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+    let mut runs = summaries(&[100, 120]);
+    runs.push(summarise(&log, &[]));
+    let repeats = Repeats::of(&runs, &[]).unwrap();
+    assert!(repeats.verdict.valid);
+    assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
+    assert!(near(repeats.figures.figure(P50_TTFT).unwrap().mean, 110.0));
+    let nothing = Repeats::of(&runs[2..], &[]).unwrap();
+    assert_eq!(nothing.verdict.reasons, ["none of 1 run came to its end"]);
+}
+
+#[test]
+fn runs_that_do_not_belong_together_are_refused() {
+    assert_eq!(Repeats::of(&[], &[]), Err(NotRepeats::Nothing));
+    let twice = [summaries(&[100]), summaries(&[100])].concat();
+    assert_eq!(Repeats::of(&twice, &[]), Err(NotRepeats::Twice { number: 1 }));
+    let mut alone = repeat(1, 100);
+    alone.header.repeat = None;
+    assert_eq!(Repeats::of(&[summarise(&alone, &[])], &[]), Err(NotRepeats::Alone { seed: 7 }));
+    let mut other = repeat(2, 100);
+    other.header.repeat = Some(Repeat { number: 2, of: 5, first_seed: 8 });
+    let strangers = [summaries(&[100]), vec![summarise(&other, &[])]].concat();
+    assert!(matches!(Repeats::of(&strangers, &[]), Err(NotRepeats::Strangers { other_seed: 8, .. })));
+}
