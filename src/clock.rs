@@ -176,7 +176,7 @@ mod tests {
     async fn a_pause_is_slept_then_spun() {
         let clock = RunClock::starting_in(Duration::ZERO);
         let after = |micros| clock.pause_before(Timestamp::ZERO.after(Duration::from_micros(micros)));
-        assert_eq!(after(1_000), Pause::Sleep(Duration::from_millis(1) - SPIN));
+        assert_eq!(after(1_000), Pause::Sleep(Duration::from_millis(1).saturating_sub(SPIN)));
         assert_eq!(after(40), Pause::Spin);
         assert_eq!(after(0), Pause::Over);
     }
