@@ -1,8 +1,12 @@
 //! Reads the clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began.
 
+mod kernel;
+
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+pub use kernel::{KernelClock, Receipt};
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///
@@ -91,7 +95,11 @@ impl RunClock {
     /// The present moment; zero for as long as the run has not begun.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let since_start = Instant::now().saturating_duration_since(self.origin);
+        self.timestamp(Instant::now())
+    }
+
+    fn timestamp(&self, moment: Instant) -> Timestamp {
+        let since_start = moment.saturating_duration_since(self.origin);
         Timestamp(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
     }
 

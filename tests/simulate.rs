@@ -246,6 +246,14 @@ fn the_bottleneck_follows_the_evidence() {
     let shares = limit(1.0, &over_pcie).evidence;
     assert!(shares.communication_share.unwrap() > 0.1, "{shares:?}");
 
+    // One decode server cannot hold what seven prefill servers begin: TTFT stays calm, and answers wait after it.
+    let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+    let transfer = KvTransfer::of(&deployment, 12.5e9);
+    let layout = Layout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
+    let narrow = limit(25.0, &Fleet { layout, ..llama_on_a10g() });
+    assert_eq!(narrow.limit, Limit::DecodePool, "{}", narrow.sentence);
+    assert!(narrow.evidence.queue_share_of_ttft.unwrap() < 0.5);
+
     assert_eq!(limit(10.0, &plain(2, 500.0, 10.0)).limit, Limit::Places);
     assert_eq!(limit(1.0, &plain(100, 500.0, 10.0)).limit, Limit::Nothing);
 }

@@ -70,12 +70,11 @@ impl PauseImpact {
     pub(crate) fn of(observed: &Observed<'_>, reported: &LatencyTable) -> Option<Self> {
         let pauses = &observed.log.footer.as_ref()?.client.as_ref()?.pauses;
         let timeline = Timeline::without(pauses);
-        let touched: Vec<_> = observed
-            .requests
-            .iter()
-            .map(|request| timeline.touches(request.record).then(|| timeline.shorten(request.record)))
-            .collect();
-        let requests_touched = touched.iter().flatten().count() as u64;
+        let touched = observed.requests.iter().enumerate();
+        let touched = touched.filter(|(_, request)| timeline.touches(request.record));
+        let shortened: Vec<_> =
+            touched.map(|(place, request)| (place, timeline.shorten(request.record))).collect();
+        let requests_touched = shortened.len() as u64;
         let all = observed.requests.len() as f64;
         Some(Self {
             pauses: pauses.len() as u64,
@@ -86,7 +85,7 @@ impl PauseImpact {
             touched: if requests_touched == 0 {
                 Vec::new()
             } else {
-                moved(reported, &table_of(observed, &touched))
+                moved(reported, &table_of(observed, &shortened))
             },
         })
     }
@@ -154,14 +153,13 @@ fn in_words(touched: &[&TouchedPercentile]) -> String {
     }
 }
 
-/// The latencies of the run, where the requests that there is a shortened record of have that instead of their own.
-fn table_of(observed: &Observed<'_>, shortened: &[Option<RequestRecord>]) -> LatencyTable {
-    let requests = observed.requests.iter().zip(shortened);
-    let requests = requests.map(|(request, shortened)| match shortened {
-        Some(record) => measure(observed.log, record),
-        None => *request,
-    });
-    LatencyTable::of_run(&Observed { requests: requests.collect(), ..*observed }).0
+/// The latencies of the run, where each shortened record stands in the place of the request's own.
+fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> LatencyTable {
+    let mut requests = observed.requests.clone();
+    for (place, record) in shortened {
+        requests[*place] = measure(observed.log, record);
+    }
+    LatencyTable::of_run(&Observed { requests, ..*observed }).0
 }
 
 fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercentile> {

@@ -31,10 +31,15 @@ pub(super) struct Session {
     /// What the one test request showed.
     pub(super) smoke: SmokeReport,
     /// The embedded mock, where that is the server.
-    _mock: Option<MockServer>,
+    mock: Option<MockServer>,
 }
 
 impl Session {
+    /// Files that each connection takes of this process: its other end is here too where the mock is embedded.
+    pub(super) fn files_per_connection(&self) -> u64 {
+        if self.mock.is_some() { 2 } else { 1 }
+    }
+
     /// Waits for the server, connects and sends one test request, before any load.
     pub(super) fn open(args: &ServerArgs, printer: Printer) -> Result<Self, Stop> {
         let (url, mock) = match args.server()? {
@@ -76,6 +81,6 @@ impl Session {
             let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
             Ok::<_, Stop>((Arc::new(engine), smoke))
         })?;
-        Ok(Self { runtime, engine, smoke, _mock: mock })
+        Ok(Self { runtime, engine, smoke, mock })
     }
 }

@@ -16,6 +16,7 @@ use crate::experiment::{predict, seed_of_run};
 use crate::record::{
     EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter, StampSource,
 };
+use crate::simulator::RoutingRule;
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -48,6 +49,10 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec()?;
     let described = args.model.describe()?;
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware {
+        printer
+            .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
+    }
     let runs = PlannedRun::all(&spec, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;

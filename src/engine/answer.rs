@@ -47,6 +47,11 @@ pub trait Answer: Send {
     ///
     /// Cancel safe: a call that is dropped before it is ready loses nothing.
     fn next(&mut self) -> impl Future<Output = AnswerEvent> + Send;
+
+    /// The next event where it is known already: what came with one read need not be waited for piece by piece.
+    fn next_known(&mut self) -> Option<AnswerEvent> {
+        None
+    }
 }
 
 /// Something that happened to a request, with the moment at which it did.
@@ -66,7 +71,8 @@ pub enum AnswerEvent {
     },
     /// A chunk with non-empty text came.
     Chunk {
-        /// When the read that completed it returned.
+        /// When the bytes that completed it arrived: in the kernel where it tells, else with the read that
+        /// brought them.
         at: Timestamp,
         /// Tokens it carries, where the server tells; else `None`, which counts as one.
         tokens: Option<u32>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
 use serde_json::{Map, Value};
 
 use super::answer::AnswerEnd;
@@ -16,7 +16,7 @@ use crate::record::{Failure, FailureKind, FinishReason};
 /// of a credential; and the value of any other header that is long enough for one. Short values of other
 /// headers, such as `X-Env: prod`, are ordinary words that messages need.
 #[derive(Clone, Default)]
-pub(crate) struct Secrets(Arc<[String]>);
+pub struct Secrets(Arc<[String]>);
 
 /// Shorter values are not looked for: they would be found everywhere.
 const SHORTEST: usize = 4;

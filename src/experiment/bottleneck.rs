@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::evidence::{Evidence, MOSTLY};
 use super::virtual_run::Flown;
-use crate::record::PlanFacts;
+use crate::record::{Outcome, PlanFacts};
 
 /// What holds a deployment back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,18 +29,22 @@ pub enum Limit {
     Seats,
     /// Tokens in a step (`max_num_batched_tokens`): prompts come faster than they are computed.
     Prefill,
-    /// Nothing: requests hardly wait. Computing takes the largest part of the steps.
+    /// Room in the decode pool: answers that have begun wait there to go on.
+    DecodePool,
+    /// The steps rather than the queue. Computing takes the largest part of the steps.
     Compute,
-    /// Nothing: requests hardly wait. Reading memory takes the largest part of the steps.
+    /// The steps rather than the queue. Reading memory takes the largest part of the steps.
     Memory,
-    /// Nothing: requests hardly wait. All-reduces between accelerators take the largest part of the steps.
+    /// The steps rather than the queue. All-reduces between accelerators take the largest part of them.
     Communication,
-    /// Nothing: requests hardly wait. What every step costs besides takes the largest part.
+    /// The steps rather than the queue. What every step costs besides takes the largest part of them.
     Overhead,
     /// Places of a plain server.
     Places,
-    /// Nothing that can be told: a server of given delays or step times whose requests hardly wait.
+    /// Nothing that can be told: a server of given delays or step times where queueing is the lesser part.
     Nothing,
+    /// No request could be served at all: each was refused.
+    Refused,
 }
 
 /// From this share of TTFT on, queueing is what a request waits for.
@@ -55,11 +59,16 @@ impl Bottleneck {
         let evidence = Evidence::of(flown, plan);
         // When nobody got a token, all who came are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
-        let limit = match (queueing, evidence.steps) {
+        let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
+        let steps = || if answers_wait { Limit::DecodePool } else { evidence.largest_part() };
+        let limit = match (queueing, flown.effort.engines) {
+            _ if flown.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
+                Limit::Refused
+            }
             (true, 0) => Limit::Places,
-            (true, _) => evidence.shortage(),
+            (true, _) => evidence.shortage().unwrap_or_else(steps),
             (false, 0) => Limit::Nothing,
-            (false, _) => evidence.largest_part(),
+            (false, _) => steps(),
         };
         let (what, cure) = limit.words();
         // More memory would let more sequences in, and each step would take as much longer.
@@ -88,27 +97,37 @@ impl Limit {
                 "add replicas or a prefill pool, take an accelerator with more FLOP/s, or share prefixes; a larger \
                  --max-num-batched-tokens helps TTFT a little and costs TPOT",
             ),
+            Self::DecodePool => (
+                "the decode pool: answers that have begun wait for room there, which shows in TPOT",
+                "give it more of the servers (--pools), or fewer bits to the KV cache or the weights",
+            ),
             Self::Compute => (
-                "no queue; computing takes the largest part of a step",
+                "the steps rather than the queue; computing takes the largest part of them",
                 "TTFT falls with more FLOP/s: tensor parallelism, fp8, a larger accelerator",
             ),
             Self::Memory => (
-                "no queue; reading memory takes the largest part of a step",
+                "the steps rather than the queue; reading memory takes the largest part of them",
                 "TPOT falls with fewer bytes or more bandwidth: fewer bits for the weights, tensor parallelism, \
                  speculation; a larger batch costs little",
             ),
             Self::Communication => (
-                "no queue; all-reduces take the largest part of a step",
+                "the steps rather than the queue; all-reduces take the largest part of them",
                 "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
             ),
             Self::Overhead => (
-                "no queue; what every step costs besides takes the largest part of it",
+                "the steps rather than the queue; what every step costs besides takes the largest part of them",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
             Self::Places => ("places of the plain server", "give it more places or replicas"),
-            Self::Nothing => {
-                ("no queue; delays and step times are those that were given", "nothing to cure at this rate")
-            }
+            Self::Nothing => (
+                "not the queue; delays and step times are those that were given",
+                "only faster servers would do better at this rate",
+            ),
+            Self::Refused => (
+                "every request was refused",
+                "see the failures above; most often prompts and answers are longer than --max-model-len, or than what \
+                 the KV cache holds",
+            ),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::bottleneck::Limit;
 use super::virtual_run::Flown;
 use crate::record::PlanFacts;
+use crate::simulator::Effort;
 use crate::units::{count, three_digits};
 
 /// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
@@ -35,6 +36,8 @@ pub struct Evidence {
     pub short_of_seats_share: Option<f64>,
     /// For room in the step.
     pub short_of_tokens_share: Option<f64>,
+    /// Share of the decode pool's passes' time in which somebody waited there; absent without pools.
+    pub decode_waiting_share: Option<f64>,
     /// Share of the time to first token that was spent in the server's queue, summed over the window's requests that
     /// got one.
     pub queue_share_of_ttft: Option<f64>,
@@ -56,6 +59,8 @@ impl Evidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
+        let Effort { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = flown.decode_effort;
+        let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
         let gauges = &flown.gauges;
         Self {
             steps: effort.steps,
@@ -71,21 +76,22 @@ impl Evidence {
             short_of_blocks_share: of_busy(effort.short_of_blocks_s),
             short_of_seats_share: of_busy(effort.short_of_seats_s),
             short_of_tokens_share: of_busy(effort.short_of_tokens_s),
+            decode_waiting_share: ratio(waiting, flown.decode_effort.busy_s),
             queue_share_of_ttft: ratio(flown.queued_s, flown.to_first_token_s),
             preemptions: gauges.num_preemptions,
             prefix_hit_rate: ratio(gauges.prefix_cache_hits as f64, gauges.prefix_cache_queries as f64),
         }
     }
 
-    /// The largest of what somebody waited for.
-    pub(super) fn shortage(&self) -> Limit {
+    /// The largest of what somebody waited for; none when all that they waited for was the end of a step.
+    pub(super) fn shortage(&self) -> Option<Limit> {
         let shares = [
             (self.short_of_blocks_share, Limit::KvCache),
             (self.short_of_seats_share, Limit::Seats),
             (self.short_of_tokens_share, Limit::Prefill),
         ];
-        let share = |entry: &(Option<f64>, Limit)| entry.0.unwrap_or(0.0);
-        shares.into_iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or(Limit::Places, |entry| entry.1)
+        let felt = shares.into_iter().filter_map(|(share, limit)| Some((share.filter(|&s| s > 0.0)?, limit)));
+        felt.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, limit)| limit)
     }
 
     /// What the largest part of a step's time goes into.
@@ -113,6 +119,9 @@ impl Evidence {
             Limit::Seats => say(self.short_of_seats_share, "of the time somebody waits for a seat"),
             Limit::Prefill => {
                 say(self.short_of_tokens_share, "of the time somebody waits for room in a step");
+            }
+            Limit::DecodePool => {
+                say(self.decode_waiting_share, "of the decode pool's time somebody waits to go on there");
             }
             _ => {}
         }

@@ -35,6 +35,8 @@ pub struct Flown {
     pub footer: RunFooter,
     /// What the server did during the window.
     pub effort: Effort,
+    /// Of it, what its decode pool did.
+    pub decode_effort: Effort,
     /// The server's counters when the run ended.
     pub gauges: Gauges,
     /// Seconds that the window's requests spent in the server's queue before their first step, of those that got a
@@ -56,6 +58,7 @@ impl VirtualRun {
         let mut clock = Timestamp::ZERO;
         let mut ending = RunEnding::Finished;
         let (mut at_start, mut at_end) = (None, None);
+        let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
         while awaited > 0 {
             let next_arrival = arrivals.peek().map(|request| request.scheduled);
             let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
@@ -66,10 +69,10 @@ impl VirtualRun {
             }
             clock = clock.max(next);
             if clock >= self.plan.window_start {
-                at_start.get_or_insert_with(|| driver.server().effort());
+                at_start.get_or_insert_with(|| effort(&driver));
             }
             if clock >= self.plan.window_end {
-                at_end.get_or_insert_with(|| driver.server().effort());
+                at_end.get_or_insert_with(|| effort(&driver));
             }
             let mut ended = Vec::new();
             // All that arrive at a moment are in before anything starts at it.
@@ -84,7 +87,8 @@ impl VirtualRun {
                 }
             }
         }
-        let effort = at_end.unwrap_or_else(|| driver.server().effort());
+        let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
+        let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
         for history in driver.stop() {
             log.keep(history, clock);
@@ -99,7 +103,8 @@ impl VirtualRun {
                 client: None,
                 server: None,
             },
-            effort: effort - at_start.unwrap_or_default(),
+            effort: all - all_before,
+            decode_effort: decode - decode_before,
             gauges,
             queued_s: log.queued_s,
             to_first_token_s: log.to_first_token_s,

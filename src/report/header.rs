@@ -96,14 +96,14 @@ fn client(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  pauses     ", &line);
     }
     if let Some(client) = &summary.client {
-        let late = client.loop_delay.map_or(String::new(), |delay| {
-            format!(", event loop at most {} ms late in 99 of 100", three_digits(delay.p99_ms))
-        });
+        let late = client
+            .loop_delay
+            .map_or(String::new(), |delay| format!(", p99 of its delay {} ms", three_digits(delay.p99_ms)));
         let stamps = match client.stamps {
             StampSource::ReadReturned => "when a read returns",
             StampSource::KernelReceived => "by the kernel",
         };
-        let line = format!("{} of a core busy{late}; stamps {stamps}", percent(client.loop_busy));
+        let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
 }

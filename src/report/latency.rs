@@ -105,15 +105,16 @@ fn intervals(page: &mut Page, summary: &Summary) {
     if known.is_empty() {
         return;
     }
-    let by_sections = shown.iter().any(|shown| shown.batch_interval.is_some());
-    let why = match (row.dependent, by_sections) {
-        (Some(true), true) => {
-            " (requests depend on one another: by sections of the run where it is long enough)"
-        }
-        (Some(true), false) => {
-            " (too narrow, for requests depend on one another: repeat the run with other seeds)"
-        }
-        (_, _) => "",
+    // Where a percentile has too few samples for sections, its interval takes requests for independent.
+    let by_sections: Vec<_> = shown
+        .iter()
+        .filter(|shown| shown.batch_interval.is_some())
+        .map(|shown| shown.quantile.to_string())
+        .collect();
+    let why = match (row.dependent, by_sections.as_slice()) {
+        (Some(true), []) => " (too narrow, for requests depend on one another)".to_owned(),
+        (Some(true), some) => format!(" (requests depend on one another; {} by sections)", some.join(", ")),
+        (_, _) => String::new(),
     };
     page.entry(Tone::Normal, "  95 % intervals: ", &format!("{name} {}{why}", known.join(", ")));
     let [_, p95, _] = shown;

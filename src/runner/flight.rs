@@ -72,12 +72,17 @@ impl Flight {
                 biased;
                 () = &mut cancelled => return flight.close(clock.now(), Outcome::Censored),
                 event = answer.next() => {
-                    match event {
-                        AnswerEvent::Ended(end) => return flight.end(end),
-                        AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                            return flight.close(at, Outcome::Failed(failure));
+                    // What came with it is no later, and needs no other round.
+                    let mut known = Some(event);
+                    while let Some(event) = known {
+                        match event {
+                            AnswerEvent::Ended(end) => return flight.end(end),
+                            AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
+                                return flight.close(at, Outcome::Failed(failure));
+                            }
+                            event => flight.note(&event, &mut limits, progress),
                         }
-                        event => flight.note(&event, &mut limits, progress),
+                        known = answer.next_known();
                     }
                     // Nor may it keep the other flights waiting.
                     consume_budget().await;

@@ -1,5 +1,6 @@
 //! Several servers behind one router, driven as if they were one.
 
+use std::collections::BTreeSet;
 use std::ops::Add as _;
 
 use super::effort::Effort;
@@ -13,6 +14,8 @@ use crate::clock::Timestamp;
 pub struct Cluster<S> {
     replicas: Vec<S>,
     router: Router,
+    /// When each replica must be advanced next, and which: a large cluster must not be searched at every step of one.
+    due: BTreeSet<(Timestamp, usize)>,
 }
 
 impl<S: Server> Cluster<S> {
@@ -25,7 +28,22 @@ impl<S: Server> Cluster<S> {
         if replicas.is_empty() {
             return Err(NoReplicas);
         }
-        Ok(Self { replicas, router: Router::new(routing) })
+        let due =
+            replicas.iter().zip(0..).filter_map(|(replica, place)| Some((replica.next_event()?, place)));
+        Ok(Self { due: due.collect(), replicas, router: Router::new(routing) })
+    }
+
+    /// Does something with the replica at `place`, and notes when it is due from now on.
+    fn with<T>(&mut self, place: usize, act: impl FnOnce(&mut S) -> T) -> T {
+        let replica = &mut self.replicas[place];
+        if let Some(due) = replica.next_event() {
+            self.due.remove(&(due, place));
+        }
+        let done = act(replica);
+        if let Some(due) = replica.next_event() {
+            self.due.insert((due, place));
+        }
+        done
     }
 
     /// The replicas, in the order in which the router counts them.
@@ -43,22 +61,22 @@ pub struct NoReplicas;
 impl<S: Server> Server for Cluster<S> {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         let place = self.router.choose(&self.replicas, &job);
-        self.replicas[place].submit(now, job)
+        self.with(place, |replica| replica.submit(now, job))
     }
 
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool {
-        self.replicas.iter_mut().any(|replica| replica.cancel(now, id))
+        (0..self.replicas.len()).any(|place| self.with(place, |replica| replica.cancel(now, id)))
     }
 
     fn next_event(&self) -> Option<Timestamp> {
-        self.replicas.iter().filter_map(Server::next_event).min()
+        self.due.first().map(|first| first.0)
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        for replica in &mut self.replicas {
-            if replica.next_event().is_some_and(|due| due <= now) {
-                replica.advance(now, events);
-            }
+        while let Some(&(due, place)) = self.due.first()
+            && due <= now
+        {
+            self.with(place, |replica| replica.advance(now, events));
         }
     }
 

@@ -78,20 +78,27 @@ impl Deployment {
         if room >= self.kv_bytes_per_token() {
             return Ok((room / self.kv_bytes_per_token()) as u64);
         }
-        let fitting = [2, 4, 8].into_iter().find(|&ranks| {
-            ranks > self.tensor_parallel
-                && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
-        });
+        let default = Self::new(self.hardware, self.model).gpu_memory_utilization;
+        let cure = if self.weight_bytes() + self.reserve < self.hardware.memory * default {
+            "let the server fill more of the memory (GPU memory utilization)".to_owned()
+        } else {
+            let fitting = [2, 4, 8].into_iter().find(|&ranks| {
+                ranks > self.tensor_parallel
+                    && self.model.shares_out_over(ranks)
+                    && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
+            });
+            fitting.map_or_else(
+                || "take a larger accelerator, a smaller model or fewer bits".to_owned(),
+                |ranks| format!("share it over {ranks} (tensor parallel), or take fewer bits"),
+            )
+        };
         Err(DoesNotFit {
             model: self.model.name,
             hardware: self.hardware.name,
             accelerators: self.tensor_parallel,
             needed_gb: (self.weight_bytes() + self.reserve) / 1e9,
             usable_gb: usable / 1e9,
-            cure: fitting.map_or_else(
-                || "take a larger accelerator, a smaller model or fewer bits".to_owned(),
-                |ranks| format!("share it over {ranks} (tensor parallel), or take fewer bits"),
-            ),
+            cure,
         })
     }
 
@@ -125,5 +132,11 @@ mod tests {
         );
         let error = deployment("a10g", "llama-3.1-405b").kv_capacity_tokens().unwrap_err().to_string();
         assert!(error.ends_with("take a larger accelerator, a smaller model or fewer bits"), "{error}");
+        let tight = Deployment { gpu_memory_utilization: 0.5, ..deployment("a10g", "llama-3.1-8b") };
+        let error = tight.kv_capacity_tokens().unwrap_err().to_string();
+        assert!(
+            error.ends_with("let the server fill more of the memory (GPU memory utilization)"),
+            "{error}"
+        );
     }
 }

@@ -103,6 +103,8 @@ impl Server for FixedQueue {
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        // Who can start because of what came or went at `woken` starts then, also when the driver is late.
+        self.start_waiting(self.woken);
         while self.running.peek().is_some_and(|next| next.0.next_token <= now)
             && let Some(Reverse(mut job)) = self.running.pop()
         {
@@ -125,7 +127,6 @@ impl Server for FixedQueue {
                 self.running.push(Reverse(job));
             }
         }
-        self.start_waiting(self.woken);
     }
 
     fn gauges(&self) -> Gauges {
@@ -183,5 +184,21 @@ mod tests {
         assert_eq!(server.next_event(), Some(at));
         server.advance(at, &mut events);
         assert_eq!(server.next_event(), Some(Timestamp::from_nanos(130_000_000)));
+    }
+
+    #[test]
+    fn a_place_freed_by_a_cancellation_is_taken_then_also_by_a_late_driver() {
+        let mut server = FixedQueue::new(2, Delay::Constant(0.1), Delay::Constant(0.02), 0);
+        let mut events = Vec::new();
+        for id in 0..3 {
+            server.submit(Timestamp::ZERO, Job::new(JobId(id), 5, 1)).unwrap();
+        }
+        server.advance(Timestamp::ZERO, &mut events);
+        server.cancel(Timestamp::from_nanos(30_000_000), JobId(0));
+        // It wakes at 150 ms. By then, at 100 ms, another place had become free.
+        server.advance(Timestamp::from_nanos(150_000_000), &mut events);
+        assert_eq!(server.next_event(), None);
+        let ends: Vec<_> = events.iter().map(|event| event.at.as_nanos() / 1_000_000).collect();
+        assert_eq!(ends, [100, 130]);
     }
 }

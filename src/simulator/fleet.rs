@@ -205,6 +205,16 @@ impl Fleet {
     }
 }
 
+impl Layout {
+    /// Who gets what; of pools, which prefill server.
+    #[must_use]
+    pub const fn rule(&self) -> RoutingRule {
+        match self {
+            Self::Replicas { rule, .. } | Self::Pools { rule, .. } => *rule,
+        }
+    }
+}
+
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -88,11 +88,9 @@ impl Instance {
     #[must_use]
     pub fn new(config: InstanceConfig) -> Self {
         let InstanceConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
-        let step_time = match (step_time, &speculation) {
-            (StepTime::Roofline(roofline), Some(speculation)) => {
-                StepTime::Roofline(roofline.with_draft_cost(speculation.draft_cost))
-            }
-            (step_time, _) => step_time,
+        let step_time = match &speculation {
+            Some(speculation) => step_time.with_draft_cost(speculation.draft_cost),
+            None => step_time,
         };
         let drafts = speculation.map_or(0, |speculation| speculation.draft_tokens);
         Self {

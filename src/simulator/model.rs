@@ -51,6 +51,8 @@ pub enum KvLayout {
     Latent {
         /// Elements.
         width: u32,
+        /// Query heads that attend to it.
+        heads: u32,
     },
 }
 
@@ -61,9 +63,23 @@ impl ServingModel {
         let per_layer = match self.kv {
             // Fewer heads than ranks: vLLM keeps a copy on each.
             KvLayout::Heads { count, size } => 2 * count.div_ceil(ranks.max(1)) * size,
-            KvLayout::Latent { width } => width,
+            KvLayout::Latent { width, .. } => width,
         };
         f64::from(self.layers) * f64::from(per_layer)
+    }
+
+    /// Whether `ranks` tensor-parallel ranks get equally many query heads, and each KV head equally many ranks or each
+    /// rank equally many KV heads; vLLM refuses to start otherwise.
+    #[must_use]
+    pub const fn shares_out_over(&self, ranks: u32) -> bool {
+        match self.kv {
+            _ if ranks == 0 => false,
+            KvLayout::Heads { count, size } => {
+                (self.attention_width / size).is_multiple_of(ranks)
+                    && (count.is_multiple_of(ranks) || ranks.is_multiple_of(count))
+            }
+            KvLayout::Latent { heads, .. } => heads.is_multiple_of(ranks),
+        }
     }
 
     /// Parameters that a forward pass over `tokens` tokens reads.
@@ -183,7 +199,7 @@ pub const MODELS: [ServingModel; 7] = [
         layers: 61,
         hidden: 7168,
         attention_width: 20_480,
-        kv: KvLayout::Latent { width: 576 },
+        kv: KvLayout::Latent { width: 576, heads: 128 },
         max_model_len: 163_840,
     },
 ];

@@ -37,7 +37,7 @@ impl KvTransfer {
     #[must_use]
     pub fn time(&self, tokens: u32) -> Duration {
         let seconds = f64::from(tokens) * self.bytes_per_token / self.bandwidth;
-        self.latency + Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        self.latency.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 }
 
@@ -182,6 +182,10 @@ impl Server for Pools {
 
     fn effort(&self) -> Effort {
         self.decode.iter().map(Server::effort).fold(self.prefill.effort(), Effort::add)
+    }
+
+    fn decode_effort(&self) -> Effort {
+        self.decode.iter().map(Server::effort).fold(Effort::default(), Effort::add)
     }
 
     fn reset_prefix_cache(&mut self) {

@@ -35,6 +35,11 @@ pub trait Server {
         Effort::default()
     }
 
+    /// What the engines did that only take answers over from others; nothing where each makes its answers whole.
+    fn decode_effort(&self) -> Effort {
+        Effort::default()
+    }
+
     /// Jobs in it, waiting and running: what a router knows of its load.
     fn jobs(&self) -> u64;
 

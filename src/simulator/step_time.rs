@@ -56,6 +56,15 @@ pub enum StepTime {
 }
 
 impl StepTime {
+    /// The same with a draft model, one token of which takes this share of a step of one token.
+    #[must_use]
+    pub fn with_draft_cost(self, share: f64) -> Self {
+        match self {
+            Self::Roofline(roofline) => Self::Roofline(roofline.with_draft_cost(share)),
+            Self::Table(table) => Self::Table(StepTable { draft_cost: share, ..table }),
+        }
+    }
+
     /// The time of a pass over `work`; never zero, so that virtual time moves on.
     #[must_use]
     pub fn of(&self, work: &StepWork) -> Duration {
@@ -63,16 +72,19 @@ impl StepTime {
             Self::Roofline(roofline) => roofline.seconds(work),
             Self::Table(table) => table.seconds(work),
         };
-        Duration::from_secs_f64(seconds).max(Duration::from_nanos(1))
+        // A rate of next to nothing makes a step that outlasts every run.
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).max(Duration::from_nanos(1))
     }
 }
 
-/// Measured step times against batch size, linear between the points and beyond the last.
+/// Measured step times against batch size, linear between the points. Beyond the last they go on as steeply as between
+/// the last two, or stay level if they fall there: noise must not make a large batch free.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTable {
     /// (sequences in the batch, seconds), batch sizes rising.
     points: Vec<(f64, f64)>,
     prefill_tokens_per_s: Option<f64>,
+    draft_cost: f64,
 }
 
 /// What is wrong with a table of step times.
@@ -109,12 +121,13 @@ impl StepTable {
             return Err(BadTable::NoTime(row.0));
         }
         let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
-        Ok(Self { points, prefill_tokens_per_s })
+        Ok(Self { points, prefill_tokens_per_s, draft_cost: 0.0 })
     }
 
     fn seconds(&self, work: &StepWork) -> f64 {
         let prefill = self.prefill_tokens_per_s.map_or(0.0, |rate| work.prefill_tokens as f64 / rate);
-        self.at(f64::from(work.sequences)) + prefill
+        let drafting = f64::from(work.draft_tokens) * self.draft_cost * self.at(1.0);
+        self.at(f64::from(work.sequences)) + prefill + drafting
     }
 
     fn at(&self, batch: f64) -> f64 {
@@ -124,7 +137,8 @@ impl StepTable {
         }
         let right = above.min(self.points.len() - 1);
         let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
-        (y0 + (y1 - y0) * (batch - x0) / (x1 - x0)).max(0.0)
+        let slope = (y1 - y0) / (x1 - x0);
+        if batch > x1 { y1 + slope.max(0.0) * (batch - x1) } else { y0 + slope * (batch - x0) }
     }
 }
 
@@ -158,6 +172,32 @@ mod tests {
         }
         let prompt = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
         assert_eq!(time.of(&prompt), ms(510));
+    }
+
+    #[test]
+    fn a_table_that_falls_stays_level_beyond_its_last_row() {
+        let ms = Duration::from_millis;
+        let time = StepTime::Table(StepTable::new(&[(1, ms(10)), (8, ms(5))], None).unwrap());
+        for (sequences, micros) in [(1, 10_000), (8, 5_000), (15, 5_000), (200, 5_000)] {
+            let work = StepWork { sequences, ..StepWork::default() };
+            assert_eq!(time.of(&work), Duration::from_micros(micros), "{sequences} sequences");
+        }
+    }
+
+    #[test]
+    fn drafting_on_a_table_costs_its_share_of_a_step_of_one() {
+        let ms = Duration::from_millis;
+        let table = StepTable::new(&[(1, ms(10)), (11, ms(20))], None).unwrap();
+        let work = StepWork { sequences: 11, draft_tokens: 4, ..StepWork::default() };
+        assert_eq!(StepTime::Table(table.clone()).of(&work), ms(20));
+        assert_eq!(StepTime::Table(table).with_draft_cost(0.5).of(&work), ms(40));
+    }
+
+    #[test]
+    fn a_step_may_outlast_what_a_duration_holds() {
+        let table = StepTable::new(&[(1, Duration::from_millis(10))], Some(1e-300)).unwrap();
+        let work = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
+        assert_eq!(StepTime::Table(table).of(&work), Duration::MAX);
     }
 
     #[test]

@@ -89,6 +89,42 @@ fn measured_step_times_take_the_place_of_physics() {
 }
 
 #[test]
+fn a_limit_that_was_not_given_follows_those_that_were() {
+    let desk = Desk::new();
+    let limits = |arguments: &[&str]| {
+        let arguments: Vec<_> =
+            ["simulate", "quick.toml", "--json"].iter().chain(arguments).copied().collect();
+        let modelled = json(&desk, &arguments)["summary"]["run"]["engine"]["modelled"].clone();
+        (modelled["max_num_batched_tokens"].clone(), modelled["max_num_seqs"].clone())
+    };
+    assert_eq!(limits(&[]), (2048.into(), 256.into()));
+    assert_eq!(limits(&["--max-num-batched-tokens", "64"]), (64.into(), 64.into()));
+    assert_eq!(limits(&["--no-chunked-prefill"]), (31_744.into(), 256.into()));
+    assert_eq!(limits(&["--no-chunked-prefill", "--max-model-len", "900"]), (2048.into(), 256.into()));
+}
+
+#[test]
+fn a_kv_cache_of_8_bits_holds_twice_the_tokens() {
+    let desk = Desk::new();
+    let capacity = |format| {
+        json(&desk, &["simulate", "quick.toml", "--json", "--kv-cache-dtype", format])["bandwidth_math"]
+            ["kv_capacity_tokens"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!((capacity("auto"), capacity("fp8")), (31_758, 63_517));
+}
+
+#[test]
+fn what_cannot_matter_is_said() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "quick.toml", "--replicas", "2", "--router", "prefix-aware"])
+        .assert()
+        .code(0)
+        .stderr(contains("prefix-aware routes by load here"));
+}
+
+#[test]
 fn a_kept_run_is_shown_again_identically() {
     let desk = Desk::new();
     let arguments = ["simulate", "quick.toml", "--out", "results", "--objective", "p95 ttft < 1s", "--json"];
@@ -109,10 +145,9 @@ fn a_missed_objective_exits_with_1_and_failures_with_3() {
     let missed = ["simulate", "quick.toml", "--objective", "p50 ttft < 1ms"];
     desk.skyline(&missed).assert().code(1).stdout(contains("Objectives"));
     // Ten tokens of context: every request is refused.
-    desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"])
-        .assert()
-        .code(3)
-        .stdout(contains("INVALID").and(contains("http 400")));
+    desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"]).assert().code(3).stdout(
+        contains("INVALID").and(contains("http 400")).and(contains("\n  every request was refused:")),
+    );
 }
 
 #[test]
@@ -131,6 +166,13 @@ fn mistakes_are_answered_with_the_cure() {
         (&["--gpu-memory-utilization", "1.5"], 2, "up to 1"),
         (&["--max-model-len", "100000"], 2, "ask for at most 31744"),
         (&["--max-num-seqs", "0"], 2, "0"),
+        (&["--kv-cache-dtype", "int4"], 2, "known: auto, fp8"),
+        (&["--kv-transfer-gbps", "25"], 2, "--pools"),
+        (&["--router", "by-priority"], 2, "--replicas"),
+        (&["--tensor-parallel", "3"], 2, "it can be 1, 2, 4, 8"),
+        (&["--no-chunked-prefill", "--max-num-batched-tokens", "512"], 2, "must hold the longest prompt"),
+        (&["--max-num-batched-tokens", "64", "--max-num-seqs", "65"], 2, "no token for each"),
+        (&["--gpu-memory-utilization", "0.3"], 3, "let the server fill more of the memory"),
         (&["--ttft", "80ms"], 2, "--itl"),
         (&["--ttft", "soon", "--itl", "1ms"], 2, "log-normal:80ms:0.45"),
         (&["--ttft", "80ms", "--itl", "1ms", "--hardware", "h100"], 2, "cannot be used with"),

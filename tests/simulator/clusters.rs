@@ -143,6 +143,42 @@ fn pools_refuse_what_either_pool_must() {
 
 proptest! {
     #[test]
+    fn replicas_do_in_a_cluster_what_each_does_alone(
+        plan in prop::collection::vec((0_u64..400, 1_u32..300, 1_u32..40), 1..60), cancel in 0_u64..60,
+    ) {
+        let mut plan = plan;
+        plan.sort_unstable();
+        let engine = || Instance::new(ten_ms_engine(40));
+        let events_of = |server: &mut dyn Server, jobs: Vec<(Timestamp, Job)>| {
+            let mut jobs = jobs.into_iter().peekable();
+            let mut events = Vec::new();
+            while let Some(now) = jobs.peek().map(|job| job.0).into_iter().chain(server.next_event()).min() {
+                while let Some((_, job)) = jobs.next_if(|job| job.0 <= now) {
+                    let id = job.id;
+                    server.submit(now, job).unwrap();
+                    if id.0 == cancel {
+                        assert!(server.cancel(now, id));
+                    }
+                }
+                server.advance(now, &mut events);
+            }
+            events.sort_by_key(|event| (event.job, event.at));
+            events
+        };
+        let mut cluster = Cluster::new(vec![engine(), engine(), engine()], Routing::RoundRobin).unwrap();
+        let together = events_of(&mut cluster, jobs(&plan));
+        let mut alone: Vec<_> = (0..3)
+            .flat_map(|place| {
+                let own = jobs(&plan).into_iter().filter(|(_, job)| job.id.0 % 3 == place).collect();
+                events_of(&mut engine(), own)
+            })
+            .collect();
+        alone.sort_by_key(|event| (event.job, event.at));
+        prop_assert_eq!(together, alone);
+        prop_assert_eq!((cluster.jobs(), cluster.next_event()), (0, None));
+    }
+
+    #[test]
     fn pools_conserve_tokens(plan in prop::collection::vec((0_u64..100, 1_u32..300, 1_u32..40), 1..40), blocks in 22_u64..60) {
         let engines = |count| (0..count).map(|_| Instance::new(ten_ms_engine(blocks))).collect::<Vec<_>>();
         let transfer = KvTransfer { bytes_per_token: 1_000.0, bandwidth: 5e6, latency: Duration::from_millis(1) };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use skyline::clock::Timestamp;
 use skyline::random::Stream;
 use skyline::simulator::{
-    Deployment, Efficiency, History, InstanceConfig, Job, JobId, Limits, Policy, Server, StepTable, StepTime,
-    simulate,
+    Deployment, Driver, Efficiency, History, InstanceConfig, Job, JobId, Limits, Policy, Server, StepTable,
+    StepTime, simulate,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
@@ -48,6 +48,29 @@ pub(crate) fn run<S: Server>(
 ) -> Vec<History> {
     let mut histories = Vec::new();
     simulate(server, arrivals, None, |history| histories.push(history));
+    histories
+}
+
+/// As many users as `users`, each of whom sends one of `jobs` when the last answer is whole, until there are none left.
+pub(crate) fn closed_loop<S: Server>(
+    server: &mut S,
+    users: usize,
+    jobs: impl IntoIterator<Item = Job>,
+) -> Vec<History> {
+    let mut jobs = jobs.into_iter();
+    let mut driver = Driver::new(server);
+    let mut histories = Vec::new();
+    for job in jobs.by_ref().take(users) {
+        assert_eq!(driver.submit(Timestamp::ZERO, job), None);
+    }
+    while let Some(now) = driver.next_event() {
+        let mut ended = Vec::new();
+        driver.advance(now, |history| ended.push(history));
+        for job in jobs.by_ref().take(ended.len()) {
+            assert_eq!(driver.submit(now, job), None);
+        }
+        histories.extend(ended);
+    }
     histories
 }
 
@@ -151,7 +174,7 @@ impl Latencies {
 }
 
 /// A percentile by linear interpolation between closest ranks.
-fn percentile(values: &[f64], percent: f64) -> f64 {
+pub(crate) fn percentile(values: &[f64], percent: f64) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     let rank = percent / 100.0 * (values.len() - 1) as f64;
@@ -163,26 +186,4 @@ fn percentile(values: &[f64], percent: f64) -> f64 {
 pub(crate) fn chat(id: u64, stream: &mut Stream) -> Job {
     let input = normal(stream, 256.0, 128.0, (16, 1024));
     Job::new(JobId(id), input, normal(stream, 128.0, 64.0, (8, 512)))
-}
-
-/// The workload `bursty_mix`, 60 s of it: 4/s for 10 s and 16/s for 5 s, in turn; 85 % chats
-/// of priority -1 or 0, 15 % RAG prompts around 6,000 tokens of priority 1.
-pub(crate) fn bursty_mix(seed: u64) -> Vec<(Timestamp, Job)> {
-    let mut thinning = Stream::named(seed, "test bursts");
-    let highest = poisson(16.0, 60.0, seed, |id, stream| {
-        if stream.unit() < 0.85 {
-            let priority = if stream.unit() < 0.7 { -1 } else { 0 };
-            return Job { priority, ..chat(id, stream) };
-        }
-        let input = loop {
-            let drawn = 6000.0 * libm::exp(0.4 * stream.normal());
-            if (2000.0..=15_500.0).contains(&drawn) {
-                break drawn as u32;
-            }
-        };
-        Job { priority: 1, ..Job::new(JobId(id), input, normal(stream, 160.0, 80.0, (16, 512))) }
-    });
-    let kept =
-        highest.into_iter().filter(|(at, _)| at.as_secs_f64() % 15.0 >= 10.0 || thinning.unit() < 0.25);
-    kept.zip(0..).map(|((at, job), id)| (at, Job { id: JobId(id), ..job })).collect()
 }

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use self::values::{Acceptance, PoolSizes};
+use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
 use crate::cli::exit::Stop;
 use crate::simulator::{
     BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, Hardware, InstanceConfig, KvTransfer, Layout,
-    Policy, Precision, RoutingRule, ServingModel, StepTime,
+    Limits, Policy, Precision, RoutingRule, ServingModel, StepTime,
 };
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
@@ -34,15 +34,21 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "FORMAT", default_value = "bf16")]
     precision: Precision,
 
+    /// Format of the KV cache: auto (16 bits) or fp8
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = values::kv_cache)]
+    kv_cache_dtype: KvCacheFormat,
+
     /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     tensor_parallel: u32,
 
-    /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256]
+    /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256; never more
+    /// than --max-num-batched-tokens]
     #[arg(long, value_name = "N")]
     max_num_seqs: Option<NonZeroU32>,
 
-    /// Most tokens in a step [default: vLLM's: 16,384 from 160 GiB, 8,192 from 70 GiB except on an A100, else 2,048]
+    /// Most tokens in a step [default: vLLM's: 16,384 from 160 GiB, 8,192 from 70 GiB except on an A100, else 2,048;
+    /// without chunked prefill never fewer than --max-model-len]
     #[arg(long, value_name = "N")]
     max_num_batched_tokens: Option<NonZeroU32>,
 
@@ -86,21 +92,28 @@ pub(in crate::cli) struct ModelArgs {
 
     /// Servers that are alike
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Layout", conflicts_with = "pools",
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
+          group = "several", value_parser = clap::value_parser!(u32).range(1..=4096))]
     replicas: u32,
 
     /// Who gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
     /// up to 1,024 tokens that are not of low priority); of pools, which prefill server
-    #[arg(long, value_name = "RULE", default_value = "least-loaded", help_heading = "Layout")]
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "least-loaded",
+        help_heading = "Layout",
+        requires = "several"
+    )]
     router: RoutingRule,
 
     /// Prompts in one pool of servers, answers in another, such as 6:2 [default: no pools]
-    #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", value_parser = values::pools)]
+    #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", group = "several",
+          value_parser = values::pools)]
     pools: Option<PoolSizes>,
 
     /// Gigabits per second of the link between the pools, which all transfers of keys and values share
     #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
-          allow_negative_numbers = true)]
+          requires = "pools", allow_negative_numbers = true)]
     kv_transfer_gbps: f64,
 
     /// A plain server without physics: time from the start of service to the first token, such as 80ms,
@@ -120,10 +133,11 @@ pub(in crate::cli) struct ModelArgs {
 }
 
 /// What a plain server has no use for.
-const PHYSICS: [&str; 13] = [
+const PHYSICS: [&str; 14] = [
     "hardware",
     "serving_model",
     "precision",
+    "kv_cache_dtype",
     "tensor_parallel",
     "max_num_seqs",
     "max_num_batched_tokens",
@@ -212,8 +226,18 @@ impl ModelArgs {
     }
 
     fn batching(&self) -> Result<Parts, Stop> {
+        if !self.serving_model.shares_out_over(self.tensor_parallel) {
+            let ranks = (1..=8).filter(|&ranks| self.serving_model.shares_out_over(ranks));
+            return Err(Stop::usage(format!(
+                "--tensor-parallel {}: the attention heads of {} cannot be shared out evenly\nhint: it can be {}",
+                self.tensor_parallel,
+                self.serving_model.name,
+                ranks.map(|ranks| ranks.to_string()).collect::<Vec<_>>().join(", ")
+            )));
+        }
         let deployment = Deployment {
             weights: self.precision,
+            kv_cache: self.kv_cache_dtype.0,
             tensor_parallel: self.tensor_parallel,
             gpu_memory_utilization: self.gpu_memory_utilization,
             ..Deployment::new(self.hardware, self.serving_model)
@@ -221,25 +245,8 @@ impl ModelArgs {
         let mut config =
             InstanceConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
         let capacity = config.kv_blocks * u64::from(BLOCK_SIZE);
-        let limits = &mut config.limits;
-        let take = |given: Option<NonZeroU32>, setting: &mut u32| {
-            *setting = given.map_or(*setting, NonZeroU32::get);
-        };
-        take(self.max_num_seqs, &mut limits.max_num_seqs);
-        take(self.max_num_batched_tokens, &mut limits.max_num_batched_tokens);
-        take(self.max_model_len, &mut limits.max_model_len);
-        limits.chunked_prefill = !self.no_chunked_prefill;
-        limits.prefix_caching = !self.no_prefix_caching;
-        limits.policy = self.scheduling_policy;
-        let longest = u64::from(self.serving_model.max_model_len).min(capacity);
-        if u64::from(limits.max_model_len) > longest {
-            return Err(Stop::usage(format!(
-                "--max-model-len {} is too long: {} takes {} tokens and the KV cache holds {capacity}\nhint: ask for at \
-                 most {longest}, or give the server more memory",
-                limits.max_model_len, self.serving_model.name, self.serving_model.max_model_len
-            )));
-        }
-        let limits = *limits;
+        config.limits = self.limits(config.limits, capacity)?;
+        let limits = config.limits;
         if let Some(path) = &self.step_times {
             config.step_time = StepTime::Table(steps::read(path, self.prefill_rate).map_err(Stop::usage)?);
         }
@@ -248,6 +255,7 @@ impl ModelArgs {
             ("hardware", json!(self.hardware.name)),
             ("serving_model", json!(self.serving_model.name)),
             ("precision", json!(self.precision.to_string())),
+            ("kv_cache_dtype", json!(self.kv_cache_dtype.to_string())),
             ("tensor_parallel_size", json!(self.tensor_parallel)),
             ("max_num_seqs", json!(limits.max_num_seqs)),
             ("max_num_batched_tokens", json!(limits.max_num_batched_tokens)),
@@ -269,6 +277,45 @@ impl ModelArgs {
         }
         let transfer = KvTransfer::of(&deployment, self.kv_transfer_gbps * 1e9 / 8.0);
         Ok((Engine::Batching(Box::new(config)), Some(transfer), facts))
+    }
+
+    /// The scheduler's settings: vLLM's `defaults`, what was given in their place, and what vLLM makes of the two
+    /// (`EngineArgs` and `SchedulerConfig.verify_max_model_len`), which refuses the same contradictions.
+    fn limits(&self, defaults: Limits, capacity: u64) -> Result<Limits, Stop> {
+        let given = |option: Option<NonZeroU32>, default: u32| option.map_or(default, NonZeroU32::get);
+        let max_model_len = given(self.max_model_len, defaults.max_model_len);
+        let longest = u64::from(self.serving_model.max_model_len).min(capacity);
+        if u64::from(max_model_len) > longest {
+            return Err(Stop::usage(format!(
+                "--max-model-len {max_model_len} is too long: {} takes {} tokens and the KV cache holds {capacity}\nhint: \
+                 ask for at most {longest}, or give the server more memory",
+                self.serving_model.name, self.serving_model.max_model_len
+            )));
+        }
+        let least = if self.no_chunked_prefill { max_model_len } else { 1 };
+        let tokens = given(self.max_num_batched_tokens, defaults.max_num_batched_tokens.max(least));
+        if tokens < least {
+            return Err(Stop::usage(format!(
+                "without chunked prefill a step must hold the longest prompt: --max-num-batched-tokens {tokens} is less \
+                 than the {max_model_len} tokens of --max-model-len\nhint: raise the first, lower the second, or leave \
+                 out --no-chunked-prefill"
+            )));
+        }
+        let seats = given(self.max_num_seqs, defaults.max_num_seqs.min(tokens));
+        if seats > tokens {
+            return Err(Stop::usage(format!(
+                "a step of --max-num-batched-tokens {tokens} has no token for each of --max-num-seqs {seats}\nhint: raise \
+                 the first or lower the second"
+            )));
+        }
+        Ok(Limits {
+            max_num_seqs: seats,
+            max_num_batched_tokens: tokens,
+            max_model_len,
+            chunked_prefill: !self.no_chunked_prefill,
+            prefix_caching: !self.no_prefix_caching,
+            policy: self.scheduling_policy,
+        })
     }
 }
 

@@ -21,10 +21,10 @@ use super::session::Session;
 use super::{command_line, folder, host};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
-use crate::engine::Engine;
+use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter, StampSource};
+use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -132,9 +132,13 @@ fn fly(
 ) -> Result<Flown, Stop> {
     let Field { args, session, interrupts, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
-    // Refused only where the system's own limit is as low; requests that meet it fail with that reason.
-    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let limits = ConnectionLimits::raised();
     let options = args.run.options(&spec);
+    // Without a cap nobody knows; a request that meets a limit fails with that reason.
+    let most = options.max_concurrency.map_or(0, |cap| cap.get() as u64);
+    if let Some(shortage) = limits.shortage(most, session.files_per_connection()) {
+        printer.words(&format!("warning: {shortage}"));
+    }
     let engine = Arc::clone(&session.engine);
     let connections = spec.arrival.mean_rate_per_s() * CONNECTIONS_PER_RATE;
     session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256)));
@@ -155,7 +159,7 @@ fn fly(
         limits: args.run.limits(),
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
-        stamps: StampSource::default(),
+        stamps: engine.stamp_source(),
         workload: spec,
     };
     let folder = folder(&header)?;
@@ -171,6 +175,9 @@ fn fly(
         let mut footer = run.fly(feed, |record| keeper.keep(record)).await;
         if let Some(before) = counted_before {
             footer.server = server.counters().await.and_then(|after| after.since(&before));
+        }
+        if let Some(client) = &mut footer.client {
+            client.read_delay = server.read_delays();
         }
         footer
     });

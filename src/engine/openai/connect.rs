@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use hyper::Uri;
-use hyper::header::{
+use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
 };
+use http::uri::PathAndQuery;
 use tokio::time::Instant;
 
 use super::control::{Control, ControlError, ListedModel};
@@ -118,16 +118,11 @@ pub(super) async fn connect(
         request_id_prefix: request_id_prefix(rand::random()),
         modelled: serde_json::Map::new(),
     };
-    let head =
-        RequestHead {
-            uri: target.url.path(target.endpoint.path()).parse::<Uri>().map_err(|error| {
-                ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url))
-            })?,
-            headers: request_headers(common, target.form),
-            id_prefix: facts.request_id_prefix.clone(),
-            form: target.form,
-            secrets,
-        };
+    let path = target.url.path(target.endpoint.path()).parse::<PathAndQuery>();
+    let path =
+        path.map_err(|error| ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url)))?;
+    let headers = request_headers(common, target.form);
+    let head = RequestHead::new(&path, &headers, facts.request_id_prefix.clone(), target.form, secrets);
     Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
 }
 

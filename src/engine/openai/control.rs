@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use hyper::header::HeaderMap;
+use http::header::HeaderMap;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;

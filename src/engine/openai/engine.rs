@@ -1,6 +1,7 @@
 //! The engine itself: one server, one model, one form of request.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
@@ -12,10 +13,10 @@ use super::counters::{self, CounterReading};
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
-use crate::engine::wire::{Exchange, Pool, RequestHead};
+use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
 use crate::generator::RequestSpec;
-use crate::record::{EngineFacts, Failure};
+use crate::record::{Delays, EngineFacts, Failure, StampSource};
 
 /// Token counts asked for at the same time.
 const COUNTED_TOGETHER: usize = 16;
@@ -29,6 +30,10 @@ pub struct OpenAiEngine {
     template: BodyTemplate,
     head: Arc<RequestHead>,
     pool: Arc<Pool>,
+    /// How long bytes lay in the kernel, but for those of the test request.
+    delays: Arc<ReadDelays>,
+    /// The kernel stamped what came to the test request.
+    kernel_stamps: AtomicBool,
     control: Control,
 }
 
@@ -47,13 +52,41 @@ impl OpenAiEngine {
             connect(&target, wait, &mut progress).await?;
         let template = BodyTemplate::new(&target, &facts.model);
         let (head, pool) = (Arc::new(head), Arc::new(Pool::new(dialer)));
-        Ok(Self { target, facts, listed, template, head, pool, control })
+        Ok(Self {
+            target,
+            facts,
+            listed,
+            template,
+            head,
+            pool,
+            delays: Arc::default(),
+            kernel_stamps: AtomicBool::new(false),
+            control,
+        })
     }
 
     /// Who answers, for the record.
     #[must_use]
     pub fn facts(&self) -> &EngineFacts {
         &self.facts
+    }
+
+    /// Where the moments of arriving bytes come from, so far as answers have shown: ask after the test request.
+    #[must_use]
+    pub fn stamp_source(&self) -> StampSource {
+        if self.kernel_stamps.load(Relaxed) || self.delays.so_far().is_some() {
+            StampSource::KernelReceived
+        } else {
+            StampSource::ReadReturned
+        }
+    }
+
+    /// How long the bytes of answers lay in the kernel before they were read: what a stamp taken by this program would
+    /// have been late by. One sample for each read of every answer since the engine was connected, the test request's
+    /// apart; absent where the kernel does not tell.
+    #[must_use]
+    pub fn read_delays(&self) -> Option<Delays> {
+        self.delays.so_far()
     }
 
     /// Asks one short question through the measured path, before any load.
@@ -63,8 +96,9 @@ impl OpenAiEngine {
     /// What went wrong, with a hint at the cure.
     pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
         let body = self.template.render(smoke::PROMPT, smoke::OUTPUT_TOKENS);
-        let mut answer =
-            self.generate(PreparedRequest { index: 0, body }, RunClock::starting_in(Duration::ZERO));
+        let delays = Arc::default();
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let mut answer = self.exchange(PreparedRequest { index: 0, body }, clock, &delays);
         let mut events = Vec::new();
         let all = async {
             loop {
@@ -74,7 +108,9 @@ impl OpenAiEngine {
                 }
             }
         };
-        let fault = match tokio::time::timeout(limit, all).await {
+        let outcome = tokio::time::timeout(limit, all).await;
+        self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
+        let fault = match outcome {
             Ok(end) => match &end.result {
                 Ok(()) => return Ok(SmokeReport::new(&events, &end)),
                 Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
@@ -107,6 +143,13 @@ impl OpenAiEngine {
     }
 }
 
+impl OpenAiEngine {
+    fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> Exchange {
+        let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
+        Exchange::new(pool, head, request, clock, Arc::clone(delays))
+    }
+}
+
 impl Engine for OpenAiEngine {
     type Answer = Exchange;
 
@@ -116,7 +159,7 @@ impl Engine for OpenAiEngine {
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {
-        Exchange::new(Arc::clone(&self.pool), Arc::clone(&self.head), request, clock)
+        self.exchange(request, clock, &self.delays)
     }
 
     async fn warm_up(&self, count: usize) {

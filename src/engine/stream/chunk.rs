@@ -132,16 +132,15 @@ impl<'a> Document<'a> {
         self.choices.as_deref().unwrap_or_default()
     }
 
-    /// The server's counts. Zero prompt and zero answer tokens are a server's way to say that it does not count.
+    /// The server's counts.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let fields = self.usage.as_ref()?;
-        let usage = Usage {
+        counted(Usage {
             prompt_tokens: fields.prompt_tokens.unwrap_or(0),
             completion_tokens: fields.completion_tokens.unwrap_or(0),
             cached_tokens: fields.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
             reasoning_tokens: fields.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens),
-        };
-        (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
+        })
     }
 }
 
@@ -185,6 +184,11 @@ impl Choice<'_> {
         let text = self.text.as_ref().or_else(|| message.and_then(|message| message.content.as_ref()));
         text.map_or("", |text| &text.0)
     }
+}
+
+/// `usage`, if it is one: zero prompt and zero answer tokens are a server's way to say that it does not count.
+pub(crate) fn counted(usage: Usage) -> Option<Usage> {
+    (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
 }
 
 /// A server's word for why a model stopped, in our terms.

@@ -3,8 +3,14 @@
 pub(crate) mod chunk;
 pub(crate) mod fault;
 pub(crate) mod grammar;
+mod json;
 pub(crate) mod reader;
+mod shape;
 pub(crate) mod sse;
+mod usual;
+
+pub use grammar::Close;
+pub use reader::{Arrival, Progress, ResponseReader};
 
 #[cfg(test)]
 pub(crate) mod transcripts;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use hyper::http::StatusCode;
+use bytes::BytesMut;
+use http::StatusCode;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
@@ -15,7 +15,7 @@ use crate::record::{Failure, FailureKind};
 use super::chunk::{Choice, Document, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
 use super::grammar::{Close, Grammar, Step, no_text, stronger};
-use super::sse::SseFramer;
+use super::sse::{SseEvent, SseFramer};
 
 /// Bytes read of a body that only serves to explain a failure.
 const EXPLANATION_LIMIT: usize = 16 << 10;
@@ -26,8 +26,8 @@ const WHOLE_LIMIT: usize = 256 << 20;
 
 /// Where bytes came from: the read that brought them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
-    /// When the read returned.
+pub struct Arrival {
+    /// When they came: to the kernel, where it tells, else with the return of the read.
     pub at: Timestamp,
     /// Its number on this connection.
     pub read: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Arrival {
 
 /// Whether an answer is over.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Progress {
+pub enum Progress {
     /// More bytes are needed.
     Reading,
     /// It is over.
@@ -44,23 +44,30 @@ pub(crate) enum Progress {
 
 /// The reader of one response.
 #[derive(Debug)]
-pub(crate) struct ResponseReader {
+pub struct ResponseReader {
     body: Body,
     /// What no message may repeat.
     secrets: Secrets,
-    /// The read that brought the last chunk with text.
-    last_text_read: Option<u64>,
 }
 
 /// What the head of the response says that its body is.
 #[derive(Debug)]
 enum Body {
     /// An event stream.
-    Stream { framer: SseFramer, grammar: Box<Grammar> },
+    Stream(Box<Stream>),
     /// A whole answer.
     Whole(BytesMut),
     /// A failure whose words are in the body.
     Explained { failure: Explained, bytes: BytesMut },
+}
+
+/// A streamed answer in the reading.
+#[derive(Debug)]
+struct Stream {
+    framer: SseFramer,
+    grammar: Grammar,
+    /// The read that brought the last chunk with text.
+    last_text_read: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +85,8 @@ enum Explained {
 impl ResponseReader {
     /// A reader for the response with this head, to a request that asked for `form`; no message of its repeats
     /// one of `secrets`.
-    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
+    #[must_use]
+    pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
             |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let media = field(CONTENT_TYPE).unwrap_or_default();
@@ -88,15 +96,16 @@ impl ResponseReader {
         let body = match (encoding, form, media.as_str()) {
             (Some(encoding), ..) if status.is_success() => explained(Explained::Compressed(encoding)),
             _ if !status.is_success() => explained(Explained::Status(status)),
-            (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream {
+            (_, AnswerForm::Streamed, "text/event-stream") => Body::Stream(Box::new(Stream {
                 framer: SseFramer::default(),
-                grammar: Box::new(Grammar::new(secrets.clone())),
-            },
+                grammar: Grammar::new(secrets.clone()),
+                last_text_read: None,
+            })),
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, secrets, last_text_read: None }
+        Self { body, secrets }
     }
 
     /// What is behind the failure that this response is, if it is one.
@@ -111,27 +120,20 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a piece of the body; chunks with text go to `events`.
-    pub(crate) fn bytes(
-        &mut self,
-        piece: Bytes,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> Progress {
+    /// Takes a piece of the body, which need not last; chunks with text go to `events`.
+    #[must_use]
+    pub fn bytes(&mut self, piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
         match &mut self.body {
-            Body::Stream { framer, .. } => {
-                framer.push(piece);
-                self.drain(arrival, events)
-            }
+            Body::Stream(stream) => stream.piece(piece, arrival, events),
             Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
                 Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
             }
             Body::Whole(bytes) => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 Progress::Reading
             }
             Body::Explained { failure, bytes } => {
-                bytes.extend_from_slice(&piece);
+                bytes.extend_from_slice(piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
                     return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }
@@ -140,50 +142,19 @@ impl ResponseReader {
         }
     }
 
-    fn drain(&mut self, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
-        let Body::Stream { framer, grammar } = &mut self.body else { return Progress::Reading };
-        while let Some(event) = framer.next_event() {
-            match grammar.event(&event) {
-                Ok(Step::Quiet) => {}
-                Ok(Step::Text { tokens, kind }) => {
-                    let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
-                    events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                }
-                Ok(Step::Complete) => {
-                    return Progress::Over(stream_end(grammar, arrival.at, grammar.close(Close::Clean)));
-                }
-                Err(failure) => return Progress::Over(stream_end(grammar, arrival.at, Err(failure))),
-            }
-        }
-        if framer.held() > EVENT_LIMIT {
-            let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-            return Progress::Over(stream_end(grammar, arrival.at, Err(failure)));
-        }
-        Progress::Reading
-    }
-
     /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
     /// reads as a whole one: some servers and proxies leave the last line end out.
-    pub(crate) fn end(
-        mut self,
-        close: Close,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> AnswerEnd {
-        if let (Body::Stream { framer, .. }, Close::Clean) = (&mut self.body, close)
-            && let Some(last) = framer.unterminated()
-            && (&last.data[..] == b"[DONE]" || Document::parse(&last.data).is_ok())
+    #[must_use]
+    pub fn end(mut self, close: Close, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> AnswerEnd {
+        if let (Body::Stream(stream), Close::Clean) = (&mut self.body, close)
+            && let Some(last) = stream.framer.unterminated()
+            && (&*last.data == b"[DONE]" || Document::parse(&last.data).is_ok())
+            && let Progress::Over(end) = stream.event(&last, arrival, events)
         {
-            let mut whole = BytesMut::from(&b"data: "[..]);
-            whole.extend_from_slice(&last.data);
-            whole.extend_from_slice(b"\n\n");
-            framer.push(whole.freeze());
-            if let Progress::Over(end) = self.drain(arrival, events) {
-                return end;
-            }
+            return end;
         }
         match (self.body, close) {
-            (Body::Stream { grammar, .. }, _) => stream_end(&grammar, arrival.at, grammar.close(close)),
+            (Body::Stream(stream), _) => stream.over(arrival.at, stream.grammar.close(close)),
             (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
             (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, &self.secrets),
             (Body::Whole(_), Close::Broken) => {
@@ -193,13 +164,47 @@ impl ResponseReader {
     }
 }
 
-fn stream_end(grammar: &Grammar, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
-    AnswerEnd {
-        at,
-        result,
-        whole_answer: None,
-        finish_reason: grammar.finish_reason(),
-        usage: grammar.usage(),
+impl Stream {
+    /// Reads all events that end in `piece`.
+    fn piece(&mut self, mut piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+        while let Some(event) = self.framer.next_event(&mut piece) {
+            if let over @ Progress::Over(_) = self.event(&event, arrival, events) {
+                return over;
+            }
+        }
+        if self.framer.held() > EVENT_LIMIT {
+            let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
+            return Progress::Over(self.over(arrival.at, Err(failure)));
+        }
+        Progress::Reading
+    }
+
+    fn event(
+        &mut self,
+        event: &SseEvent<'_>,
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Progress {
+        match self.grammar.event(event) {
+            Ok(Step::Quiet) => Progress::Reading,
+            Ok(Step::Text { tokens, kind }) => {
+                let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
+                events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
+                Progress::Reading
+            }
+            Ok(Step::Complete) => Progress::Over(self.over(arrival.at, self.grammar.close(Close::Clean))),
+            Err(failure) => Progress::Over(self.over(arrival.at, Err(failure))),
+        }
+    }
+
+    fn over(&self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
+        AnswerEnd {
+            at,
+            result,
+            whole_answer: None,
+            finish_reason: self.grammar.finish_reason(),
+            usage: self.grammar.usage(),
+        }
     }
 }
 
@@ -300,3 +305,6 @@ pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String
         usage: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

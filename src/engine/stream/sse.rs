@@ -1,156 +1,150 @@
 //! Cuts a byte stream into server-sent events.
 
-use bytes::{Buf, Bytes, BytesMut};
+use std::borrow::Cow;
 
-/// One dispatched event.
+use memchr::memchr2;
+
+/// One dispatched event: borrowed from the piece that brought it whole, else owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SseEvent {
+pub(crate) struct SseEvent<'p> {
     /// The `event:` field, where there was one.
-    pub name: Option<Bytes>,
+    pub name: Option<Cow<'p, [u8]>>,
     /// The `data:` lines, joined with line feeds.
-    pub data: Bytes,
+    pub data: Cow<'p, [u8]>,
 }
 
 /// An incremental parser of `text/event-stream` (WHATWG HTML, 9.2.6): bytes go in as they come, whole events
 /// come out. `id:` and `retry:` are of no use to one answer and are passed over.
 ///
-/// An event in one piece with one `data:` line, the usual kind, is a slice of the bytes pushed: nothing is
-/// copied.
+/// An event that lies whole in one piece with one `data:` line, the usual kind, is a slice of that piece: nothing
+/// is copied. Of all others the lines are kept until the empty one comes. Between events a framer holds no memory.
 #[derive(Debug, Default)]
 pub(crate) struct SseFramer {
-    /// Bytes that no line has been made of yet.
-    pending: Bytes,
-    /// How many of them are known to hold no line end.
-    scanned: usize,
+    /// A line has ended, so the place where a byte order mark may stand has been passed.
+    begun: bool,
     /// The last line ended with a carriage return, so a line feed now belongs to it.
     after_carriage_return: bool,
-    /// The place where a byte order mark may stand has been passed.
-    begun: bool,
-    name: Option<Bytes>,
-    data: DataLines,
-}
-
-/// The `data:` lines of the event in the making.
-#[derive(Debug, Default)]
-enum DataLines {
-    #[default]
-    None,
-    One(Bytes),
-    Many(BytesMut),
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
+    /// The `event:` field of the event in the making.
+    name: Option<Vec<u8>>,
+    /// The `data:` lines of the event in the making, joined with line feeds.
+    data: Option<Vec<u8>>,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl SseFramer {
-    /// Takes bytes as they arrived.
-    pub(crate) fn push(&mut self, bytes: Bytes) {
-        if self.pending.is_empty() {
-            self.pending = bytes;
-        } else {
-            let pending = std::mem::take(&mut self.pending);
-            let mut joined = pending.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
-            joined.extend_from_slice(&bytes);
-            self.pending = joined.freeze();
-        }
-    }
-
-    /// The next whole event, if there is one.
-    pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
-        while let Some(line) = self.next_line() {
-            if !line.is_empty() {
-                self.field(&line);
-            } else if let Some(event) = self.dispatch() {
+    /// Takes the next whole event off the front of `rest`, the part of a piece that is not yet read; all of `rest`
+    /// where it ends no event.
+    pub(crate) fn next_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
+        loop {
+            self.skip_line_feed(rest);
+            if let Some(event) = self.whole_event(rest) {
+                return Some(event);
+            }
+            let Some(end) = memchr2(b'\n', b'\r', rest) else { break };
+            let line = &rest[..end];
+            self.after_carriage_return = rest[end] == b'\r';
+            *rest = &rest[end + 1..];
+            if let Some(event) = self.end_line(line) {
                 return Some(event);
             }
         }
+        self.line.extend_from_slice(rest);
+        *rest = &[];
         None
     }
 
     /// Bytes held for an event that is not whole yet.
     pub(crate) fn held(&self) -> usize {
-        let data = match &self.data {
-            DataLines::None => 0,
-            DataLines::One(line) => line.len(),
-            DataLines::Many(lines) => lines.len(),
-        };
-        data + self.pending.len()
+        self.line.len() + self.data.as_ref().map_or(0, Vec::len)
     }
 
     /// The event that the end of the stream left without its empty line, if any: the standard has it thrown
     /// away, so the caller must decide whether it can be trusted.
-    pub(crate) fn unterminated(&mut self) -> Option<SseEvent> {
-        let line = std::mem::take(&mut self.pending);
-        if !line.is_empty() {
-            self.field(&line);
-        }
-        self.dispatch()
+    pub(crate) fn unterminated(&mut self) -> Option<SseEvent<'static>> {
+        self.end_line(&[]).or_else(|| self.dispatch())
     }
 
-    fn next_line(&mut self) -> Option<Bytes> {
-        if !self.begun {
-            let length = self.pending.len().min(BYTE_ORDER_MARK.len());
-            if self.pending[..length] == BYTE_ORDER_MARK[..length] {
-                if length < BYTE_ORDER_MARK.len() {
-                    return None;
-                }
-                self.pending.advance(length);
-            }
-            self.begun = true;
-        }
-        if self.after_carriage_return {
-            if *self.pending.first()? == b'\n' {
-                self.pending.advance(1);
-            }
-            self.after_carriage_return = false;
-        }
-        let unseen = &self.pending[self.scanned..];
-        let Some(found) = unseen.iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
-            self.scanned = self.pending.len();
+    /// The usual event, where `rest` begins with one: a `data:` line and an empty line, both whole. The way of all
+    /// other events finds the same, with copies.
+    fn whole_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
+        let in_the_making = !self.line.is_empty() || self.name.is_some() || self.data.is_some();
+        if in_the_making || !self.begun {
             return None;
-        };
-        self.after_carriage_return = unseen[found] == b'\r';
-        let line = self.pending.split_to(self.scanned + found);
-        self.pending.advance(1);
-        self.scanned = 0;
-        Some(line)
+        }
+        let value = rest.strip_prefix(b"data:")?;
+        let end = memchr2(b'\n', b'\r', value)?;
+        let (value, after) = value.split_at(end);
+        let empty_line = &after[line_end(after)..];
+        let length = line_end(empty_line);
+        if length == 0 {
+            return None;
+        }
+        self.after_carriage_return = empty_line[length - 1] == b'\r';
+        *rest = &empty_line[length..];
+        let data = Cow::Borrowed(value.strip_prefix(b" ").unwrap_or(value));
+        Some(SseEvent { name: None, data })
     }
 
-    fn field(&mut self, line: &Bytes) {
+    fn skip_line_feed(&mut self, rest: &mut &[u8]) {
+        if let (true, Some(first)) = (self.after_carriage_return, rest.first()) {
+            self.after_carriage_return = false;
+            if *first == b'\n' {
+                *rest = &rest[1..];
+            }
+        }
+    }
+
+    /// Ends the line begun in earlier pieces with what `rest_of_line` has of it; an empty one ends an event.
+    fn end_line(&mut self, rest_of_line: &[u8]) -> Option<SseEvent<'static>> {
+        let mut joined = std::mem::take(&mut self.line);
+        let mut line = rest_of_line;
+        if !joined.is_empty() {
+            joined.extend_from_slice(rest_of_line);
+            line = &joined;
+        }
+        if !self.begun {
+            self.begun = true;
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        self.field(line);
+        None
+    }
+
+    fn field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
-        let after = (colon + 1).min(line.len());
-        let value_at = if line.get(after) == Some(&b' ') { after + 1 } else { after };
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
         match &line[..colon] {
-            b"data" => self.append(line.slice(value_at..)),
-            b"event" => self.name = Some(line.slice(value_at..)),
+            b"data" => match &mut self.data {
+                None => self.data = Some(value.to_vec()),
+                Some(lines) => {
+                    lines.push(b'\n');
+                    lines.extend_from_slice(value);
+                }
+            },
+            b"event" => self.name = Some(value.to_vec()),
             _ => {}
         }
     }
 
-    fn append(&mut self, line: Bytes) {
-        self.data = match std::mem::take(&mut self.data) {
-            DataLines::None => DataLines::One(line),
-            DataLines::One(first) => {
-                let mut lines = BytesMut::with_capacity(first.len() + 1 + line.len());
-                lines.extend_from_slice(&first);
-                lines.extend_from_slice(b"\n");
-                lines.extend_from_slice(&line);
-                DataLines::Many(lines)
-            }
-            DataLines::Many(mut lines) => {
-                lines.extend_from_slice(b"\n");
-                lines.extend_from_slice(&line);
-                DataLines::Many(lines)
-            }
-        };
+    fn dispatch(&mut self) -> Option<SseEvent<'static>> {
+        let name = self.name.take().map(Cow::Owned);
+        Some(SseEvent { name, data: Cow::Owned(self.data.take()?) })
     }
+}
 
-    fn dispatch(&mut self) -> Option<SseEvent> {
-        let name = self.name.take();
-        match std::mem::take(&mut self.data) {
-            DataLines::None => None,
-            DataLines::One(data) => Some(SseEvent { name, data }),
-            DataLines::Many(lines) => Some(SseEvent { name, data: lines.freeze() }),
-        }
+/// Length of the line end that `bytes` begins with; 0 where it begins with none.
+fn line_end(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'\r', b'\n', ..] => 2,
+        [b'\r' | b'\n', ..] => 1,
+        _ => 0,
     }
 }
 

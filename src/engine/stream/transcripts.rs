@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use hyper::http::StatusCode;
+use http::StatusCode;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunk::{Choice, Document};
 use super::grammar::Close;
@@ -109,7 +109,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reads = 0;
     for piece in pieces {
         reads += 1;
-        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(piece, arrival(reads), &mut events) {
+        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events) {
             end = Some(over);
             break;
         }
@@ -166,8 +166,8 @@ fn text(capture: &Capture) -> String {
         return content(&body).unwrap();
     }
     let mut framer = SseFramer::default();
-    framer.push(body.into());
-    std::iter::from_fn(|| framer.next_event()).filter_map(|event| content(&event.data)).collect()
+    let mut rest = &body[..];
+    std::iter::from_fn(|| framer.next_event(&mut rest)).filter_map(|event| content(&event.data)).collect()
 }
 
 /// The answers in a file.
@@ -295,6 +295,24 @@ fn fields(lines: &str) -> HeaderMap {
         Some((name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value.trim()).ok()?))
     };
     lines.lines().filter_map(parse).collect()
+}
+
+/// The body of every stream that was captured whole or in part, by the name of its file.
+pub(crate) fn streamed_bodies() -> Vec<(String, Vec<u8>)> {
+    let mut bodies = Vec::new();
+    for group in
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        for file in fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = file.strip_prefix(folder()).unwrap().to_str().unwrap().to_owned();
+            if name.contains("stream") && !name.contains("nonstream") && !name.contains("err_") {
+                let streams = captures(&file).into_iter().filter(|capture| capture.status.is_success());
+                bodies.extend(streams.map(|capture| (name.clone(), capture.pieces.concat())));
+            }
+        }
+    }
+    bodies.sort();
+    bodies
 }
 
 /// The answers in a log of reads, each as the reads that brought it.

@@ -2,24 +2,20 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use http_body_util::Full;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
-use super::stamped::{Marks, Stamped};
+use super::lane::Lane;
+use super::socket::Socket;
+use super::stamped::Stamped;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::{BaseUrl, Scheme};
 use crate::record::{Failure, FailureKind};
@@ -36,24 +32,6 @@ pub(crate) struct Dialer {
     preferred: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
-
-/// An open connection. Its future is not spawned: whoever uses the connection polls it, so that an answer is
-/// read in one task.
-pub(crate) struct Lane {
-    pub(super) sender: http1::SendRequest<Full<Bytes>>,
-    pub(super) connection: Pin<Box<http1::Connection<TokioIo<BoxedSocket>, Full<Bytes>>>>,
-    pub(super) marks: Marks,
-    /// Number of answers that came over it.
-    pub(super) answers: u64,
-}
-
-/// TCP or TLS.
-pub(super) type BoxedSocket = Box<dyn Socket>;
-
-/// What a connection needs of a socket.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 
 impl Dialer {
     /// Looks the server's name up.
@@ -79,27 +57,23 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(crate) async fn open(&self) -> Result<Lane, Fault> {
+    pub(crate) async fn open(&self) -> Result<Box<Lane>, Fault> {
         tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
             let message = format!("no connection within {} s", LIMIT.as_secs());
             Err(unconnected(message, Cause::Unknown))
         })
     }
 
-    async fn open_unlimited(&self) -> Result<Lane, Fault> {
-        let (socket, marks) = Stamped::new(self.tcp().await?);
-        let socket: BoxedSocket = match &self.tls {
-            None => Box::new(socket),
+    async fn open_unlimited(&self) -> Result<Box<Lane>, Fault> {
+        let socket = Stamped::new(self.tcp().await?);
+        let socket = match &self.tls {
+            None => Socket::Plain(socket),
             Some((connector, name)) => {
                 let shaken = connector.connect(name.clone(), socket).await;
-                Box::new(shaken.map_err(|error| no_handshake(&error))?)
+                Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?))
             }
         };
-        let (sender, connection) = http1::Builder::new()
-            .handshake(TokioIo::new(socket))
-            .await
-            .map_err(|error| unconnected(error.to_string(), Cause::Unknown))?;
-        Ok(Lane { sender, connection: Box::pin(connection), marks, answers: 0 })
+        Ok(Box::new(Lane::new(socket)))
     }
 
     /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
@@ -147,17 +121,21 @@ fn unconnected(message: String, cause: Cause) -> Fault {
 }
 
 fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
-    let (message, cause) = match error.kind() {
-        io::ErrorKind::ConnectionRefused => (format!("{address} refused the connection"), Cause::Refused),
-        // Too many open files; the number is the same on every Unix.
-        _ if error.raw_os_error() == Some(24) => {
+    let (message, cause) = match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::ConnectionRefused, _) => {
+            (format!("{address} refused the connection"), Cause::Refused)
+        }
+        // Too many open files, in this process or in the whole system; the numbers are the same on every Unix.
+        (_, Some(24 | 23)) => {
             let message = "this process may open no more files; raise the limit with `ulimit -n`";
             (message.to_owned(), Cause::OutOfFiles)
         }
-        io::ErrorKind::AddrNotAvailable => {
+        (io::ErrorKind::AddrNotAvailable, _) => {
             // The same error where a family of addresses is switched off, as IPv6 is in many containers.
-            let message =
-                format!("this machine has no free local port, or no address, to reach {address} from");
+            let message = format!(
+                "this machine has no free local port, or no address, to reach {address} from; where connections are \
+                 many, widen net.ipv4.ip_local_port_range"
+            );
             (message, Cause::OutOfPorts)
         }
         _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
@@ -202,6 +180,22 @@ mod tests {
         let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
         assert!(opened.is_ok_and(|lane| lane.is_ok()));
         assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
+    }
+
+    #[test]
+    fn what_this_machine_ran_out_of_is_named() {
+        let address = "127.0.0.1:1".parse().unwrap();
+        for (error, cause, words) in [
+            (io::Error::from_raw_os_error(24), Cause::OutOfFiles, "may open no more files"),
+            (io::Error::from_raw_os_error(23), Cause::OutOfFiles, "ulimit -n"),
+            (io::ErrorKind::AddrNotAvailable.into(), Cause::OutOfPorts, "ip_local_port_range"),
+        ] {
+            let fault = no_connection(address, &error);
+            assert_eq!((fault.failure.reason, fault.cause), (FailureKind::ClientLimit, cause));
+            assert!(fault.failure.message.contains(words), "{}", fault.failure);
+        }
+        let other = no_connection(address, &io::ErrorKind::HostUnreachable.into());
+        assert_eq!((other.failure.reason, other.cause), (FailureKind::Connect, Cause::Unknown));
     }
 
     #[tokio::test]

@@ -1,17 +1,14 @@
 //! Keeps connections open between requests.
 
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::task::noop_waker;
-use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
-use super::dial::{Dialer, Lane};
+use super::dial::Dialer;
+use super::lane::{Lane, Readiness};
 use crate::engine::cause::Fault;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
@@ -52,9 +49,7 @@ impl Custom {
 }
 
 struct Idle {
-    lane: Lane,
-    /// What is left of the last answer after its end: closing bytes that are read when the connection is wanted.
-    tail: Option<Incoming>,
+    lane: Box<Lane>,
     since: Instant,
 }
 
@@ -65,31 +60,31 @@ impl Pool {
     }
 
     /// Opens a connection for one request.
-    pub(crate) async fn open(&self) -> Result<Lane, Fault> {
+    pub(super) async fn open(&self) -> Result<Box<Lane>, Fault> {
         self.dialer.open().await
     }
 
     /// A ready connection, if there is one; sees to it that a few remain.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Lane> {
+    pub(super) fn take(self: &Arc<Self>) -> Option<Box<Lane>> {
         let taken = self.newest_rested();
         self.fill_reserve();
         taken
     }
 
     /// The newest of those that have answered, else the newest of those opened ahead.
-    fn newest_rested(&self) -> Option<Lane> {
+    fn newest_rested(&self) -> Option<Box<Lane>> {
         let mut idle = self.idle();
         self.newest(&mut idle, |lane| lane.answers > 0)
             .or_else(|| self.newest(&mut idle, |lane| lane.answers == 0))
     }
 
-    fn newest(&self, idle: &mut Vec<Idle>, wanted: impl Fn(&Lane) -> bool) -> Option<Lane> {
+    fn newest(&self, idle: &mut Vec<Idle>, wanted: impl Fn(&Lane) -> bool) -> Option<Box<Lane>> {
         // A connection whose last answer has not closed yet is passed over, not closed: its server is only slow.
         for index in (0..idle.len()).rev() {
             if !wanted(&idle[index].lane) || !idle[index].has_rested() {
                 continue;
             }
-            match idle[index].readiness() {
+            match idle[index].lane.readiness() {
                 Readiness::Ready => return Some(idle.remove(index).lane),
                 Readiness::Closing => {}
                 Readiness::Dead => {
@@ -103,21 +98,19 @@ impl Pool {
         None
     }
 
-    /// Gives a connection back once its answer is complete; `tail` is what is left of the answer's body.
-    pub(crate) fn give_back(&self, mut lane: Lane, tail: Option<Incoming>) {
+    /// Gives a connection back once its answer is complete.
+    pub(super) fn give_back(&self, mut lane: Box<Lane>) {
         lane.answers += 1;
         if lane.answers > 1 {
             self.custom.keeps.store(true, Ordering::Relaxed);
         }
         if self.custom.lets_reuse() {
-            self.keep(lane, tail);
+            self.keep(lane);
         }
     }
 
-    fn keep(&self, lane: Lane, tail: Option<Incoming>) {
-        if !lane.sender.is_closed() {
-            self.idle().push(Idle { lane, tail, since: Instant::now() });
-        }
+    fn keep(&self, lane: Box<Lane>) {
+        self.idle().push(Idle { lane, since: Instant::now() });
     }
 
     /// Opens connections until `count` are idle. One that fails is left to the request that will need it.
@@ -127,7 +120,7 @@ impl Pool {
         opened
             .for_each(|lane| {
                 if let Ok(lane) = lane {
-                    self.keep(lane, None);
+                    self.keep(lane);
                 }
                 std::future::ready(())
             })
@@ -142,7 +135,7 @@ impl Pool {
             let pool = Arc::clone(self);
             tokio::spawn(async move {
                 if let Ok(lane) = pool.open().await {
-                    pool.keep(lane, None);
+                    pool.keep(lane);
                 }
                 pool.opening.fetch_sub(1, Ordering::Relaxed);
             });
@@ -158,39 +151,9 @@ impl Pool {
     }
 }
 
-enum Readiness {
-    Ready,
-    Closing,
-    Dead,
-}
-
 impl Idle {
     /// A connection that has answered nothing yet needs no rest.
     fn has_rested(&self) -> bool {
         self.lane.answers == 0 || self.since.elapsed() >= REST
-    }
-
-    /// Looks, without waiting, whether the connection can take a request.
-    fn readiness(&mut self) -> Readiness {
-        let waker = noop_waker();
-        let cx = &mut Context::from_waker(&waker);
-        loop {
-            // The connection first: it brings the bytes that the tail waits for.
-            if self.lane.connection.as_mut().poll(cx).is_ready() {
-                return Readiness::Dead;
-            }
-            let Some(tail) = &mut self.tail else { break };
-            match Pin::new(tail).poll_frame(cx) {
-                Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(_))) => return Readiness::Dead,
-                Poll::Ready(None) => self.tail = None,
-                Poll::Pending => return Readiness::Closing,
-            }
-        }
-        match self.lane.sender.poll_ready(cx) {
-            Poll::Ready(Ok(())) => Readiness::Ready,
-            Poll::Ready(Err(_)) => Readiness::Dead,
-            Poll::Pending => Readiness::Closing,
-        }
     }
 }

@@ -1,117 +1,137 @@
 //! Notes the moments at which bytes go through a socket.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
-use crate::clock::{RunClock, Timestamp};
+use super::receive::{ask_for_stamps, receive};
+use crate::clock::{KernelClock, RunClock, Timestamp};
 use crate::engine::stream::reader::Arrival;
 
-/// A socket that stamps each read as it returns, before anyone looks at the bytes, and each write as it begins.
+thread_local! {
+    static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();
+}
+
+/// A socket that stamps each read with the moment at which its bytes arrived, and each write as it begins.
+///
+/// Bytes arrive when the kernel has them, where it tells; else when the read that brought them returns, before
+/// anyone looks at them. A read that took several packets has the moment of the last.
 ///
 /// A write is stamped before the system is asked, not after: on one machine the server may read a request and
 /// begin to answer it while the call that wrote it has not returned. A request counts as sent when the last of
 /// its writes began, the one that took its last bytes; a try that found no room in the socket does not count.
 #[derive(Debug)]
-pub(crate) struct Stamped<S> {
+pub(super) struct Stamped<S> {
     socket: S,
-    marks: Marks,
-}
-
-/// The moments noted, shared by a socket and whoever reads its answers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Marks(Arc<Mutex<Noted>>);
-
-#[derive(Debug, Default)]
-struct Noted {
     clock: Option<RunClock>,
     last_read: Timestamp,
     reads: u64,
-    last_write: Timestamp,
-    written: u64,
+    read_delay: Option<Duration>,
+    last_write: Option<Timestamp>,
     sent: Option<Timestamp>,
-}
-
-impl Marks {
-    /// Begins to note the moments of a request on this clock.
-    pub(crate) fn begin(&self, clock: RunClock) {
-        self.with(|noted| {
-            *noted = Noted { clock: Some(clock), reads: noted.reads, ..Noted::default() };
-        });
-    }
-
-    /// When the write that took the last of the request began, once all of it is written.
-    pub(crate) fn sent(&self) -> Option<Timestamp> {
-        self.with(|noted| noted.sent)
-    }
-
-    /// The last read.
-    pub(crate) fn arrival(&self) -> Arrival {
-        self.with(|noted| Arrival { at: noted.last_read, read: noted.reads })
-    }
-
-    fn with<T>(&self, action: impl FnOnce(&mut Noted) -> T) -> T {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn read(&self, bytes: usize) {
-        self.with(|noted| {
-            // The end of a stream is stamped too.
-            noted.last_read = noted.clock.map_or(Timestamp::ZERO, |clock| clock.now());
-            noted.reads += u64::from(bytes > 0);
-        });
-    }
-
-    fn now(&self) -> Timestamp {
-        self.with(|noted| noted.clock.map_or(Timestamp::ZERO, |clock| clock.now()))
-    }
-
-    fn wrote(&self, bytes: usize, began: Timestamp) {
-        self.with(|noted| {
-            noted.last_write = began;
-            noted.written += bytes as u64;
-        });
-    }
-
-    /// The HTTP client flushes when it has written all that it had: the whole request, since bodies are ready.
-    fn flushed(&self) {
-        self.with(|noted| {
-            if noted.written > 0 && noted.sent.is_none() {
-                noted.sent = Some(noted.last_write);
-            }
-        });
-    }
 }
 
 impl<S> Stamped<S> {
     /// Wraps a socket.
-    pub(crate) fn new(socket: S) -> (Self, Marks) {
-        let marks = Marks::default();
-        (Self { socket, marks: marks.clone() }, marks)
+    fn wrap(socket: S) -> Self {
+        Self {
+            socket,
+            clock: None,
+            last_read: Timestamp::ZERO,
+            reads: 0,
+            read_delay: None,
+            last_write: None,
+            sent: None,
+        }
+    }
+
+    /// Begins to note the moments of a request on this clock.
+    pub(super) fn begin(&mut self, clock: RunClock) {
+        self.clock = Some(clock);
+        self.last_read = Timestamp::ZERO;
+        (self.last_write, self.sent) = (None, None);
+    }
+
+    /// When the write that took the last of the request began, once all of it is written and flushed.
+    pub(super) fn sent(&self) -> Option<Timestamp> {
+        self.sent
+    }
+
+    /// The last read.
+    pub(super) fn arrival(&self) -> Arrival {
+        Arrival { at: self.last_read, read: self.reads }
+    }
+
+    /// How long what was read last had lain in the kernel, where that is known: told once.
+    pub(super) fn take_read_delay(&mut self) -> Option<Duration> {
+        self.read_delay.take()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.map_or(Timestamp::ZERO, |clock| clock.now())
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
+impl Stamped<TcpStream> {
+    /// Wraps a connected socket.
+    pub(super) fn new(socket: TcpStream) -> Self {
+        ask_for_stamps(&socket);
+        Self::wrap(socket)
+    }
+
+    /// Reads what there is into `buffer`; nothing at the end of the stream.
+    pub(super) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.socket.poll_read_ready(cx))?;
+            match receive(&self.socket, buffer) {
+                Ok(received) => {
+                    self.note(received.bytes, received.stamp);
+                    return Poll::Ready(Ok(received.bytes));
+                }
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    fn note(&mut self, bytes: usize, stamp: Option<Duration>) {
+        if let Some(clock) = self.clock {
+            let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp));
+            // The bytes of a stream arrive in order, whichever clock says when. Its end is stamped too.
+            self.last_read = self.last_read.max(receipt.at());
+            self.read_delay = receipt.delay;
+        }
+        self.reads += u64::from(bytes > 0);
+    }
+}
+
+impl AsyncRead for Stamped<TcpStream> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let result = ready!(Pin::new(&mut self.socket).poll_read(cx, buffer));
-        self.marks.read(buffer.filled().len() - before);
-        Poll::Ready(result)
+        let bytes = ready!(self.get_mut().poll_receive(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(bytes);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let began = self.marks.now();
+        let began = self.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
-        self.marks.wrote(written, began);
+        self.last_write = Some(began);
         Poll::Ready(Ok(written))
     }
 
@@ -120,9 +140,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let began = self.marks.now();
+        let began = self.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
-        self.marks.wrote(written, began);
+        self.last_write = Some(began);
         Poll::Ready(Ok(written))
     }
 
@@ -130,9 +150,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
         self.socket.is_write_vectored()
     }
 
+    /// A request is flushed once, when all of it is written.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
-        self.marks.flushed();
+        self.sent = self.sent.or(self.last_write);
         Poll::Ready(Ok(()))
     }
 
@@ -185,13 +206,13 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_sent_when_its_last_write_begins() {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let (mut socket, marks) = Stamped::new(Slow { clock, tries: 0, taken_at: Timestamp::ZERO });
-        marks.begin(clock);
+        let mut socket = Stamped::wrap(Slow { clock, tries: 0, taken_at: Timestamp::ZERO });
+        socket.begin(clock);
         socket.write_all(b"request").await.unwrap();
-        assert_eq!(marks.sent(), None, "not before the flush");
+        assert_eq!(socket.sent(), None, "not before the flush");
         socket.flush().await.unwrap();
         // The second of two writes took the last bytes: the stamp lies between the two, and not after it.
-        let sent = marks.sent().unwrap();
+        let sent = socket.sent().unwrap();
         let second = socket.socket.taken_at;
         assert!(sent <= second && second.since(sent) < Duration::from_millis(2), "{sent:?} {second:?}");
         assert_eq!(socket.socket.tries, 3);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
-use crate::record::{Failure, FailureKind, Phase, RunEnding, RunLog};
+use crate::record::{ClientFacts, Delays, Failure, FailureKind, Pause, Phase, RunEnding, RunLog};
 use crate::workload::{ArrivalPattern, Priority, Slo};
 
 fn slo(ttft: f64) -> Slo {
@@ -38,7 +38,17 @@ fn shown(log: &RunLog, objectives: &[&str]) -> String {
 #[test]
 fn a_normal_run() {
     let objectives = ["p95 ttft < 500ms", "slo_attainment > 95%", "p50 queue_wait < 1s"];
-    insta::assert_snapshot!(shown(&minute(), &objectives));
+    let mut log = minute();
+    let late = Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: 1_900_000, max_ns: 4_000_000 };
+    let pause = Pause { from: ms(30_000), length_ns: 8_000_000 };
+    log.footer.as_mut().unwrap().client = Some(ClientFacts {
+        cpu_ns: 3_000_000_000,
+        loop_cpu_ns: 1_200_000_000,
+        loop_delay: Some(late),
+        pauses: vec![pause],
+        ..ClientFacts::default()
+    });
+    insta::assert_snapshot!(shown(&log, &objectives));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::simulator::{Delay, Policy, Speculation};
+use crate::simulator::{Delay, Policy, Precision, Speculation};
 use crate::units;
 
 /// Servers in each of two pools.
@@ -15,6 +15,10 @@ pub(super) struct PoolSizes {
 /// Speculative decoding as it was described.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Acceptance(pub(super) Speculation);
+
+/// Format of the KV cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KvCacheFormat(pub(super) Precision);
 
 /// Time of a proposed token as a share of a step: a draft with a twentieth of the model's weights (an assumption).
 const DRAFT_COST: f64 = 0.05;
@@ -42,6 +46,22 @@ pub(super) const fn policy_name(policy: Policy) -> &'static str {
     match policy {
         Policy::Fcfs => "fcfs",
         Policy::Priority => "priority",
+    }
+}
+
+/// vLLM's names, of which `auto` means the 16 bits in which every model here was published.
+const KV_CACHE_FORMATS: [(&str, Precision); 2] = [("auto", Precision::Bf16), ("fp8", Precision::Fp8)];
+
+pub(super) fn kv_cache(text: &str) -> Result<KvCacheFormat, String> {
+    let found = KV_CACHE_FORMATS.into_iter().find(|(name, _)| *name == text);
+    found
+        .map(|(_, precision)| KvCacheFormat(precision))
+        .ok_or_else(|| format!("no format of the KV cache is called `{text}`; known: auto, fp8"))
+}
+
+impl fmt::Display for KvCacheFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(KV_CACHE_FORMATS.iter().find(|(_, kept)| *kept == self.0).map_or("", |(name, _)| name))
     }
 }
 

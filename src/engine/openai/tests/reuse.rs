@@ -67,7 +67,6 @@ async fn a_lost_connection_is_told_as_it_was_lost() {
     }
 }
 
-/// Number of times that a task must be polled before `action` is done.
 #[tokio::test]
 async fn warm_connections_spare_requests_the_opening() {
     let server = serve(vec![good(&["a"])]).await;

@@ -1,21 +1,21 @@
 //! How answers end, case by case.
 
-use bytes::Bytes;
+use std::borrow::Cow;
 
 use super::*;
 use crate::engine::ChunkText::{Content, Reasoning, ToolCall};
 
-fn event(data: &str) -> SseEvent {
-    SseEvent { name: None, data: Bytes::copy_from_slice(data.as_bytes()) }
+fn event(data: &str) -> SseEvent<'static> {
+    SseEvent { name: None, data: Cow::Owned(data.as_bytes().to_vec()) }
 }
 
 /// A chat chunk with `delta`, and `rest` inside its choice.
-fn delta(delta: &str, rest: &str) -> SseEvent {
+fn delta(delta: &str, rest: &str) -> SseEvent<'static> {
     event(&format!(r#"{{"choices":[{{"index":0,"delta":{delta}{rest}}}]}}"#))
 }
 
 /// The steps of `events`, up to a failure, and the judgement of a clean close.
-fn judge(events: &[SseEvent]) -> (Vec<Step>, Result<(), FailureKind>) {
+fn judge(events: &[SseEvent<'_>]) -> (Vec<Step>, Result<(), FailureKind>) {
     let mut grammar = Grammar::default();
     let mut steps = Vec::new();
     for event in events {
@@ -100,7 +100,7 @@ fn every_choice_must_finish() {
     assert_eq!(end, Ok(()));
 }
 
-fn counted(events: &[SseEvent]) -> Vec<Option<u32>> {
+fn counted(events: &[SseEvent<'_>]) -> Vec<Option<u32>> {
     let steps = judge(events).0;
     steps
         .iter()
@@ -108,7 +108,7 @@ fn counted(events: &[SseEvent]) -> Vec<Option<u32>> {
         .collect()
 }
 
-fn with_usage(content: &str, tokens: u64) -> SseEvent {
+fn with_usage(content: &str, tokens: u64) -> SseEvent<'static> {
     event(&format!(
         r#"{{"choices":[{{"index":0,"delta":{{"content":"{content}"}}}}],
             "usage":{{"prompt_tokens":12,"completion_tokens":{tokens}}}}}"#

@@ -1,0 +1,209 @@
+//! Puts the kernel's receive stamps, which are wall-clock times, on the clock of a run.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+use super::{RunClock, Timestamp};
+
+/// The oldest stamp that is believed: bytes are not left in the kernel for longer while a run goes on.
+const OLDEST: i64 = 1_000_000_000;
+/// Two readings of the lead further apart than this were not taken of one lead: either the wall clock was set, or
+/// this thread was stopped between its two looks.
+const TOLERANCE: i64 = 20_000;
+/// How long a lead is used before it is measured again.
+const RENEWAL: i64 = 1_000_000_000;
+/// Measurements of which the tightest is kept.
+const TRIES: u32 = 5;
+
+/// Knows by how much the wall clock leads the monotonic one.
+///
+/// Both are slowed and hastened alike by time synchronisation, so the lead stays what it is until somebody sets the
+/// wall clock. It is measured as `wall − (before + after) / 2`, with the monotonic clock read before and after the
+/// wall clock, the tightest of five such readings: good to some ten nanoseconds. Every stamp is held against a fresh
+/// look at both clocks; where these disagree with the lead, it is measured again at once, and no stamp from before a
+/// change is believed, since nobody knows which clock it was read from.
+#[derive(Debug)]
+pub struct KernelClock {
+    anchor: Instant,
+    /// Wall-clock nanoseconds since 1970 minus monotonic nanoseconds since `anchor`.
+    lead: i64,
+    /// When the lead was measured, on the monotonic clock.
+    measured: i64,
+    /// Stamps before this wall-clock time are from before the clock was set.
+    believed_from: i64,
+}
+
+/// One look at both clocks, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    monotonic: i64,
+    wall: i64,
+}
+
+/// When bytes came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// When the read that brought them returned.
+    pub read: Timestamp,
+    /// How long before that the kernel had received them (the last of them, where there were several packets);
+    /// absent where the kernel does not tell, or tells what cannot be.
+    pub delay: Option<Duration>,
+}
+
+impl Receipt {
+    /// The best that is known: the kernel's moment, else the read's.
+    #[must_use]
+    pub fn at(self) -> Timestamp {
+        let delay = self.delay.map_or(0, |delay| delay.as_nanos() as u64);
+        Timestamp(self.read.0.saturating_sub(delay))
+    }
+}
+
+impl RunClock {
+    /// The receipt for a read that has returned just now, with the kernel's stamp: time since 1970.
+    #[must_use]
+    pub fn receipt(&self, kernel: &mut KernelClock, stamp: Option<Duration>) -> Receipt {
+        let now = Instant::now();
+        Receipt { read: self.timestamp(now), delay: stamp.and_then(|stamp| kernel.delay(stamp, now)) }
+    }
+}
+
+impl Default for KernelClock {
+    fn default() -> Self {
+        let anchor = Instant::now();
+        let look = tightest_look(anchor);
+        Self { anchor, lead: look.lead(), measured: look.monotonic, believed_from: i64::MIN }
+    }
+}
+
+impl KernelClock {
+    /// How long before `now` the kernel stamped.
+    fn delay(&mut self, stamp: Duration, now: Instant) -> Option<Duration> {
+        let look = Look { monotonic: since(self.anchor, now), wall: wall_now() };
+        let anchor = self.anchor;
+        let delay = self.judge(stamp.as_nanos() as i64, look, || tightest_look(anchor))?;
+        Some(Duration::from_nanos(delay.unsigned_abs()))
+    }
+
+    fn judge(&mut self, stamp: i64, look: Look, measure: impl FnOnce() -> Look) -> Option<i64> {
+        let due = look.monotonic - self.measured >= RENEWAL;
+        if due || (look.lead() - self.lead).abs() > TOLERANCE {
+            let fresh = measure();
+            if (fresh.lead() - self.lead).abs() > TOLERANCE {
+                self.believed_from = fresh.wall;
+            }
+            (self.lead, self.measured) = (fresh.lead(), fresh.monotonic);
+        }
+        let delay = look.monotonic + self.lead - stamp;
+        (stamp >= self.believed_from && (0..=OLDEST).contains(&delay)).then_some(delay)
+    }
+}
+
+impl Look {
+    fn lead(self) -> i64 {
+        self.wall - self.monotonic
+    }
+}
+
+fn tightest_look(anchor: Instant) -> Look {
+    let looks = (0..TRIES).map(|_| {
+        let (before, wall, after) =
+            (since(anchor, Instant::now()), wall_now(), since(anchor, Instant::now()));
+        (after - before, Look { monotonic: i64::midpoint(before, after), wall })
+    });
+    let tightest = looks.min_by_key(|(width, _)| *width);
+    tightest.map_or_else(|| unreachable!("there is more than one try"), |(_, look)| look)
+}
+
+fn since(anchor: Instant, moment: Instant) -> i64 {
+    moment.saturating_duration_since(anchor).as_nanos() as i64
+}
+
+fn wall_now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// A clock whose wall clock leads by 100 s, and a measurer of the lead that must not be asked.
+    fn clock() -> KernelClock {
+        let anchor = Instant::now();
+        KernelClock { anchor, lead: 100 * SECOND, measured: 0, believed_from: i64::MIN }
+    }
+
+    fn look(monotonic: i64, lead: i64) -> Look {
+        Look { monotonic, wall: monotonic + lead }
+    }
+
+    fn not_asked() -> Look {
+        panic!("the lead was measured again")
+    }
+
+    #[test]
+    fn a_stamp_is_as_old_as_the_wall_clock_says() {
+        let mut clock = clock();
+        let (now, lead) = (5_000_000, 100 * SECOND);
+        assert_eq!(clock.judge(now + lead - 3_000, look(now, lead), not_asked), Some(3_000));
+        // Neither a stamp from the future nor one that is too old can be.
+        assert_eq!(clock.judge(now + lead + 1, look(now, lead), not_asked), None);
+        assert_eq!(clock.judge(now + lead - SECOND - 1, look(now, lead), not_asked), None);
+    }
+
+    #[test]
+    fn a_stop_between_two_looks_moves_no_stamp() {
+        let mut clock = clock();
+        let lead = 100 * SECOND;
+        // Stopped for 4 ms after the monotonic clock was read: the wall clock seems to lead by more.
+        let stopped = look(5_000_000, lead + 4_000_000);
+        let stamp = 5_000_000 + lead - 2_000;
+        assert_eq!(clock.judge(stamp, stopped, || look(9_100_000, lead)), Some(2_000));
+    }
+
+    #[test]
+    fn no_stamp_from_before_the_wall_clock_was_set_is_believed() {
+        for step in [700_000_000, -700_000_000, 3 * SECOND, -3 * SECOND] {
+            let mut clock = clock();
+            let (old, new) = (100 * SECOND, 100 * SECOND + step);
+            let now = 500_000_000;
+            assert_eq!(
+                clock.judge(now - 2_000 + old, look(now, new), || look(now + 50, new)),
+                None,
+                "{step}"
+            );
+            // One that was still waiting, too, and the first after it holds again.
+            let later = now + 10_000;
+            assert_eq!(clock.judge(now - 1_000 + old, look(later, new), not_asked), None, "{step}");
+            assert_eq!(clock.judge(later - 500 + new, look(later, new), not_asked), Some(500), "{step}");
+        }
+    }
+
+    #[test]
+    fn the_lead_is_measured_again_every_second() {
+        let mut clock = clock();
+        let (lead, small) = (100 * SECOND, 100 * SECOND + 9_000);
+        let early = RENEWAL - 1;
+        assert_eq!(clock.judge(early + lead - 10_000, look(early, small), not_asked), Some(10_000));
+        let late = RENEWAL;
+        assert_eq!(clock.judge(late + small - 10_000, look(late, small), || look(late, small)), Some(10_000));
+        assert_eq!(clock.lead, small);
+    }
+
+    #[test]
+    fn real_clocks_agree_with_themselves() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let mut kernel = KernelClock::default();
+        let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        let receipt = clock.receipt(&mut kernel, Some(stamp));
+        let delay = receipt.delay.unwrap();
+        // A loose bound: a machine may stop for long, but no sleep is shorter than asked.
+        assert!(delay >= Duration::from_millis(5) && delay < Duration::from_secs(1), "{delay:?}");
+        assert_eq!(receipt.read.since(receipt.at()), delay);
+        assert_eq!(clock.receipt(&mut kernel, None).delay, None);
+    }
+}

@@ -1,0 +1,261 @@
+//! Walks over JSON without building anything, as far as it is plain.
+
+/// Deepest nesting of values that are passed over; log probabilities take six levels.
+const DEPTH_LIMIT: u32 = 32;
+
+/// A place in a JSON text.
+///
+/// Every step is `None` where the text is not JSON, and also where it is JSON of a rare kind: that is left to
+/// `serde_json`. What a step does accept, `serde_json` accepts too, and reads alike.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    rest: &'a [u8],
+}
+
+/// Which members of an object have come, one bit each: a name may come only once.
+#[derive(Debug, Default)]
+pub(crate) struct Once(u8);
+
+impl Once {
+    /// Notes that the member with this number came; `None` if it had.
+    pub(crate) fn note(&mut self, member: u8) -> Option<()> {
+        let bit = 1 << member;
+        let first = self.0 & bit == 0;
+        self.0 |= bit;
+        first.then_some(())
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// At the beginning of `json`.
+    pub(crate) fn new(json: &'a [u8]) -> Self {
+        Self { rest: json }
+    }
+
+    /// Bytes before the end of the text.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Only white space may be left.
+    pub(crate) fn end(mut self) -> Option<()> {
+        self.white_space();
+        self.rest.is_empty().then_some(())
+    }
+
+    /// An object; `member` walks over the value of each name.
+    #[inline]
+    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
+        self.expect(b'{')?;
+        if self.skip(b'}') {
+            return Some(());
+        }
+        loop {
+            let name = self.name()?;
+            self.expect(b':')?;
+            member(self, name)?;
+            if !self.skip(b',') {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    /// An array; `item` walks over each of its items. How many there are.
+    #[inline]
+    pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<u32> {
+        self.expect(b'[')?;
+        if self.skip(b']') {
+            return Some(0);
+        }
+        let mut items = 0;
+        loop {
+            item(self)?;
+            items += 1;
+            if !self.skip(b',') {
+                self.expect(b']')?;
+                return Some(items);
+            }
+        }
+    }
+
+    /// The name of a member, where it is written without escapes: only then its bytes are what it says.
+    #[inline]
+    fn name(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let run = plain_run(self.rest);
+        let (name, [b'"', after @ ..]) = self.rest.split_at(run.length) else { return None };
+        self.rest = after;
+        run.ascii.then_some(name)
+    }
+
+    /// What stands between the quotes of a string, escapes and all.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let length = string_length(self.rest)?;
+        let (inside, after) = self.rest.split_at(length);
+        self.rest = &after[1..];
+        Some(inside)
+    }
+
+    /// A whole number without sign, below 10¹⁸.
+    pub(crate) fn count(&mut self) -> Option<u64> {
+        self.white_space();
+        let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, after) = self.rest.split_at(digits);
+        if digits == 0 || digits > 18 || (digits > 1 && number[0] == b'0') {
+            return None;
+        }
+        // A fraction or an exponent would be left, and nothing takes it.
+        self.rest = after;
+        Some(number.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+    }
+
+    /// `null`, if it stands here.
+    pub(crate) fn null(&mut self) -> bool {
+        self.white_space();
+        let after = self.rest.strip_prefix(b"null");
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
+    }
+
+    /// Any value.
+    pub(crate) fn any(&mut self) -> Option<()> {
+        self.any_within(DEPTH_LIMIT)
+    }
+
+    fn any_within(&mut self, depth: u32) -> Option<()> {
+        let deeper = depth.checked_sub(1)?;
+        self.white_space();
+        match self.rest.first()? {
+            b'"' => self.string().map(drop),
+            b'{' => self.object(|walk, _| walk.any_within(deeper)),
+            b'[' => self.array(|walk| walk.any_within(deeper)).map(drop),
+            b'n' => self.word(b"null"),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            _ => self.number(),
+        }
+    }
+
+    /// A number of any kind: sign, whole part, fraction, exponent.
+    fn number(&mut self) -> Option<()> {
+        let digits = |walk: &mut Self| {
+            let digits = walk.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            walk.rest = &walk.rest[digits..];
+            (digits > 0).then_some(digits)
+        };
+        self.rest = self.rest.strip_prefix(b"-").unwrap_or(self.rest);
+        let zero_first = self.rest.first() == Some(&b'0');
+        if digits(self)? > 1 && zero_first {
+            return None;
+        }
+        if let Some(fraction) = self.rest.strip_prefix(b".") {
+            self.rest = fraction;
+            digits(self)?;
+        }
+        if let [b'e' | b'E', exponent @ ..] = self.rest {
+            let ([b'+' | b'-', unsigned @ ..] | unsigned) = exponent;
+            self.rest = unsigned;
+            digits(self)?;
+        }
+        Some(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.rest = self.rest.strip_prefix(word)?;
+        Some(())
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        self.skip(byte).then_some(())
+    }
+
+    #[inline]
+    fn skip(&mut self, byte: u8) -> bool {
+        self.white_space();
+        match self.rest {
+            [first, after @ ..] if *first == byte => {
+                self.rest = after;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[inline]
+    fn white_space(&mut self) {
+        while let [b' ' | b'\t' | b'\n' | b'\r', after @ ..] = self.rest {
+            self.rest = after;
+        }
+    }
+}
+
+/// Length of the string that `bytes` begins inside of: what stands before its closing quote. `None` where it has
+/// none, or holds what a string may not (a control character, an unknown escape, broken UTF-8), or a surrogate
+/// escape, which must be one of a pair.
+#[inline]
+pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
+    let mut length = 0;
+    let mut ascii = true;
+    loop {
+        let run = plain_run(&bytes[length..]);
+        length += run.length;
+        ascii &= run.ascii;
+        match bytes.get(length)? {
+            b'"' => break,
+            b'\\' => length += escape_length(&bytes[length..])?,
+            _ => return None,
+        }
+    }
+    (ascii || str::from_utf8(&bytes[..length]).is_ok()).then_some(length)
+}
+
+/// Bytes that mean themselves in a string.
+struct Run {
+    length: usize,
+    /// Whether all of them are ASCII.
+    ascii: bool,
+}
+
+/// What comes before the next quote, backslash or control character; looked at eight bytes at a time.
+#[inline]
+fn plain_run(bytes: &[u8]) -> Run {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    // The high bit of each byte below `limit`, and perhaps of bytes after the first such: the first is exact.
+    let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & HIGH;
+    let mut seen = 0;
+    let (words, last) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (EACH * u64::from(b'"'));
+        let backslash = word ^ (EACH * u64::from(b'\\'));
+        let stops = below(word, b' ') | below(quote, 1) | below(backslash, 1);
+        if stops != 0 {
+            let first = stops.trailing_zeros();
+            seen |= word & !(u64::MAX << (first & !7));
+            return Run { length: index * 8 + first as usize / 8, ascii: seen & HIGH == 0 };
+        }
+        seen |= word;
+    }
+    let plain = last.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..b' ')).count();
+    let ascii = seen & HIGH == 0 && last[..plain].is_ascii();
+    Run { length: words.len() * 8 + plain, ascii }
+}
+
+/// Length of the escape that `bytes` begins with.
+fn escape_length(bytes: &[u8]) -> Option<usize> {
+    match bytes.get(1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => {
+            let digits = bytes.get(2..6)?;
+            let surrogate = matches!(digits, [b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..]);
+            (digits.iter().all(u8::is_ascii_hexdigit) && !surrogate).then_some(6)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

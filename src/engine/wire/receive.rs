@@ -1,0 +1,91 @@
+//! Reads from a TCP socket, with the moment at which the kernel received what was read.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{ask_for_stamps, receive};
+#[cfg(not(target_os = "linux"))]
+pub(super) use unstamped::{ask_for_stamps, receive};
+
+/// What one read brought.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    /// Number of bytes; none at the end of the stream.
+    pub bytes: usize,
+    /// When the kernel received the packet that the last of them came in: time since 1970, where it tells.
+    pub stamp: Option<Duration>,
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::cell::RefCell;
+    use std::io::IoSliceMut;
+    use std::os::fd::AsRawFd;
+
+    use nix::sys::socket::sockopt::ReceiveTimestampns;
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+    use nix::sys::time::TimeSpec;
+    use tokio::io::Interest;
+
+    use super::{Duration, Received, TcpStream, io};
+
+    thread_local! {
+        /// Where the kernel writes its stamps.
+        static CONTROL: RefCell<Vec<u8>> = RefCell::new(nix::cmsg_space!(TimeSpec));
+    }
+
+    /// Asks the kernel to stamp what comes. Where it will not, reads come without stamps.
+    pub(in super::super) fn ask_for_stamps(socket: &TcpStream) {
+        if let Err(error) = setsockopt(socket, ReceiveTimestampns, &true) {
+            tracing::debug!("the kernel gives no receive stamps: {error}");
+        }
+    }
+
+    /// Reads once, if there may be something to read.
+    ///
+    /// A read that leaves room in the buffer has emptied the socket. It is told to the event loop as a read that
+    /// would have had to wait, which spares the one that would find that out.
+    pub(in super::super) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
+        let mut received = None;
+        let room = buffer.len();
+        let tried = socket.try_io(Interest::READABLE, || {
+            CONTROL.with_borrow_mut(|control| {
+                let mut slices = [IoSliceMut::new(buffer)];
+                let (socket, flags) = (socket.as_raw_fd(), MsgFlags::empty());
+                let message = recvmsg::<()>(socket, &mut slices, Some(control), flags)?;
+                let stamp = message
+                    .cmsgs()
+                    .ok()
+                    .and_then(|mut messages| messages.find_map(|message| stamp(&message)));
+                received = Some(Received { bytes: message.bytes, stamp });
+                if (1..room).contains(&message.bytes) {
+                    Err(io::ErrorKind::WouldBlock.into())
+                } else {
+                    Ok(())
+                }
+            })
+        });
+        received.map_or_else(|| Err(tried.err().unwrap_or(io::ErrorKind::WouldBlock.into())), Ok)
+    }
+
+    fn stamp(message: &ControlMessageOwned) -> Option<Duration> {
+        let ControlMessageOwned::ScmTimestampns(stamp) = message else { return None };
+        Some((*stamp).into())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod unstamped {
+    use super::{Received, TcpStream, io};
+
+    /// There are none to be had.
+    pub(in super::super) fn ask_for_stamps(_socket: &TcpStream) {}
+
+    /// Reads once, if there may be something to read.
+    pub(in super::super) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
+        Ok(Received { bytes: socket.try_read(buffer)?, stamp: None })
+    }
+}

@@ -1,0 +1,259 @@
+//! Reads the bytes of one response, as they come, into the events of an answer.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use super::body::{Body, Rest};
+use super::chunked::Piece;
+use super::request::RequestHead;
+use super::response::{Persistence, ResponseHead};
+use crate::clock::Timestamp;
+use crate::engine::cause::Cause;
+use crate::engine::stream::grammar::Close;
+use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
+use crate::engine::{AnswerEnd, AnswerEvent};
+use crate::record::{Failure, FailureKind};
+
+/// Where the connection of a request came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Opened for this request.
+    Opened,
+    /// Opened ahead, and never used.
+    Ahead,
+    /// Left open after another answer.
+    Reused,
+}
+
+/// The response to one request.
+pub(super) struct Reply {
+    head: Arc<RequestHead>,
+    origin: Origin,
+    sent_told: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The head is not whole yet; these bytes of it have come.
+    Head(Vec<u8>),
+    Body(Box<Open>),
+    Over,
+}
+
+/// A response whose body is being read.
+struct Open {
+    reader: ResponseReader,
+    body: Body,
+    persistence: Persistence,
+}
+
+/// How a response ended.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub end: AnswerEnd,
+    /// What is behind its failure.
+    pub cause: Cause,
+    pub afterwards: Afterwards,
+}
+
+/// What its connection is good for after a response.
+#[derive(Debug)]
+pub(super) enum Afterwards {
+    /// Another request.
+    Request,
+    /// Another request, once this rest of the response has come.
+    RequestAfter(Body),
+    Nothing,
+}
+
+impl Reply {
+    /// The response to a request with this head.
+    pub(super) fn new(head: Arc<RequestHead>, origin: Origin) -> Self {
+        Self { head, origin, sent_told: false, stage: Stage::Head(Vec::new()) }
+    }
+
+    /// Notes, once, that all of the request was written.
+    pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut VecDeque<AnswerEvent>) {
+        if !self.sent_told {
+            self.sent_told = true;
+            events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
+        }
+    }
+
+    /// Takes the bytes of one read; none when the server has closed the connection.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Option<Outcome> {
+        match &mut self.stage {
+            Stage::Head(_) if bytes.is_empty() => {
+                let failure = self.before_response("the server closed");
+                Some(self.lost(arrival.at, failure))
+            }
+            Stage::Head(held) if held.is_empty() => self.take_head(bytes, arrival, events),
+            Stage::Head(held) => {
+                let mut all = std::mem::take(held);
+                all.extend_from_slice(bytes);
+                self.take_head(&all, arrival, events)
+            }
+            Stage::Body(_) if !bytes.is_empty() => self.take_body(bytes, arrival, events),
+            Stage::Body(open) if matches!(open.body, Body::UntilClose) => {
+                self.close(Close::Clean, &[], arrival, events)
+            }
+            Stage::Body(_) => {
+                self.broken_off(arrival, events, |place| cut_off(place, "closed before the announced end"))
+            }
+            Stage::Over => None,
+        }
+    }
+
+    /// Takes the system's word that nothing more will come.
+    pub(super) fn fail(
+        &mut self,
+        error: &io::Error,
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Option<Outcome> {
+        let kind = error.kind();
+        if let Stage::Body(_) = self.stage {
+            let how = match kind {
+                io::ErrorKind::ConnectionReset => "connection reset by the server",
+                _ => "closed before the announced end",
+            };
+            return self.broken_off(arrival, events, |place| cut_off(place, how));
+        }
+        let failure = match kind {
+            io::ErrorKind::ConnectionReset => self.before_response("the server reset"),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+                self.before_response("the server closed")
+            }
+            kind => self.before_response(&format!("the network ({kind}) broke")),
+        };
+        Some(self.lost(arrival.at, failure))
+    }
+
+    fn take_head(
+        &mut self,
+        bytes: &[u8],
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Option<Outcome> {
+        let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
+            Ok(Some(head)) => head,
+            Ok(None) => {
+                self.stage = Stage::Head(bytes.to_vec());
+                return None;
+            }
+            Err(error) => {
+                let message = format!("the response is not HTTP/1.1 ({error})");
+                return Some(self.lost(arrival.at, Failure::new(FailureKind::Malformed, message)));
+            }
+        };
+        // A response may come before the whole request has gone out, to a body too large for the server.
+        self.request_sent(arrival.at, events);
+        events.push_back(AnswerEvent::Headers { at: arrival.at });
+        let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone());
+        self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
+        self.take_body(&bytes[length..], arrival, events)
+    }
+
+    fn take_body(
+        &mut self,
+        mut bytes: &[u8],
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Option<Outcome> {
+        loop {
+            let Stage::Body(open) = &mut self.stage else { return None };
+            match open.body.next(&mut bytes) {
+                Ok(Piece::Data(piece)) => {
+                    if let Progress::Over(end) = open.reader.bytes(piece, arrival, events) {
+                        return self.finish(bytes, |reader| (reader.cause(), end));
+                    }
+                }
+                Ok(Piece::More) => return None,
+                Ok(Piece::End) => return self.close(Close::Clean, bytes, arrival, events),
+                Err(error) => {
+                    let kind = FailureKind::Malformed;
+                    return self.broken_off(arrival, events, |place| {
+                        Failure::new(kind, format!("broken chunked framing ({error}): {place}"))
+                    });
+                }
+            }
+        }
+    }
+
+    /// The body broke off, and `why` makes a failure of the place where it did.
+    fn broken_off(
+        &mut self,
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+        why: impl FnOnce(&str) -> Failure,
+    ) -> Option<Outcome> {
+        let mut outcome = self.close(Close::Broken, &[], arrival, events)?;
+        if let Err(failure) = &mut outcome.end.result
+            && failure.reason == FailureKind::Reset
+        {
+            *failure = why(&failure.message);
+        }
+        outcome.afterwards = Afterwards::Nothing;
+        Some(outcome)
+    }
+
+    fn close(
+        &mut self,
+        close: Close,
+        rest: &[u8],
+        arrival: Arrival,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Option<Outcome> {
+        self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
+    }
+
+    /// Ends the response with the judgement of its reader. An answer that came whole leaves a connection that can be
+    /// used again, as does a refusal whose body did; any other does not.
+    fn finish(
+        &mut self,
+        rest: &[u8],
+        judge: impl FnOnce(ResponseReader) -> (Cause, AnswerEnd),
+    ) -> Option<Outcome> {
+        let Stage::Body(open) = std::mem::replace(&mut self.stage, Stage::Over) else { return None };
+        let Open { reader, mut body, persistence } = *open;
+        let (cause, end) = judge(reader);
+        let afterwards = match (persistence, body.skip(rest)) {
+            (Persistence::KeepAlive, Rest::None) => Afterwards::Request,
+            (Persistence::KeepAlive, Rest::Awaited) if end.result.is_ok() => Afterwards::RequestAfter(body),
+            _ => Afterwards::Nothing,
+        };
+        Some(Outcome { end: self.head.secrets.hide_in(end), cause, afterwards })
+    }
+
+    /// Ends a request to which no response came.
+    fn lost(&mut self, at: Timestamp, failure: Failure) -> Outcome {
+        self.stage = Stage::Over;
+        let message = self.head.secrets.hide(failure.message);
+        let end = failed(at, failure.reason, message);
+        Outcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
+    }
+
+    /// The failure of a request to which no answer came because of what `happened` to its connection.
+    fn before_response(&self, happened: &str) -> Failure {
+        let connection = match self.origin {
+            Origin::Opened => "the connection",
+            Origin::Ahead => "a connection opened ahead",
+            Origin::Reused => "a reused idle connection",
+        };
+        Failure::new(FailureKind::Reset, format!("{happened} {connection} before it answered"))
+    }
+}
+
+/// The failure of a body that ended before its end.
+fn cut_off(place: &str, how: &str) -> Failure {
+    Failure::new(FailureKind::Reset, format!("{place} ({how})"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Responses, whole, cut and broken, read without a socket.
+
+use proptest::prelude::*;
+
+use http::HeaderMap;
+use http::uri::PathAndQuery;
+
+use super::*;
+use crate::engine::AnswerForm;
+use crate::engine::secrets::Secrets;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+const EVENTS: [&str; 4] = [
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: [DONE]\n\n",
+];
+
+fn reply(origin: Origin) -> Reply {
+    let path = PathAndQuery::from_static("/");
+    let head =
+        RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
+    Reply::new(Arc::new(head), origin)
+}
+
+fn chunked(events: &[&str]) -> String {
+    let chunks: Vec<String> =
+        events.iter().map(|event| format!("{:x}\r\n{event}\r\n", event.len())).collect();
+    chunks.concat()
+}
+
+/// A whole response, each event in a chunk of its own.
+fn whole(before: &str) -> String {
+    format!("{before}{HEAD}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunked(&EVENTS))
+}
+
+fn arrival(read: u64) -> Arrival {
+    Arrival { at: Timestamp::from_nanos(read), read }
+}
+
+/// The outcome of reads that bring these bytes, and the number of chunks with text told.
+fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
+    let (mut reply, mut events) = (reply(Origin::Opened), VecDeque::new());
+    let mut outcome = None;
+    for (piece, number) in pieces.iter().zip(1..) {
+        outcome = reply.take(piece, arrival(number), &mut events);
+        if outcome.is_some() {
+            break;
+        }
+    }
+    let chunks = events.iter().filter(|event| matches!(event, AnswerEvent::Chunk { .. })).count();
+    (outcome, chunks)
+}
+
+fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
+    let outcome = reply.fail(&error.into(), arrival(9), &mut VecDeque::new()).unwrap();
+    assert!(matches!(outcome.afterwards, Afterwards::Nothing));
+    outcome.end.result.unwrap_err()
+}
+
+#[test]
+fn a_response_is_told_in_order_whether_or_not_the_request_has_gone_out() {
+    for sent_first in [true, false] {
+        let (mut reply, mut events) = (reply(Origin::Reused), VecDeque::new());
+        if sent_first {
+            reply.request_sent(Timestamp::from_nanos(1), &mut events);
+        }
+        let outcome = reply.take(whole("").as_bytes(), arrival(5), &mut events).unwrap();
+        reply.request_sent(Timestamp::from_nanos(7), &mut events);
+        let sent = Timestamp::from_nanos(if sent_first { 1 } else { 5 });
+        assert_eq!(events[0], AnswerEvent::Sent { at: sent, opened_connection: false });
+        assert_eq!(events[1], AnswerEvent::Headers { at: Timestamp::from_nanos(5) });
+        assert_eq!((events.len(), outcome.end.result), (4, Ok(())));
+        assert!(matches!(outcome.afterwards, Afterwards::Request));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
+    let all = whole("");
+    for (end, good) in [(5, true), (3, true), (0, true)] {
+        let outcome = read(&[&all.as_bytes()[..all.len() - end]]).0.unwrap();
+        assert_eq!(outcome.end.result, Ok(()));
+        let rest = all.as_bytes()[all.len() - end..].to_vec();
+        match outcome.afterwards {
+            Afterwards::RequestAfter(mut tail) => assert_eq!((tail.skip(&rest), good), (Rest::None, end > 0)),
+            Afterwards::Request => assert_eq!(end, 0),
+            Afterwards::Nothing => panic!("{end}"),
+        }
+    }
+    let unasked = all.clone() + "HTTP/1.1 200 OK";
+    assert!(matches!(read(&[unasked.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
+    let closing = all.replace("content-type", "connection: close\r\ncontent-type");
+    assert!(matches!(read(&[closing.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
+    // A refusal that came whole does no harm to the connection, one that did not does.
+    let refusal = "HTTP/1.1 429 X\r\ncontent-length: 4\r\n\r\nslow";
+    assert!(matches!(read(&[refusal.as_bytes()]).0.unwrap().afterwards, Afterwards::Request));
+}
+
+#[test]
+fn every_way_to_lose_a_connection_has_its_words() {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, HostUnreachable, UnexpectedEof};
+    for (origin, error, words) in [
+        (Origin::Opened, ConnectionReset, "the server reset the connection before it answered"),
+        (Origin::Ahead, BrokenPipe, "the server closed a connection opened ahead before it answered"),
+        (Origin::Reused, UnexpectedEof, "the server closed a reused idle connection before it answered"),
+        (
+            Origin::Opened,
+            HostUnreachable,
+            "the network (host unreachable) broke the connection before it answered",
+        ),
+    ] {
+        let failure = failure_of(&mut reply(origin), error);
+        assert_eq!((failure.reason, failure.message.as_str()), (FailureKind::Reset, words));
+    }
+    let begun = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{}", chunked(&EVENTS[..1]));
+    for (error, words) in [
+        (ConnectionReset, "(connection reset by the server)"),
+        (UnexpectedEof, "(closed before the announced end)"),
+    ] {
+        let mut reply = reply(Origin::Opened);
+        assert!(reply.take(begun.as_bytes(), arrival(1), &mut VecDeque::new()).is_none());
+        let failure = failure_of(&mut reply, error);
+        assert_eq!(failure.reason, FailureKind::Reset);
+        assert!(failure.message.contains("after 1 chunk") && failure.message.ends_with(words), "{failure}");
+    }
+    let length = format!("{HEAD}content-length: 500\r\n\r\n{}", EVENTS[0]);
+    let old = format!("{HEAD}\r\n{}", EVENTS[0]).replace("1.1", "1.0");
+    for (bytes, kind, words) in [
+        ("", FailureKind::Reset, "the server closed the connection before it answered"),
+        ("HTTP/1.1 200 OK\r\nx: ", FailureKind::Reset, "the server closed the connection before it answered"),
+        (&begun, FailureKind::Reset, "(closed before the announced end)"),
+        (&length, FailureKind::Reset, "(closed before the announced end)"),
+        (&old, FailureKind::Truncated, "after 1 chunk"),
+        ("FTP\r\n", FailureKind::Malformed, "the response is not HTTP/1.1 (invalid HTTP version)"),
+        (
+            &(begun.clone() + "q"),
+            FailureKind::Malformed,
+            "broken chunked framing (byte 63 of the body is 'q'",
+        ),
+    ] {
+        let outcome = read(&[bytes.as_bytes(), b""]).0.unwrap();
+        let failure = outcome.end.result.unwrap_err();
+        assert!(
+            failure.reason == kind && failure.message.contains(words),
+            "{failure} is not {kind}: {words}"
+        );
+        assert!(matches!(outcome.afterwards, Afterwards::Nothing));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_split_of_a_response_reads_the_same(cuts in prop::collection::btree_set(1usize..600, 0..12)) {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let all = whole(interim);
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for cut in cuts.into_iter().filter(|&cut| cut < all.len()).chain([all.len()]) {
+            pieces.push(&all.as_bytes()[from..cut]);
+            from = cut;
+        }
+        let (outcome, chunks) = read(&pieces);
+        prop_assert_eq!((outcome.unwrap().end.result, chunks), (Ok(()), 2));
+    }
+}
