@@ -92,6 +92,13 @@ impl RunClock {
         Self { origin: Instant::now() + lead, started_at: jiff::Timestamp::now() + lead }
     }
 
+    /// A clock whose zero is that moment of the wall clock; `None` when it has passed.
+    #[must_use]
+    pub fn starting_at(moment: jiff::Timestamp) -> Option<Self> {
+        let lead = Duration::try_from(moment.duration_since(jiff::Timestamp::now())).ok()?;
+        Some(Self { origin: Instant::now() + lead, started_at: moment })
+    }
+
     /// The present moment; zero for as long as the run has not begun.
     #[must_use]
     pub fn now(&self) -> Timestamp {
@@ -146,6 +153,16 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(120)).await;
         assert_eq!(clock.now(), Timestamp::from_nanos(70_000_000));
         assert_eq!(clock.until(Timestamp::from_nanos(90_000_000)), Duration::from_millis(20));
+    }
+
+    #[test]
+    fn a_clock_may_start_at_a_moment_of_the_wall_clock_that_is_to_come() {
+        let moment = jiff::Timestamp::now() + Duration::from_hours(1);
+        let clock = RunClock::starting_at(moment).unwrap();
+        assert_eq!((clock.started_at(), clock.now()), (moment, Timestamp::ZERO));
+        let left = clock.until(Timestamp::ZERO);
+        assert!(left > Duration::from_mins(59) && left <= Duration::from_hours(1), "{left:?}");
+        assert!(RunClock::starting_at(jiff::Timestamp::UNIX_EPOCH).is_none());
     }
 
     #[tokio::test(start_paused = true)]

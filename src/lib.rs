@@ -13,11 +13,12 @@
 //! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
 //! | 5 | [`runner`], [`mock`] |
-//! | 6 | [`experiment`] |
+//! | 6 | [`experiment`], [`calibration`] |
 //! | 7 | [`report`], [`live`] |
 //! | 8 | [`cli`] |
 
 pub mod analysis;
+pub mod calibration;
 pub mod cli;
 pub mod clock;
 pub mod engine;

@@ -13,7 +13,7 @@ const FLOORS: [&[&str]; 9] = [
     &["generator", "analysis", "simulator"],
     &["engine"],
     &["runner", "mock", "telemetry"],
-    &["experiment"],
+    &["experiment", "calibration"],
     &["report", "live"],
     &["cli"],
 ];

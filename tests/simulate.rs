@@ -88,6 +88,8 @@ fn header(spec: &WorkloadSpec) -> RunHeader {
         objectives: Vec::new(),
         host: HostFacts::default(),
         stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
     }
 }
 

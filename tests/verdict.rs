@@ -76,6 +76,8 @@ fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
         objectives: Vec::new(),
         host: HostFacts::default(),
         stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
     };
     summarise(&RunLog { header, records: flown.records, footer: Some(flown.footer) }, &[])
 }

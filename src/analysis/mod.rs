@@ -4,6 +4,7 @@ mod aliases;
 mod arrivals;
 mod attainment;
 mod binomial;
+mod calibration;
 mod check;
 mod client;
 mod counts;
@@ -41,6 +42,7 @@ pub use arrivals::{
     ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, Untested, counts_over_runs,
 };
 pub use attainment::Attainment;
+pub use calibration::CalibrationSummary;
 pub use check::{Check, CheckOutcome};
 pub use client::{ClientLoad, DelaySummary};
 pub use counts::RequestCounts;

@@ -96,6 +96,8 @@ impl<'a> Observed<'a> {
 fn come(log: &RunLog) -> u64 {
     let plan = &log.header.plan;
     let past_last = log.records.iter().map(|record| record.index + 1).max().unwrap_or(0);
+    // Places are those of the whole plan, counts those of the share that was flown.
+    let past_last = log.header.shard.map_or(past_last, |shard| shard.among_first(past_last));
     past_last.saturating_sub(plan.warmup_requests).min(plan.measured_requests)
 }
 

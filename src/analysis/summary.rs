@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, ClientLoad, Failures, Finding, Group, InFlight, Judgement,
-    LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount, Verdict,
+    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Finding, Group, InFlight,
+    Judgement, LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount,
+    Verdict,
 };
-use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog};
+use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
@@ -71,6 +72,8 @@ pub struct RunDescription {
     pub arrival: ArrivalPattern,
     /// SHA-256 of the plan.
     pub plan_hash: String,
+    /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
+    pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
     /// Who answered.
@@ -79,6 +82,8 @@ pub struct RunDescription {
     pub limits: Limits,
     /// The machine that sent.
     pub host: HostFacts,
+    /// What it was found to do before the run; absent where it was not asked.
+    pub calibration: Option<CalibrationSummary>,
     /// Wall-clock time of the run's zero.
     pub started_at: jiff::Timestamp,
     /// The command line, secrets masked.
@@ -165,10 +170,12 @@ fn describe(log: &RunLog) -> RunDescription {
         repeat: header.repeat,
         arrival: header.workload.arrival,
         plan_hash: header.plan.hash,
+        shard: header.shard,
         prompt_method: header.prompts.method,
         engine: header.engine,
         limits: header.limits,
         host: header.host,
+        calibration: header.calibration.map(CalibrationSummary::from),
         started_at: header.started_at,
         command: header.command,
         skyline_version: header.skyline_version,

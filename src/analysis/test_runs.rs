@@ -187,6 +187,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             objectives: Vec::new(),
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2 },
             stamps: StampSource::default(),
+            shard: None,
+            calibration: None,
         },
         records,
         footer: Some(RunFooter {

@@ -25,6 +25,22 @@ pub(super) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
     masked
 }
 
+/// The command line to type for the same with these options instead, quoted for a shell, secrets masked.
+pub(super) fn again(arguments: impl IntoIterator<Item = OsString>, options: &[(&str, &str)]) -> String {
+    let mut words = vec!["skyline".to_owned()];
+    let mut value_follows = false;
+    for word in masked(arguments).into_iter().skip(1) {
+        let replaced = options.iter().any(|(name, _)| word.split('=').next() == Some(name));
+        if !replaced && !value_follows {
+            words.push(word.clone());
+        }
+        value_follows = replaced && !word.contains('=');
+    }
+    words.extend(options.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]));
+    // What no shell could hold is shown as it is.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
 fn mask(value: &str) -> String {
     match value.split_once(':') {
         Some((name, _)) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') => {
@@ -46,6 +62,28 @@ fn without_credentials(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again_with_other_options() {
+        let typed = [
+            "/opt/bin/skyline",
+            "bench",
+            "my chat.toml",
+            "--shard",
+            "1/2",
+            "--start-at=2026-01-01T00:00:00Z",
+            "--objective",
+            "p95 ttft < 500ms",
+            "--header",
+            "x-key: secret",
+        ];
+        let again = again(typed.map(OsString::from), &[("--shard", "2/6"), ("--start-at", "soon")]);
+        assert_eq!(
+            again,
+            "skyline bench 'my chat.toml' --objective 'p95 ttft < 500ms' --header 'x-key: ***' --shard 2/6 \
+             --start-at soon"
+        );
+    }
 
     #[test]
     fn secrets_are_masked_and_the_rest_is_kept() {

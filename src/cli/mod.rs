@@ -2,12 +2,14 @@
 
 mod args;
 mod bench;
+mod calibrate;
 mod check;
 mod command_line;
 mod exit;
 mod folder;
 mod host;
 mod interrupts;
+mod merge;
 mod mock;
 mod outcome;
 mod planned;
@@ -59,6 +61,10 @@ enum Verb {
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
     Report(report::ReportArgs),
+    /// Join the shards that several generators flew into the one run that they were
+    Merge(merge::MergeArgs),
+    /// Measure what this machine can measure: the floor under its figures
+    Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
     Check(Box<check::CheckArgs>),
     /// Serve a simulated engine over HTTP: an OpenAI-compatible server of known behaviour
@@ -83,6 +89,8 @@ pub fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
+        Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),
         Verb::Workloads(args) => workloads::run(&args, printer),

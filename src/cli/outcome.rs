@@ -8,7 +8,7 @@ use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::{AcrossJudgement, Prediction, Repeats};
-use crate::record::RunHeader;
+use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Colour, Style};
 
 /// The form in which a summary is printed.
@@ -60,6 +60,18 @@ pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String
     match format {
         Format::Text => Ok(report::repeats_text(repeats, style())),
         Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
+    }
+}
+
+/// What a calibration found, in the form asked for.
+pub(super) fn render_calibration(
+    found: &Calibration,
+    host: &HostFacts,
+    format: Format,
+) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::calibration_text(found, host, style())),
+        Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::exit::Stop;
 use crate::experiment::repeats_of;
 use crate::generator::Schedule;
-use crate::record::{PlanFacts, Repeat};
+use crate::record::{PlanFacts, Repeat, Shard};
 use crate::workload::WorkloadSpec;
 
 /// One run that is about to be flown.
@@ -25,7 +25,17 @@ impl PlannedRun {
     }
 
     fn one(repeat: Option<Repeat>, workload: WorkloadSpec) -> Result<Self, Stop> {
-        let schedule = Schedule::draw(&workload);
+        Self::flown(repeat, Schedule::draw(&workload), workload)
+    }
+
+    /// One generator's share of the run.
+    pub(super) fn share(self, shard: Shard) -> Result<Self, Stop> {
+        let Self { repeat, workload, schedule, .. } = self;
+        let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
+        Self::flown(repeat, schedule, workload)
+    }
+
+    fn flown(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
         let plan = schedule.facts();
         if plan.measured_requests == 0 {
             return Err(Stop::usage(format!(

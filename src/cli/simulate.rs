@@ -13,9 +13,7 @@ use super::series::{self, Series, folder_of};
 use super::{command_line, folder, host};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{predict, seed_of_run};
-use crate::record::{
-    EngineFacts, Limits, PromptFacts, PromptMethod, RunFooter, RunHeader, RunLog, RunLogWriter, StampSource,
-};
+use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::RoutingRule;
 
 /// What stands in a run where the name of a server would.
@@ -130,6 +128,8 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
         workload: run.workload,
     }
 }
@@ -142,11 +142,6 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 /// Stores the run as `bench` does, where it is to be kept.
 fn keep(log: &RunLog, summary: &Summary, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
-    let write = |footer: &RunFooter| {
-        let mut writer = RunLogWriter::create(folder, &log.header)?;
-        log.records.iter().try_for_each(|record| writer.append(record))?;
-        writer.finish(footer)
-    };
-    log.footer.as_ref().map_or(Ok(()), write).map_err(Stop::impossible)?;
+    log.store(folder).map_err(Stop::impossible)?;
     outcome::store(summary, folder)
 }

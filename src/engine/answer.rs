@@ -81,8 +81,8 @@ pub enum AnswerEvent {
         /// Whether it came in the same read as the chunk before it, and so shares its stamp.
         merged: bool,
     },
-    /// It is over.
-    Ended(AnswerEnd),
+    /// It is over. Boxed, for it comes once, and the other events many times.
+    Ended(Box<AnswerEnd>),
 }
 
 /// What the text of a chunk is.

@@ -56,9 +56,12 @@ impl Schedule {
 
     /// The requests in order, without prompts.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
-        let (first, step) = (self.first, self.step);
-        Plan::new(Arc::clone(&self.workload))
-            .filter(move |request| request.index >= first && (request.index - first).is_multiple_of(step))
+        let share = self.clone();
+        Plan::new(Arc::clone(&self.workload)).filter(move |request| share.has(request.index))
+    }
+
+    fn has(&self, index: u64) -> bool {
+        index >= self.first && (index - self.first).is_multiple_of(self.step)
     }
 
     /// Draws the whole schedule, prompts included.
@@ -76,7 +79,8 @@ impl Schedule {
         self.plan().map(move |request| with_prompt(request, &prompts))
     }
 
-    /// The facts of the *whole* plan, also when asked of a shard.
+    /// The facts of the plan: of a shard too, hash and window are those of the *whole*, by which shards of one plan
+    /// know each other; only the counts are the shard's own.
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
@@ -96,9 +100,10 @@ impl Schedule {
         };
         let mut plan = Plan::new(Arc::clone(&self.workload));
         for request in plan.by_ref() {
+            let own = u64::from(self.has(request.index));
             match request.phase {
-                Phase::Warmup => warmup_requests += 1,
-                Phase::Measured => measured_requests += 1,
+                Phase::Warmup => warmup_requests += own,
+                Phase::Measured => measured_requests += own,
                 Phase::Cooldown => break,
             }
             hash.update(hashed_bytes(&request));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ClientFacts, ServerCounters, StampSource};
+use super::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
 
@@ -40,6 +40,12 @@ pub struct RunHeader {
     /// Where the moments of arriving bytes come from.
     #[serde(default)]
     pub stamps: StampSource,
+    /// The share of the plan that was flown, where that was not the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// What the machine that sent was found to do before the run, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
 }
 
 impl RunHeader {
@@ -59,7 +65,7 @@ pub struct Repeat {
     pub first_seed: u64,
 }
 
-/// The plan of a run.
+/// The plan of a run. Of a share of a plan, hash and window are those of the whole, the counts those of the share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFacts {

@@ -123,6 +123,22 @@ impl RunLog {
     }
 }
 
+impl RunLog {
+    /// Writes a whole run into `folder`, which must exist.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
+        let mut writer = RunLogWriter::create(folder, &self.header)?;
+        self.records.iter().try_for_each(|record| writer.append(record))?;
+        match &self.footer {
+            Some(footer) => writer.finish(footer),
+            None => writer.flush(),
+        }
+    }
+}
+
 /// The schema of a header line, if it is newer than this program.
 fn newer_schema(text: &[u8]) -> Option<u32> {
     let line: serde_json::Value = serde_json::from_slice(text).ok()?;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::arrivals;
 use super::page::{Page, Tone};
+use super::{arrivals, calibration};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
@@ -37,6 +37,11 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     let arrived =
         format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
     page.entry(Tone::Normal, "  arrivals   ", &arrived);
+    if let Some(shard) = run.shard {
+        let line =
+            format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
+        page.entry(Tone::Normal, "  shard      ", &line);
+    }
     page.entry(Tone::Normal, "  model      ", &engine.model);
     if engine.modelled.is_empty() {
         page.entry(
@@ -95,6 +100,9 @@ fn client(page: &mut Page, summary: &Summary) {
         };
         page.entry(Tone::Normal, "  pauses     ", &line);
     }
+    if let Some(calibration) = &summary.run.calibration {
+        page.entry(Tone::Normal, "  calibrated ", &calibration::in_one_line(calibration));
+    }
     if let Some(client) = &summary.client {
         let late = client
             .loop_delay
@@ -106,6 +114,17 @@ fn client(page: &mut Page, summary: &Summary) {
         let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
+}
+
+/// `2nd`, `3rd`, `11th`.
+fn nth(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, last) if last != 11 => "st",
+        (2, last) if last != 12 => "nd",
+        (3, last) if last != 13 => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", count(number))
 }
 
 /// `hardware a10g, tensor_parallel_size 1, …`

@@ -1,6 +1,7 @@
 //! A summary as bytes: text for people, JSON for programs.
 
 mod arrivals;
+mod calibration;
 mod flow_lines;
 mod grid;
 mod header;
@@ -13,6 +14,7 @@ mod repeats;
 mod text;
 mod troubles;
 
+pub use calibration::{calibration_json, calibration_text};
 pub use json::json;
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};

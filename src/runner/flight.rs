@@ -76,7 +76,7 @@ impl Flight {
                     let mut known = Some(event);
                     while let Some(event) = known {
                         match event {
-                            AnswerEvent::Ended(end) => return flight.end(end),
+                            AnswerEvent::Ended(end) => return flight.end(*end),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
                                 return flight.close(at, Outcome::Failed(failure));
                             }

@@ -71,7 +71,7 @@ impl Answer for Scripted {
                 finish_reason: None,
                 usage: None,
             };
-            return AnswerEvent::Ended(end);
+            return AnswerEvent::Ended(Box::new(end));
         }
         self.told += 1;
         AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }

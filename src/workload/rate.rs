@@ -21,6 +21,21 @@ impl ArrivalPattern {
         }
     }
 
+    /// The highest rate that the pattern reaches, requests per second.
+    #[must_use]
+    pub fn peak_rate_per_s(&self) -> f64 {
+        match self {
+            Self::Poisson { rate_per_s } | Self::Constant { rate_per_s } | Self::Gamma { rate_per_s, .. } => {
+                *rate_per_s
+            }
+            Self::Bursts { base_rate_per_s, burst_rate_per_s, .. } => base_rate_per_s.max(*burst_rate_per_s),
+            Self::Stages { stages } => {
+                let peak = |stage: &super::Stage| stage.from_rate_per_s.max(stage.to_rate_per_s);
+                stages.iter().map(peak).fold(0.0, f64::max)
+            }
+        }
+    }
+
     /// Requests expected in the first `until_s` seconds: the integral of the rate.
     #[must_use]
     pub fn expected_arrivals(&self, until_s: f64) -> f64 {
@@ -97,14 +112,14 @@ mod tests {
         {
             assert_eq!(bursts().expected_arrivals(until), arrivals, "bursts until {until}");
         }
-        assert_eq!(bursts().mean_rate_per_s(), 5.6);
+        assert_eq!((bursts().mean_rate_per_s(), bursts().peak_rate_per_s()), (5.6, 20.0));
         // By hand: a ramp's area is a triangle's or a trapezium's; after 45 s the rate stays at 10/s.
         for (until, arrivals) in
             [(5.0, 12.5), (10.0, 50.0), (40.0, 350.0), (42.5, 350.0 + 62.5), (45.0, 450.0), (55.0, 550.0)]
         {
             assert_eq!(stages().expected_arrivals(until), arrivals, "stages until {until}");
         }
-        assert_eq!(stages().mean_rate_per_s(), 10.0);
+        assert_eq!((stages().mean_rate_per_s(), stages().peak_rate_per_s()), (10.0, 30.0));
     }
 
     #[test]

@@ -38,6 +38,16 @@ fn mock() {
 }
 
 #[test]
+fn calibrate() {
+    insta::assert_snapshot!(help(&["calibrate"]));
+}
+
+#[test]
+fn merge() {
+    insta::assert_snapshot!(help(&["merge"]));
+}
+
+#[test]
 fn workloads() {
     insta::assert_snapshot!(help(&["workloads"]));
 }

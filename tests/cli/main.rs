@@ -4,11 +4,13 @@
 
 mod agreement;
 mod bench;
+mod calibrate;
 mod faults;
 mod help;
 mod mistakes;
 mod mock;
 mod repeats;
+mod shards;
 mod simulate;
 mod support;
 mod verdict;

@@ -151,3 +151,16 @@ fn a_server_that_does_not_tell_spoils_nothing() {
     assert_eq!(bench(silent), Value::Null);
     assert_eq!(looks.load(Relaxed), 1, "it is not asked again");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn stamps_are_the_kernels_and_a_cap_beyond_the_machines_limits_is_told() {
+    let desk = Desk::new();
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--max-concurrency", "100000000"])
+        .assert()
+        .code(0)
+        .stderr(predicates::str::contains("warning: 100,000,000 connections at a time need"));
+    assert_eq!(lines(&desk, "header")[0]["stamps"], "kernel_received");
+    let (client, requests) = (&footer(&desk)["client"], lines(&desk, "request").len() as u64);
+    assert!(client["read_delay"]["n"].as_u64().unwrap() > requests, "{client}");
+}

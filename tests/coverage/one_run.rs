@@ -39,6 +39,8 @@ pub(crate) fn header(repeat: Option<Repeat>, spec: &WorkloadSpec) -> RunHeader {
         limits: Limits::default(),
         objectives: Vec::new(),
         host: HostFacts::default(),
+        shard: None,
+        calibration: None,
         stamps: StampSource::default(),
     }
 }

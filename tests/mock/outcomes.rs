@@ -24,7 +24,7 @@ async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<Answer
     let mut chunks = 0;
     loop {
         match tokio::time::timeout(Duration::from_secs(1), answer.next()).await {
-            Ok(AnswerEvent::Ended(end)) => return (chunks, Some(end)),
+            Ok(AnswerEvent::Ended(end)) => return (chunks, Some(*end)),
             Ok(AnswerEvent::Chunk { .. }) => chunks += 1,
             Ok(_) => {}
             Err(_) => return (chunks, None),

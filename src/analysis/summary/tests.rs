@@ -137,6 +137,23 @@ fn an_interrupted_run_is_about_what_was_flown() {
 }
 
 #[test]
+fn a_shard_that_was_stopped_lost_nothing_of_what_others_were_to_send() {
+    // The second of two generators sent the requests at places 1, 3 and 5 of twenty, and was stopped: of its ten,
+    // seven never came due. To a generator of the whole plan, places 0, 2 and 4 would be lost.
+    let records = [1, 3, 5]
+        .map(|i| record(i).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build());
+    let mut log = run(20_000, records.into());
+    log.header.plan.measured_requests = 10;
+    log.header.shard = Some(Shard { number: 2, of: 2 });
+    let footer = log.footer.as_mut().unwrap();
+    (footer.released_until, footer.ending) = (ms(6_000), RunEnding::Interrupted);
+    let counts = summarise(&log, &[]).requests;
+    assert_eq!((counts.completed, counts.unrecorded, counts.never_due), (3, 0, 7));
+    log.header.shard = None;
+    assert_eq!(summarise(&log, &[]).requests.unrecorded, 3);
+}
+
+#[test]
 fn an_interruption_in_the_drain_leaves_the_window_whole() {
     let mut log = mixed();
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;

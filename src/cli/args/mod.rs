@@ -1,11 +1,13 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
+mod generator;
 mod model;
 mod run;
 mod server;
 mod validity;
 mod workload;
 
+pub(super) use generator::GeneratorArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};

@@ -103,6 +103,11 @@ impl ServerArgs {
         self.wait
     }
 
+    /// How answers come.
+    pub(in crate::cli) fn form(&self) -> AnswerForm {
+        if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed }
+    }
+
     fn dialect(&self) -> Dialect {
         match (self.engine, &self.url) {
             (Some(dialect), _) => dialect,
@@ -159,7 +164,7 @@ impl ServerArgs {
         let key = self.api_key()?;
         Ok(Target {
             endpoint: self.endpoint,
-            form: if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed },
+            form: self.form(),
             model: self.model.clone(),
             headers,
             api_key: key,

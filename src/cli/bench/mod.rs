@@ -1,8 +1,10 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod machine;
 mod plan;
 mod prompts;
 mod repeats;
+mod start;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, ServerArgs, ValidityArgs, WorkloadArgs};
+use super::args::{GeneratorArgs, RunArgs, Server, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
@@ -24,7 +26,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -42,6 +44,8 @@ pub(super) struct BenchArgs {
     server: ServerArgs,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    generator: GeneratorArgs,
 
     /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
     /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
@@ -68,17 +72,24 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec()?;
-    let runs = PlannedRun::all(&spec, args.workload.repeats)?;
+    let mut runs = PlannedRun::all(&spec, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
         plan::check(&run.workload, &run.schedule, &run.plan)?;
     }
+    if let Some(shard) = args.generator.shard {
+        runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
+    }
     let salt = args.run.salt.unwrap_or_else(rand::random);
     let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
     folder::base(&args.out)?;
+    common_server(args)?;
+    start::in_time(args.generator.start_at)?;
+    let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, printer)?;
     let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
-    let field = Field { args, session: &session, interrupts: &interrupts, printer };
+    let calibration = calibration.as_ref();
+    let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts),
         Err(runs) => {
@@ -95,6 +106,8 @@ struct Field<'a> {
     args: &'a BenchArgs,
     session: &'a Session,
     interrupts: &'a Interrupts,
+    /// What this machine was found to do.
+    calibration: Option<&'a Calibration>,
     printer: Printer,
 }
 
@@ -130,7 +143,7 @@ fn fly(
     prompts: PromptBuilder,
     folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
 ) -> Result<Flown, Stop> {
-    let Field { args, session, interrupts, printer } = field;
+    let Field { args, session, interrupts, calibration, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let limits = ConnectionLimits::raised();
     let options = args.run.options(&spec);
@@ -140,13 +153,22 @@ fn fly(
         printer.words(&format!("warning: {shortage}"));
     }
     let engine = Arc::clone(&session.engine);
-    let connections = spec.arrival.mean_rate_per_s() * CONNECTIONS_PER_RATE;
+    start::wait(args.generator.start_at, printer);
+    let shards = args.generator.shard.map_or(1, |shard| shard.of);
+    let connections = spec.arrival.mean_rate_per_s() / shards as f64 * CONNECTIONS_PER_RATE;
     session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256)));
     let prompt_facts = prompts.facts();
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
 
-    let counted_before = session.runtime.block_on(engine.counters());
-    let clock = RunClock::starting_in(LEAD);
+    // Of several generators each would count what all of them send.
+    let counted_before = match args.generator.shard {
+        Some(_) => None,
+        None => session.runtime.block_on(engine.counters()),
+    };
+    let clock = match args.generator.start_at {
+        Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
+        None => RunClock::starting_in(LEAD),
+    };
     let header = RunHeader {
         schema: RunHeader::SCHEMA,
         skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -159,6 +181,8 @@ fn fly(
         limits: args.run.limits(),
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
+        shard: args.generator.shard,
+        calibration: calibration.cloned(),
         stamps: engine.stamp_source(),
         workload: spec,
     };
@@ -195,4 +219,15 @@ fn fly(
     let summary = analysis::summarise(&log, &args.objectives);
     let stored = outcome::store(&summary, &folder);
     Ok(Flown { summary, folder, stored: kept.map_err(Stop::impossible).and(stored), ending })
+}
+
+/// Several generators that each start a mock of their own would not fly one run.
+fn common_server(args: &BenchArgs) -> Result<(), Stop> {
+    match (args.generator.shard, args.server.server()?) {
+        (Some(shard), Server::EmbeddedMock) => Err(Stop::usage(format!(
+            "--shard {shard} needs a server that all generators share\n\
+             hint: name it with --url; `skyline mock` starts one"
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -9,7 +9,7 @@ use crate::workload::WorkloadSpec;
 /// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
 const MOST: usize = 100_000;
 
-/// Refuses a plan whose arrivals hardly ever come of the process that the workload declares.
+/// Refuses a whole plan whose arrivals hardly ever come of the process that the workload declares.
 pub(super) fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
     let mut until = facts.window_end;
     let mut moments: Vec<_> = schedule

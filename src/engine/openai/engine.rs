@@ -103,7 +103,7 @@ impl OpenAiEngine {
         let all = async {
             loop {
                 match answer.next().await {
-                    AnswerEvent::Ended(end) => return end,
+                    AnswerEvent::Ended(end) => return *end,
                     event => events.push(event),
                 }
             }

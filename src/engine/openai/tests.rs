@@ -40,7 +40,7 @@ async fn ask(engine: &OpenAiEngine) -> (Vec<AnswerEvent>, AnswerEnd) {
     let mut events = Vec::new();
     loop {
         match answer.next().await {
-            AnswerEvent::Ended(end) => return (events, end),
+            AnswerEvent::Ended(end) => return (events, *end),
             event => events.push(event),
         }
     }
@@ -251,7 +251,7 @@ async fn next_may_be_dropped_at_any_time() {
     let end = loop {
         match tokio::time::timeout(Duration::from_millis(1), answer.next()).await {
             Err(_) => {}
-            Ok(AnswerEvent::Ended(end)) => break end,
+            Ok(AnswerEvent::Ended(end)) => break *end,
             Ok(event) => events.push(event),
         }
     };

@@ -115,7 +115,7 @@ impl Exchange {
             Err(Fault { failure: Failure { reason, message }, cause }) => {
                 self.cause = cause;
                 let end = failed(self.clock.now(), reason, self.head.secrets.hide(message));
-                self.events.push_back(AnswerEvent::Ended(end));
+                self.events.push_back(AnswerEvent::Ended(Box::new(end)));
             }
         }
     }
@@ -129,7 +129,7 @@ impl Exchange {
     fn end(&mut self, outcome: Outcome) {
         let Outcome { end, cause, afterwards } = outcome;
         self.cause = cause;
-        self.events.push_back(AnswerEvent::Ended(end));
+        self.events.push_back(AnswerEvent::Ended(Box::new(end)));
         let State::Talking(conversation) = std::mem::replace(&mut self.state, State::Over) else { return };
         let tail = match afterwards {
             Afterwards::Nothing => return,

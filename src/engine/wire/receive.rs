@@ -1,4 +1,10 @@
 //! Reads from a TCP socket, with the moment at which the kernel received what was read.
+//!
+//! On a busy two-core cloud VM (Intel Xeon, Linux 6.18, loopback) bytes lay in the kernel for 26–35 µs at the median
+//! and for 0.08–1.4 ms at the 99th percentile before they were read, 1,000 requests/s of 8 tokens each; for 51 µs and
+//! 159 ms with 19,900 streams opened in 8 s. All of that would be in stamps that are taken when a read returns, and
+//! none of it is in the kernel's. They cost 0.12 µs a packet (medians of 4 × 200,000 packets: write and `recv` 1.68 µs
+//! of CPU time, with stamps and `recvmsg` 1.80 µs), 3 % of what a paced token costs.
 
 use std::io;
 use std::time::Duration;

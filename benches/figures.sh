@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# All figures of README's chapter "Accuracy" in one go, as the rows of its tables; about half an hour on a machine that
+# does nothing else.
+#
+#     benches/figures.sh [VLLM_RS TOKENIZER_FOLDER] > figures.md
+#
+# VLLM_RS is vLLM's Rust client: pip download vllm==0.33.0 --no-deps && unzip -j vllm-0.33.0-*.whl vllm/vllm-rs
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The product first and alone: built together with the examples it would have the features that only tests ask for.
+cargo build --release --locked
+cp target/release/skyline "${TMPDIR:-/tmp}/skyline-measured"
+skyline=${TMPDIR:-/tmp}/skyline-measured
+cargo build --release --locked --examples
+cargo bench --locked --no-run
+
+echo "$("$skyline" --version), $(rustc --version), $(date -u +%F), $(uname -sr), $(nproc) CPUs:" \
+    "$(sed -n 's/^model name\s*: //p;T;q' /proc/cpuinfo)"
+echo && echo "## Costs beside peers" && echo
+python3 benches/peers/compare.py --skyline "$skyline" ${1:+--peer "$1"} ${2:+--tokenizer "$2"}
+echo && echo "## Limits" && echo
+python3 benches/peers/limits.py --skyline "$skyline"
+echo && echo "## Truth" && echo
+target/release/examples/truth "$skyline"
+for bench in stamps pacing; do
+    echo && echo "## ${bench^}" && echo
+    cargo bench --locked --bench "$bench"
+done
+echo && echo "## Rooms" && echo
+for bench in stream generator analysis loopback simulate; do
+    cargo bench --locked --bench "$bench" -- --noplot
+done

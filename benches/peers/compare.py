@@ -1,0 +1,185 @@
+"""CPU and memory of load generators side by side, on the same bytes from a server that is not the bottleneck.
+
+    cargo build --release && cargo build --release --examples
+    pip download vllm==0.33.0 --no-deps && unzip -j vllm-0.33.0-*.whl vllm/vllm-rs
+    python3 benches/peers/compare.py --peer ./vllm-rs --tokenizer FOLDER [--rounds 5] [--load NAME]
+
+Each round flies every client once against a fresh server; rounds alternate, so that whatever else the machine does
+meets all clients alike. Two costs are taken of each flight, user and system time together, all threads:
+
+    under load   from the moment the server reads the first request until the client has read its last byte
+    in all       of the whole process, start-up and report included
+
+The tables are medians over the rounds, and ratios of those medians.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from flight import RELEASE, WORKLOAD, Flight
+
+MODEL = "tiny-llama"
+# The client that the others are held against.
+PEER = "vllm-rs"
+
+# All requests in a burst that the seed makes exactly as many as asked for, and nothing after it.
+BURST = """[arrival]
+kind = "stages"
+stages = [{{ duration_s = {burst_s}, from_rate_per_s = 10000 }}, {{ duration_s = 1, from_rate_per_s = 0 }}]"""
+STEADY = """[arrival]
+kind = "poisson"
+rate_per_s = {rate}"""
+
+# Gap between two tokens of a stream in microseconds; none where they leave flat out.
+LOADS = {
+    "flat": dict(
+        title="Flat out: 200 requests of 2,000 tokens, 8 at a time, 64 events a write",
+        requests=200, tokens=2_000, gap_us=None, cap=8, rate=None,
+        seed=45, burst_s=0.02, length="horizon_s = 1", target=1 / 2,
+    ),
+    "paced": dict(
+        title="Paced: 100 streams of 2,000 tokens at 200 a second, each event a packet of its own",
+        requests=100, tokens=2_000, gap_us=5_000, cap=None, rate=None,
+        seed=27, burst_s=0.01, length="horizon_s = 1", target=3 / 4,
+    ),
+    "short": dict(
+        title="Short requests: 1,000 a second, Poisson, 8 tokens 5 ms apart, each event a packet of its own",
+        requests=10_000, tokens=8, gap_us=5_000, cap=None, rate=1_000,
+        seed=1, burst_s=None, length="requests = 10000", target=2 / 3,
+    ),
+}
+
+
+def skyline(engine, options):
+    def command(load, url, folder):
+        arrival = (BURST if load["rate"] is None else STEADY).format(**load)
+        workload = folder / "load.toml"
+        workload.write_text(WORKLOAD.format(arrival=arrival, **load))
+        cap = ["--max-concurrency", str(load["cap"])] if load["cap"] else []
+        return [
+            str(options.skyline), "bench", str(workload), "--engine", engine, "--url", url, "--out", str(folder),
+            "--json", "--quiet", *cap, *options.skyline_option,
+        ]
+
+    return command, 1, lambda out: json.loads(out)["requests"]["completed"]
+
+
+def vllm_rs(options):
+    def command(load, url, folder):
+        rate = [] if load["rate"] is None else ["--request-rate", str(load["rate"])]
+        cap = ["--max-concurrency", str(load["cap"])] if load["cap"] else []
+        return [
+            str(options.peer), "bench", "serve", "--backend", "openai-chat", "--endpoint", "/v1/chat/completions",
+            "--base-url", url, "--model", MODEL, "--tokenizer", str(options.tokenizer), "--dataset-name", "random",
+            "--random-input-len", "16", "--random-output-len", str(load["tokens"]), "--num-prompts",
+            str(load["requests"]), "--ignore-eos", "--disable-tqdm", *rate, *cap,
+        ]
+
+    def completed(out):
+        return int(next(line for line in out.splitlines() if line.startswith("Successful requests")).split()[-1])
+
+    return command, 0, completed
+
+
+def bare(options):
+    def command(load, url, _):
+        flags = [str(load["requests"]), str(load["tokens"]), str(load["cap"] or 0), str(load["rate"] or 0)]
+        return [str(options.release / "examples" / "bare_client"), url, *flags]
+
+    return command, 0, lambda out: int(out.split()[0])
+
+
+def fly(load, client, options):
+    """The figures of one flight."""
+    command, tests, completed = client
+    first, last = tests + 1, tests + load["requests"]
+    flight = Flight(lambda url, folder: command(load, url, folder), options.release, first, last, load["gap_us"])
+    try:
+        done = completed(flight.said)
+    except Exception:
+        sys.exit(f"{' '.join(flight.command)}\nfailed:\n{flight.said}\n{flight.words}")
+    assert done == load["requests"], f"{done} of {load['requests']} completed: {' '.join(flight.command)}"
+    begin, end, usage = flight.begin, flight.end, flight.usage
+    seconds = end.at - begin.at
+    under_load, in_all = end.client_cpu - begin.client_cpu, usage.ru_utime + usage.ru_stime
+    return {
+        "under load, µs a token": under_load / flight.tokens * 1e6,
+        "under load, µs a request": under_load / flight.requests * 1e6,
+        "in all, µs a token": in_all / flight.tokens * 1e6,
+        "in all, µs a request": in_all / flight.requests * 1e6,
+        "peak memory, MB": flight.peak_mb,
+        "to the first request, s": begin.at - flight.started,
+        "load, s": seconds,
+        "cores of the client": under_load / seconds,
+        "cores of the server": (end.server_cpu - begin.server_cpu) / seconds,
+    }
+
+
+def table(load, flights):
+    """A row for each client: medians, and the ratio of its median to the peer's."""
+    unit = "request" if load["rate"] else "token"
+    costs = [f"under load, µs a {unit}", f"in all, µs a {unit}"]
+    others = ["peak memory, MB", "to the first request, s", "load, s", "cores of the client", "cores of the server"]
+
+    def median(client, figure):
+        return statistics.median(flight[figure] for flight in flights[client])
+
+    print(f"\n{load['title']}; wanted {load['target']:.2f} of {PEER} under load\n")
+    head = ["client"]
+    for cost in costs:
+        head += [cost, "least–most", f"of {PEER}'s"]
+    print("| " + " | ".join(head + others) + " |\n" + "|---" * len(head + others) + "|")
+    for client, flown in flights.items():
+        cells = [client]
+        for cost in costs:
+            every = [flight[cost] for flight in flown]
+            ratio = f"{median(client, cost) / median(PEER, cost):.2f}" if PEER in flights else ""
+            cells += [f"{median(client, cost):.3g}", f"{min(every):.3g}–{max(every):.3g}", ratio]
+        cells += [f"{median(client, other):.3g}" for other in others]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skyline", type=Path, help="[default: the release build]")
+    parser.add_argument("--skyline-option", action="append", default=[], help="one more word for `skyline bench`")
+    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the release build")
+    parser.add_argument("--peer", type=Path, help="vLLM's `vllm-rs`")
+    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer for the peer's prompts")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--load", choices=LOADS, action="append", help="[default: all]")
+    parser.add_argument("--raw", type=Path, help="append every flight to this file, one JSON object a line")
+    options = parser.parse_args()
+    options.skyline = options.skyline or options.release / "skyline"
+    clients = {
+        "skyline": skyline("openai", options),
+        "skyline, counts in every chunk": skyline("vllm", options),
+        "bare epoll loop": bare(options),
+    }
+    if options.peer:
+        version = subprocess.run([options.peer, "--version"], capture_output=True, text=True, check=True)
+        clients[PEER] = vllm_rs(options)
+        print(version.stdout.strip(), end="; ")
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}, "
+          f"{options.rounds} rounds")
+    for name in options.load or LOADS:
+        load = LOADS[name]
+        flights = {client: [] for client in clients}
+        for _ in range(options.rounds):
+            for client, how in clients.items():
+                flight = fly(load, how, options)
+                flights[client].append(flight)
+                if options.raw:
+                    with options.raw.open("a") as raw:
+                        raw.write(json.dumps({"load": name, "client": client, **flight}) + "\n")
+        table(load, flights)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Where Skyline's limits are: start-up, streams at once, memory of a stream and of a token.
+
+    cargo build --release && cargo build --release --examples
+    python3 benches/peers/limits.py [--streams 20000] [--part NAME]
+
+Each part prints the rows of a table: what was measured, the figure, what is wanted.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from flight import RELEASE, WORKLOAD, Flight
+
+BURST = """[arrival]
+kind = "stages"
+stages = [{{ duration_s = {seconds}, from_rate_per_s = {rate} }}, {{ duration_s = 1, from_rate_per_s = 0 }}]"""
+
+# Files that a process needs beside its streams.
+SPARE_FILES = 100
+
+
+def bench(options, *flags, **load):
+    """The command that flies `load`."""
+    def command(url, folder):
+        (folder / "load.toml").write_text(WORKLOAD.format(**load))
+        return [
+            str(options.skyline), "bench", str(folder / "load.toml"), "--engine", "openai", "--url", url, "--out",
+            str(folder), "--json", "--quiet", *flags, *options.skyline_option,
+        ]
+
+    return command
+
+
+def row(what, figure, wanted):
+    print(f"| {what} | {figure} | {wanted} |", flush=True)
+
+
+def start_up(options):
+    times = []
+    for _ in range(50):
+        begin = time.perf_counter()
+        subprocess.run([options.skyline, "--help"], stdout=subprocess.DEVNULL, check=True)
+        times.append((time.perf_counter() - begin) * 1e3)
+    row("`--help`, median (fastest) of 50", f"{statistics.median(times):.1f} ({min(times):.1f}) ms", "≤ 10 ms")
+    arrival = BURST.format(seconds=0.1, rate=1_000)
+    load = bench(options, length="requests = 20", seed=1, arrival=arrival, tokens=4)
+    times = []
+    for _ in range(20):
+        flight = Flight(load, options.release, 2, 21, 1_000)
+        times.append((flight.begin.at - flight.started) * 1e3)
+    figure = f"{statistics.median(times):.0f} ({min(times):.0f}) ms"
+    row("start to the first request of a `bench`, median (fastest) of 20", figure, "≤ 150 ms")
+
+
+def streams(options):
+    # Each process needs a file for every stream and a few for itself; root may raise the limit with `ulimit -Hn`.
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = options.streams if files == resource.RLIM_INFINITY else min(options.streams, files - SPARE_FILES)
+    # All of them are open between the last of the arrivals, after 10 s, and the first of the ends.
+    gap_s, tokens, ramp_s = 2, 10, 10
+    load = bench(
+        options, length=f"requests = {count}", seed=1, tokens=tokens,
+        arrival=f'[arrival]\nkind = "constant"\nrate_per_s = {count / ramp_s}',
+    )
+    flight = Flight(load, options.release, 2, count + 1, gap_s * 1_000_000)
+    summary = json.loads(flight.said)
+    counts, peak = summary["requests"], summary["in_flight"]["peak"]
+    row(f"{count:,} streams at once: peak in flight", f"{peak:,}", "nearly all")
+    row("of them completed, failed, censored",
+        f"{counts['completed']:,}, {counts['failed']:,}, {counts['censored']:,}", "all, 0, 0")
+    grown = flight.load_peak_mb - flight.idle_mb
+    row("memory for each of them", f"{grown * 1_024 / count:.1f} KB", "small")
+
+
+def memory(options):
+    """Two flights that differ in kept tokens only, eight streams at a time."""
+    held, tokens = [], 2_000
+    for seconds in (0.02, 0.4):
+        arrival = BURST.format(seconds=seconds, rate=10_000)
+        load = bench(options, "--max-concurrency", "8", length="horizon_s = 1", seed=45, arrival=arrival, tokens=tokens)
+        requests = planned(options, load)
+        flight = Flight(load, options.release, 2, requests + 1, None)
+        held.append((flight.tokens, flight.held_mb, flight.peak_mb))
+    (few, low, low_peak), (many, high, high_peak) = held
+    for what, small, large in [("before the analysis", low, high), ("at the peak, analysis included", low_peak, high_peak)]:
+        figure = (large - small) * 1_048_576 / (many - few)
+        row(f"memory of a kept token {what} ({many:,} − {few:,} tokens)", f"{figure:.1f} bytes",
+            "≤ 8 bytes" if small == low else "")
+
+
+def planned(options, command):
+    """How many requests the load has, by a simulation of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        workload = command("", Path(folder))[2]
+        out = subprocess.run(
+            [options.skyline, "simulate", workload, "--ttft", "1ms", "--itl", "1us", "--json"],
+            capture_output=True, text=True,
+        )
+        return json.loads(out.stdout)["summary"]["requests"]["planned"]
+
+
+def main():
+    parts = {"start-up": start_up, "streams": streams, "memory": memory}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skyline", type=Path, help="[default: the release build]")
+    parser.add_argument("--skyline-option", action="append", default=[], help="one more word for `skyline bench`")
+    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the release build")
+    parser.add_argument("--streams", type=int, default=20_000)
+    parser.add_argument("--part", choices=parts, action="append", help="[default: all]")
+    options = parser.parse_args()
+    options.skyline = options.skyline or options.release / "skyline"
+    print("| what | figure | wanted |\n|---|---|---|")
+    for name in options.part or parts:
+        parts[name](options)
+
+
+if __name__ == "__main__":
+    main()

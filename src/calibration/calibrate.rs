@@ -1,0 +1,149 @@
+//! Measures what this machine can do, load after load.
+
+use std::io;
+use std::time::Duration;
+
+use super::load::{Flown, Load, Stand};
+use super::server::Writes;
+use crate::analysis::Sample;
+use crate::clock::RunClock;
+use crate::record::{Calibration, Delays};
+
+/// How long the measuring of the form before a run takes.
+pub const QUICK: Duration = Duration::from_millis(500);
+
+/// Short answers: as many requests per second.
+const SHORT_PER_S: f64 = 1_000.0;
+/// Paced streams at the same time.
+const STREAMS: u64 = 50;
+/// From one token of a paced stream to the next.
+const TOKEN_GAP: Duration = Duration::from_millis(5);
+/// Answers that come all at once: as many per second, of so many tokens.
+const WHOLE_PER_S: f64 = 200.0;
+const WHOLE_TOKENS: u32 = 2_000;
+
+/// What is being measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// How promptly requests leave and what one costs: 1,000 a second, each answered at once by one token.
+    ShortAnswers,
+    /// How true stamps are and what a token costs: 50 streams of 200 tokens a second, a packet each.
+    PacedStreams,
+    /// What a token costs that comes with many others: 200 answers a second of 2,000 tokens, all at once.
+    WholeAnswers,
+}
+
+/// Why this machine could not be calibrated.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// The system gave no socket or thread.
+    #[error("the known server cannot work on this machine: {0}")]
+    Sockets(io::Error),
+    /// The client cannot talk to the known server.
+    #[error("the known server cannot be reached: {0}")]
+    Client(String),
+    /// The system does not tell how much processor time a thread used.
+    #[error("this system does not tell the processor time of a thread")]
+    NoCpuTime,
+    /// A load brought no event.
+    #[error("nothing came back in time; is the machine overloaded?")]
+    NothingCame,
+}
+
+/// Measures for about `length` in all and says at which stage it is.
+pub fn calibrate(length: Duration, mut at: impl FnMut(Stage)) -> Result<Calibration, CalibrationError> {
+    let clock = RunClock::starting_in(Duration::ZERO);
+    // A machine that is too slow for a load is known by a fifth more; all three take no twice the length.
+    let mut stand = Stand::build(length / 5)?;
+    at(Stage::ShortAnswers);
+    let short = stand.fly(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
+    at(Stage::PacedStreams);
+    let paced = stand.fly(Load {
+        requests: STREAMS,
+        apart: TOKEN_GAP / STREAMS as u32,
+        tokens: (length.mul_f64(0.45).as_secs_f64() / TOKEN_GAP.as_secs_f64()).ceil() as u32,
+        gap: TOKEN_GAP,
+    })?;
+    at(Stage::WholeAnswers);
+    let whole = stand.fly(evenly(WHOLE_PER_S, length.mul_f64(0.2), WHOLE_TOKENS))?;
+    let writes = stand.finish()?;
+
+    let request_cpu_ns = cost(short.cpu_ns, short.events()).ok_or(CalibrationError::NothingCame)?;
+    // What the requests themselves cost is not the events' doing.
+    let event = |flown: &Flown| {
+        let requests_ns = request_cpu_ns * flown.records.len() as u64;
+        cost(flown.cpu_ns.saturating_sub(requests_ns), flown.events()).ok_or(CalibrationError::NothingCame)
+    };
+    Ok(Calibration {
+        stamp_delay: delays(stamp_delays(&paced, &writes)).ok_or(CalibrationError::NothingCame)?,
+        pacer_delay: delays(
+            short.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect(),
+        )
+        .ok_or(CalibrationError::NothingCame)?,
+        request_cpu_ns,
+        paced_event_cpu_ns: event(&paced)?,
+        coalesced_event_cpu_ns: event(&whole)?,
+        took_ns: clock.now().as_nanos(),
+    })
+}
+
+/// Requests at a steady rate over `length`, each answered at once by `tokens` tokens.
+fn evenly(per_s: f64, length: Duration, tokens: u32) -> Load {
+    let requests = (per_s * length.as_secs_f64()).ceil().max(1.0) as u64;
+    Load { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
+}
+
+/// Nanoseconds a piece.
+fn cost(cpu_ns: u64, pieces: u64) -> Option<u64> {
+    cpu_ns.checked_div(pieces)
+}
+
+/// Of every event that arrived: the client's stamp of it − the moment at which the server began to write it.
+fn stamp_delays(flown: &Flown, writes: &Writes) -> Vec<Duration> {
+    let told = flown.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
+    told.flat_map(|(record, writes)| {
+        record.chunks.iter().zip(writes).map(|(chunk, &write)| chunk.at.since(write))
+    })
+    .collect()
+}
+
+fn delays(all: Vec<Duration>) -> Option<Delays> {
+    let sample = Sample::new(all.into_iter().map(|delay| delay.as_nanos() as f64).collect());
+    let quantile = |fraction| sample.quantile(fraction)?.exact().map(|ns| ns.round() as u64);
+    Some(Delays { n: sample.len(), p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)?, max_ns: quantile(1.0)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a real machine, which may be so busy that it stands still for a whole load: hence more than one try, and no
+    /// bound on what is found. What is held is that every figure is there and that they go together.
+    #[test]
+    fn this_machine_is_measured() {
+        let mut stages = Vec::new();
+        let found = (0..5).find_map(|_| {
+            stages.clear();
+            calibrate(QUICK, |stage| stages.push(stage)).ok()
+        });
+        let found = found.unwrap();
+        assert_eq!(stages, [Stage::ShortAnswers, Stage::PacedStreams, Stage::WholeAnswers]);
+        // 175 requests; 45 tokens of each of 50 streams.
+        assert!((1..=175).contains(&found.pacer_delay.n), "{found:?}");
+        assert!((1..=2_250).contains(&found.stamp_delay.n), "{found:?}");
+        for delays in [found.stamp_delay, found.pacer_delay] {
+            assert!(delays.p50_ns <= delays.p99_ns && delays.p99_ns <= delays.max_ns, "{found:?}");
+        }
+        assert!(found.stamp_delay.max_ns > 0 && found.coalesced_event_cpu_ns > 0, "{found:?}");
+        assert!(found.paced_event_cpu_ns < found.request_cpu_ns, "{found:?}");
+        assert!(found.took_ns >= 100_000_000, "{found:?}");
+    }
+
+    #[test]
+    fn delays_are_percentiles_of_what_was_seen() {
+        let seen = (0..=100).map(Duration::from_micros).collect();
+        let expected = Delays { n: 101, p50_ns: 50_000, p99_ns: 99_000, max_ns: 100_000 };
+        assert_eq!(delays(seen), Some(expected));
+        assert_eq!(delays(Vec::new()), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! What this machine flies of a plan, when it begins, and whether it is asked first what it can do.
+
+use clap::Args;
+
+use crate::record::Shard;
+
+/// The part of this machine, and of others beside it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "This machine")]
+pub(in crate::cli) struct GeneratorArgs {
+    /// Fly only the I-th of N equal shares of the plan, such as 1/2, while other generators fly the others; limits
+    /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
+    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
+    pub(in crate::cli) shard: Option<Shard>,
+
+    /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
+    /// soon as everything is ready]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
+    pub(in crate::cli) start_at: Option<jiff::Timestamp>,
+
+    /// Do not ask first, for half a second, what this machine can do
+    #[arg(long)]
+    pub(in crate::cli) no_calibration: bool,
+
+    /// Fly a plan that asks for more than this machine can be trusted with
+    #[arg(long, conflicts_with = "no_calibration")]
+    pub(in crate::cli) force: bool,
+}
+
+/// A moment with its offset from UTC.
+fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not a moment; write it with its offset from UTC, such as 2026-11-21T08:00:00Z")
+    })
+}

@@ -1,0 +1,81 @@
+//! Asks what this machine can do, and refuses a plan that asks for more before anything is sent.
+
+use std::time::Duration;
+
+use crate::calibration::{Capacity, Demand, Overload, QUICK, calibrate};
+use crate::cli::args::GeneratorArgs;
+use crate::cli::command_line;
+use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
+use crate::engine::AnswerForm;
+use crate::record::{Calibration, Shard};
+use crate::units::{count, three_digits};
+use crate::workload::WorkloadSpec;
+
+/// Most command lines of shards that are written out.
+const WRITTEN_OUT: u64 = 4;
+/// Time for a person to start generators by hand.
+const TO_START: Duration = Duration::from_mins(2);
+
+/// What this machine was found to do, where it was asked and could be.
+pub(super) fn calibrated(
+    args: &GeneratorArgs,
+    spec: &WorkloadSpec,
+    form: AnswerForm,
+    printer: Printer,
+) -> Result<Option<Calibration>, Stop> {
+    if args.no_calibration {
+        return Ok(None);
+    }
+    let found = match calibrate(QUICK, |_| {}) {
+        Ok(found) => found,
+        Err(error) => {
+            printer.words(&format!("this machine is not calibrated: {error}"));
+            return Ok(None);
+        }
+    };
+    let whole = match form {
+        AnswerForm::Streamed => Demand::of(spec),
+        AnswerForm::Whole => Demand::of_whole_answers(spec),
+    };
+    let demand = args.shard.map_or(whole, |shard| whole.shared(shard));
+    match Capacity(&found).judge(demand) {
+        Err(overload) if !args.force => Err(refusal(&overload, args.shard, spec)),
+        _ => Ok(Some(found)),
+    }
+}
+
+fn refusal(overload: &Overload, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
+    let Demand { requests_per_s, events_per_request } = overload.demand;
+    let rate = format!("{:.3}", overload.trusted_rate_per_s(spec.arrival.mean_rate_per_s()));
+    let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
+    Stop::impossible(format!(
+        "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
+         average, take {} cores of the one that a client has; it is trusted up to half of it\n\
+         hint: lower the rate: --rate {} at most\n\
+         hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
+         {}\n  skyline merge FOLDER_OF_EACH\n\
+         hint: or fly it as it is, with --force; the report may say INVALID",
+        three_digits(requests_per_s),
+        three_digits(events_per_request),
+        three_digits(overload.share),
+        rate.trim_end_matches('0').trim_end_matches('.'),
+        count(generators),
+        commands(generators).join("\n")
+    ))
+}
+
+/// The command lines of the generators: all of them, or the first two and the last.
+fn commands(of: u64) -> Vec<String> {
+    let start = jiff::Timestamp::now() + TO_START;
+    let start = start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let command = |number| {
+        let shard = Shard { number, of }.to_string();
+        let again = command_line::again(std::env::args_os(), &[("--shard", &shard), ("--start-at", &start)]);
+        format!("  {again}")
+    };
+    if of <= WRITTEN_OUT {
+        return (1..=of).map(command).collect();
+    }
+    vec![command(1), command(2), "  …".to_owned(), command(of)]
+}

@@ -1,0 +1,42 @@
+//! `skyline calibrate`: what this machine can measure.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::exit::{Exit, Stop};
+use super::host;
+use super::outcome::{self, Format};
+use super::printer::Printer;
+use crate::calibration::{Stage, calibrate};
+
+/// Measure what this machine can measure.
+///
+/// A server of known streams is started inside this process, and Skyline measures it as it measures any: how late
+/// its own stamps are, how late requests leave, and how much one client can do. `skyline bench` does the same in half
+/// a second before each run.
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Measure for about this long in all
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
+    seconds: u16,
+
+    /// Print the figures as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
+    let length = Duration::from_secs(u64::from(args.seconds));
+    let found = calibrate(length, |stage| {
+        printer.words(match stage {
+            Stage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
+            Stage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
+            Stage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
+        });
+    });
+    let found = found.map_err(Stop::impossible)?;
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render_calibration(&found, &host::facts(), format)?)?;
+    Ok(Exit::Fine)
+}

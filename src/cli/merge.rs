@@ -1,0 +1,63 @@
+//! `skyline merge`: shards that several generators flew, one run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::ValidityArgs;
+use super::exit::{Exit, Stop};
+use super::outcome::{self, Format};
+use super::printer::Printer;
+use super::{command_line, folder};
+use crate::analysis;
+use crate::record::{NamedLog, RunLog, merge};
+use crate::units::spoken;
+
+/// Join the shards that several generators flew into the one run that they were.
+///
+/// Every shard of the plan must be there, once and flown to its end. The merged run is judged and shown as if one
+/// generator had flown it.
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// The shards' folders, or their run.jsonl files
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+
+    /// Folder in which the merged run gets a folder of its own
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    validity: ValidityArgs,
+
+    /// Print the summary as JSON on standard output, and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
+    let read = |path: &PathBuf| {
+        let log = RunLog::read(path).map_err(Stop::usage)?;
+        Ok(NamedLog { name: path.display().to_string(), log })
+    };
+    let shards = args.runs.iter().map(read).collect::<Result<Vec<_>, Stop>>()?;
+    let number = shards.len();
+    let mut merged = merge(shards).map_err(Stop::usage)?;
+    let log = &mut merged.log;
+    log.header.command = command_line::masked(std::env::args_os());
+    let objectives = outcome::objectives_of(&log.header)?;
+    let summary = analysis::summarise(log, &objectives);
+    folder::base(&args.out)?;
+    let engine = format!("{}-merged", log.header.engine.engine);
+    let folder = folder::create(&args.out, &log.header.workload.name, &engine, log.header.started_at)?;
+    log.store(&folder).map_err(Stop::impossible)?;
+    outcome::store(&summary, &folder)?;
+    printer.data(&outcome::render(&summary, if args.json { Format::Json } else { Format::Text })?)?;
+    printer.words(&format!(
+        "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
+         clocks agree, every latency was taken on one machine's own\nkept in {}",
+        spoken(merged.apart),
+        folder.display()
+    ));
+    Ok(outcome::exit(&summary, args.validity.policy()))
+}

@@ -1,0 +1,289 @@
+//! Joins the logs of shards into the log of the one run that they were.
+//!
+//! Every moment in a log counts from its own run's zero. The merged run's zero is that of the shard that began
+//! first; what the others saw is put later by as much as they began later, by their wall clocks. Shards that were
+//! told the same moment to start at have the same zero, and are together as true as their machines' clocks agree.
+//! No latency depends on that: each was taken on one machine's monotonic clock.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{
+    ChunkTrain, ClientFacts, Delays, Pause, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, Shard,
+    StampSource, TokenChunk,
+};
+use crate::clock::Timestamp;
+
+/// Farthest apart that the shards of one run may have begun: beyond it, a noticeable part of the window had the load
+/// of some of them only.
+const APART: Duration = Duration::from_secs(1);
+
+/// The log of a shard, and what to call it.
+#[derive(Clone, Debug)]
+pub struct NamedLog {
+    /// Where it was read, for error messages.
+    pub name: String,
+    /// The log.
+    pub log: RunLog,
+}
+
+/// The run that shards were.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
+    /// Its log; records in the order in which requests ended.
+    pub log: RunLog,
+    /// How far apart the shards began, by their wall clocks.
+    pub apart: Duration,
+}
+
+/// Why logs cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// There is none.
+    #[error("there is no run to merge")]
+    Nothing,
+    /// A run is whole.
+    #[error(
+        "{name} is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …"
+    )]
+    NoShard {
+        /// The run.
+        name: String,
+    },
+    /// A run did not fly its share to the end.
+    #[error("{name} {what}, so the load was not that of the plan\nhint: fly all shards again, together")]
+    NotWhole {
+        /// The run.
+        name: String,
+        /// How it was left.
+        what: &'static str,
+    },
+    /// Two runs do not belong together.
+    #[error("{one} and {other} are not shards of one run: they differ in {what}")]
+    Strangers {
+        /// A run.
+        one: String,
+        /// The other.
+        other: String,
+        /// In what they differ.
+        what: &'static str,
+    },
+    /// A shard comes twice.
+    #[error("{one} and {other} are both shard {shard}; give each shard once")]
+    Twice {
+        /// A run.
+        one: String,
+        /// The other.
+        other: String,
+        /// What both are.
+        shard: Shard,
+    },
+    /// Shards are missing.
+    #[error("shard {missing} is missing; a plan flown in {of} shards is merged from all {of}")]
+    Missing {
+        /// Those missing, as `1/3, 2/3`.
+        missing: String,
+        /// How many there are.
+        of: u64,
+    },
+    /// They did not fly together.
+    #[error(
+        "{name} began {:.1} s after the first of the shards, so they were no common load (the bar is {:.0} s)\n\
+         hint: fly them with the same --start-at",
+        .late.as_secs_f64(), APART.as_secs_f64()
+    )]
+    Apart {
+        /// The run that began last.
+        name: String,
+        /// By how much.
+        late: Duration,
+    },
+}
+
+/// Joins the shards of one plan into one run.
+pub fn merge(parts: Vec<NamedLog>) -> Result<Merged, MergeError> {
+    let shards = parts.iter().map(shard_of).collect::<Result<Vec<_>, _>>()?;
+    let (Some(first), Some(number)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
+        return Err(MergeError::Nothing);
+    };
+    for part in &parts {
+        same_run(first, part)?;
+    }
+    for (i, part) in parts.iter().enumerate() {
+        if let Some(twin) = shards[..i].iter().position(|shard| *shard == shards[i]) {
+            let (one, other) = (parts[twin].name.clone(), part.name.clone());
+            return Err(MergeError::Twice { one, other, shard: shards[i] });
+        }
+    }
+    let there: BTreeSet<u64> = shards.iter().map(|shard| shard.number).collect();
+    let missing: Vec<String> = (1..=number)
+        .filter(|one| !there.contains(one))
+        .map(|one| Shard { number: one, of: number }.to_string())
+        .collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { missing: missing.join(", "), of: number });
+    }
+    let start = parts.iter().map(|part| part.log.header.started_at).min().unwrap_or_default();
+    let late =
+        |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
+    let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
+    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > APART) {
+        return Err(MergeError::Apart { name: last.name.clone(), late: apart });
+    }
+    let logs: Vec<RunLog> = parts
+        .into_iter()
+        .map(|part| {
+            let by = late(&part.log);
+            later(part.log, by)
+        })
+        .collect();
+    Ok(Merged { log: join(logs), apart })
+}
+
+fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
+    let name = || part.name.clone();
+    let not_whole = |what| MergeError::NotWhole { name: name(), what };
+    let shard = part.log.header.shard.ok_or_else(|| MergeError::NoShard { name: name() })?;
+    match part.log.footer.as_ref().map(|footer| footer.ending) {
+        None => Err(not_whole("was cut off")),
+        Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
+        Some(RunEnding::Finished | RunEnding::DrainLimit) => Ok(shard),
+    }
+}
+
+fn same_run(one: &NamedLog, other: &NamedLog) -> Result<(), MergeError> {
+    let (a, b) = (&one.log.header, &other.log.header);
+    let differences = [
+        ("their plans", a.plan.hash != b.plan.hash || a.workload != b.workload),
+        ("the number of shards", a.shard.map(|shard| shard.of) != b.shard.map(|shard| shard.of)),
+        ("the model", a.engine.model != b.engine.model),
+        ("the engine", a.engine.engine != b.engine.engine),
+        ("the endpoint", a.engine.endpoint != b.engine.endpoint),
+        ("whether answers are streamed", a.engine.streamed != b.engine.streamed),
+    ];
+    let different = differences.into_iter().find(|(_, different)| *different);
+    different.map_or(Ok(()), |(what, _)| {
+        Err(MergeError::Strangers { one: one.name.clone(), other: other.name.clone(), what })
+    })
+}
+
+/// The same log on a clock whose zero is `by` earlier.
+fn later(mut log: RunLog, by: Duration) -> RunLog {
+    if by.is_zero() {
+        return log;
+    }
+    for record in &mut log.records {
+        let RequestRecord {
+            scheduled,
+            dispatched,
+            admitted,
+            sent,
+            headers,
+            chunks,
+            first_answer,
+            whole_answer,
+            ended,
+            ..
+        } = record;
+        let optional = [admitted, sent, headers, first_answer, whole_answer].into_iter().flatten();
+        for moment in [scheduled, dispatched, ended].into_iter().chain(optional) {
+            *moment = moment.after(by);
+        }
+        *chunks =
+            chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
+    }
+    if let Some(footer) = &mut log.footer {
+        footer.ended = footer.ended.after(by);
+        for pause in footer.client.iter_mut().flat_map(|client| &mut client.pauses) {
+            pause.from = pause.from.after(by);
+        }
+    }
+    log
+}
+
+fn join(logs: Vec<RunLog>) -> RunLog {
+    let header = header(&logs);
+    let footers = logs.iter().filter_map(|log| log.footer.as_ref());
+    let clients = footers.clone().map(|footer| footer.client.clone()).collect::<Option<Vec<_>>>();
+    let cut = footers.clone().any(|footer| footer.ending == RunEnding::DrainLimit);
+    let footer = RunFooter {
+        released_until: header.plan.window_end,
+        ended: footers.clone().map(|footer| footer.ended).max().unwrap_or_default(),
+        ending: if cut { RunEnding::DrainLimit } else { RunEnding::Finished },
+        present_ns: footers.map(|footer| footer.present_ns).sum(),
+        client: clients.map(|clients| client(&clients)),
+        // Each would have counted what all of them sent.
+        server: None,
+    };
+    let mut records: Vec<_> = logs.into_iter().flat_map(|log| log.records).collect();
+    records.sort_by_key(|record| (record.ended, record.index));
+    RunLog { header, records, footer: Some(footer) }
+}
+
+/// That of the shard that began first, with the whole plan's counts, the places under all caps, every objective, and
+/// of stamps and calibrations the worst.
+fn header(logs: &[RunLog]) -> RunHeader {
+    let mut headers = logs.iter().map(|log| &log.header);
+    let mut joined = headers
+        .clone()
+        .min_by_key(|header| header.started_at)
+        .cloned()
+        .unwrap_or_else(|| unreachable!("no shards are refused before"));
+    joined.shard = None;
+    joined.plan.warmup_requests = headers.clone().map(|header| header.plan.warmup_requests).sum();
+    joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
+    joined.limits.max_concurrency = headers.clone().map(|header| header.limits.max_concurrency).sum();
+    joined.calibration = headers
+        .clone()
+        .filter_map(|header| header.calibration)
+        .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
+    for objective in headers.clone().flat_map(|header| &header.objectives) {
+        if !joined.objectives.contains(objective) {
+            joined.objectives.push(objective.clone());
+        }
+    }
+    if headers.any(|header| header.stamps == StampSource::ReadReturned) {
+        joined.stamps = StampSource::ReadReturned;
+    }
+    joined
+}
+
+/// What all generators went through: processor time and memory of all, delays and the loop of the worst. A pause of
+/// one is counted as if it had been everybody's.
+fn client(all: &[ClientFacts]) -> ClientFacts {
+    let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
+        all.iter().filter_map(delays).reduce(|a, b| Delays {
+            n: a.n + b.n,
+            p50_ns: a.p50_ns.max(b.p50_ns),
+            p99_ns: a.p99_ns.max(b.p99_ns),
+            max_ns: a.max_ns.max(b.max_ns),
+        })
+    };
+    ClientFacts {
+        cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),
+        loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
+        loop_delay: worst(|client| client.loop_delay),
+        read_delay: worst(|client| client.read_delay),
+        pauses: in_order(all.iter().flat_map(|client| client.pauses.clone()).collect()),
+        peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
+    }
+}
+
+/// Pauses by their beginning; those that overlap are one.
+fn in_order(mut pauses: Vec<Pause>) -> Vec<Pause> {
+    pauses.sort_by_key(|pause| pause.from);
+    let mut joined: Vec<Pause> = Vec::with_capacity(pauses.len());
+    for pause in pauses {
+        match joined.last_mut().filter(|last| pause.from <= last.until()) {
+            Some(last) => {
+                let until: Timestamp = last.until().max(pause.until());
+                last.length_ns = until.since(last.from).as_nanos() as u64;
+            }
+            None => joined.push(pause),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What a machine can measure, as a person or a program reads it.
+
+use serde::Serialize;
+
+use super::grid::{ALWAYS, Grid};
+use super::page::{Page, Style, Tone};
+use crate::analysis::wording::{counted, seconds};
+use crate::analysis::{CalibrationSummary, DelaySummary};
+use crate::calibration::Capacity;
+use crate::record::{Calibration, HostFacts};
+use crate::units::{count, three_digits};
+
+/// Lengths of answers for which a trusted rate is told, tokens.
+const LENGTHS: [u32; 3] = [10, 100, 1_000];
+
+/// What `skyline calibrate --json` prints.
+#[derive(Debug, Serialize)]
+struct Printed<'a> {
+    /// Version of this format.
+    schema: u32,
+    host: &'a HostFacts,
+    calibration: CalibrationSummary,
+    trusted: Vec<Trusted>,
+}
+
+/// Up to what rate one client on the machine is trusted with answers of one length.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Trusted {
+    output_tokens: u32,
+    requests_per_s: f64,
+}
+
+fn trusted(found: &Calibration) -> Vec<Trusted> {
+    let rate = |tokens: u32| Capacity(found).trusted_requests_per_s(f64::from(tokens));
+    LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
+}
+
+/// The calibration as indented JSON with a line break at its end.
+pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
+    let printed = Printed { schema: 1, host, calibration: (*found).into(), trusted: trusted(found) };
+    let mut text = serde_json::to_string_pretty(&printed)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The calibration as text.
+#[must_use]
+pub fn calibration_text(found: &Calibration, host: &HostFacts, style: Style) -> String {
+    let summary = CalibrationSummary::from(*found);
+    let mut page = Page::new(style);
+    let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
+    let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
+    page.entry(Tone::Strong, "", &format!("What this machine can measure ({machine})"));
+    page.blank();
+    let mut grid = Grid::new(&["ms", "n", "p50", "p99", "max"].map(|title| (title, ALWAYS)));
+    for (name, delay) in [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)]
+    {
+        let DelaySummary { n, p50_ms, p99_ms, max_ms } = delay;
+        let figures = [p50_ms, p99_ms, max_ms].map(three_digits);
+        grid.row([name.to_owned(), count(n)].into_iter().chain(figures));
+    }
+    page.grid(grid);
+    page.entry(
+        Tone::Normal,
+        "  stamps:   ",
+        "from the moment a server on this machine began to write a token to the moment noted for it here; no \
+         latency can be told apart from one that is this much shorter",
+    );
+    page.entry(
+        Tone::Normal,
+        "  requests: ",
+        "from the moment that the schedule says to the moment at which a request was let go, at 1,000 requests/s",
+    );
+    page.heading("One client at its limit: one core, by the processor time that each piece takes");
+    for (rate, what) in [
+        (summary.requests_per_s, "requests/s, with an answer of one token"),
+        (summary.paced_events_per_s, "tokens/s that come one by one, as from a server that streams"),
+        (
+            summary.coalesced_events_per_s,
+            "tokens/s that come many at once, as through a proxy that gathers them",
+        ),
+    ] {
+        page.line(Tone::Normal, &format!("  {:>12} {what}", about(rate)));
+    }
+    page.heading("Trusted up to half of that, so that bursts do not wait for the client itself");
+    for Trusted { output_tokens, requests_per_s } in trusted(found) {
+        let tokens = count(u64::from(output_tokens));
+        page.line(Tone::Normal, &format!("  {:>12} requests/s of {tokens} tokens", about(requests_per_s)));
+    }
+    page.blank();
+    let took = seconds(summary.took_ms / 1e3);
+    page.entry(
+        Tone::Faint,
+        "",
+        &format!(
+            "Measured in {took} on a machine that did whatever else it does. A plan that asks for more is refused \
+             before it is flown; several clients can share it (skyline bench --shard)."
+        ),
+    );
+    page.finish()
+}
+
+/// The calibration in the report of a run.
+pub(crate) fn in_one_line(found: &CalibrationSummary) -> String {
+    format!(
+        "stamps {} ms late ({} in 1 of 100), releases {} ({}); one client's limit {} tokens/s one by one",
+        three_digits(found.stamp_delay.p50_ms),
+        three_digits(found.stamp_delay.p99_ms),
+        three_digits(found.pacer_delay.p50_ms),
+        three_digits(found.pacer_delay.p99_ms),
+        about(found.paced_events_per_s)
+    )
+}
+
+/// A rate to two digits: another half second would find another third one.
+fn about(rate: f64) -> String {
+    let digit = 10f64.powf(rate.abs().max(1.0).log10().floor() - 1.0);
+    three_digits((rate / digit).round() * digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Delays;
+
+    #[test]
+    fn a_newcomer_can_read_it() {
+        let found = Calibration {
+            took_ns: 5_120_000_000,
+            stamp_delay: Delays { n: 22_500, p50_ns: 21_400, p99_ns: 83_000, max_ns: 412_000 },
+            pacer_delay: Delays { n: 1_750, p50_ns: 2_100, p99_ns: 41_000, max_ns: 95_000 },
+            request_cpu_ns: 80_000,
+            paced_event_cpu_ns: 8_000,
+            coalesced_event_cpu_ns: 700,
+        };
+        let host = HostFacts { os: "linux x86_64".to_owned(), cpu: Some("Toy CPU".to_owned()), cores: 2 };
+        insta::assert_snapshot!(calibration_text(&found, &host, Style { width: 80, ..Style::PLAIN }));
+        let json: serde_json::Value =
+            serde_json::from_str(&calibration_json(&found, &host).unwrap()).unwrap();
+        assert_eq!((json["schema"].as_u64(), json["host"]["cores"].as_u64()), (Some(1), Some(2)));
+        assert_eq!(json["calibration"]["stamp_delay"]["p99_ms"], 0.083);
+        assert_eq!(json["calibration"]["requests_per_s"], 12_500.0);
+        // Half a second of 80 µs and 9 × 8 µs each.
+        assert_eq!(json["trusted"][0]["requests_per_s"].as_f64().unwrap().round(), 3_289.0);
+    }
+}

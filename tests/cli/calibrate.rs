@@ -1,0 +1,90 @@
+//! What this machine can measure: asked by itself, asked before a run, and a plan that asks for more.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+fn json(desk: &Desk, arguments: &[&str]) -> Value {
+    let out = desk.skyline(arguments).assert().code(0);
+    serde_json::from_slice(&out.get_output().stdout).unwrap()
+}
+
+#[test]
+fn a_machine_tells_its_floor() {
+    let desk = Desk::new();
+    let found = json(&desk, &["calibrate", "--json"]);
+    assert_eq!(found["schema"], 1);
+    for delay in ["stamp_delay", "pacer_delay"] {
+        let delay = &found["calibration"][delay];
+        let [n, p50, p99, max] = ["n", "p50_ms", "p99_ms", "max_ms"].map(|key| delay[key].as_f64().unwrap());
+        assert!(n > 0.0 && p50 <= p99 && p99 <= max && max > 0.0, "{delay}");
+    }
+    let rate = |key: &str| found["calibration"][key].as_f64().unwrap();
+    assert!(rate("requests_per_s") < rate("paced_events_per_s"), "{found}");
+    assert!(found["trusted"][1]["requests_per_s"].as_f64().unwrap() > 1.0, "{found}");
+
+    desk.skyline(&["calibrate", "--seconds", "4"])
+        .assert()
+        .code(0)
+        .stdout(contains("stamps late by").and(contains("requests/s of 100 tokens")))
+        .stderr(contains("1 of 3").and(contains("3 of 3")));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn a_run_keeps_what_its_machine_could_do() {
+    let desk = Desk::new();
+    let of_run = |options: &[&str]| {
+        let typed = ["bench", "quick.toml", "--requests", "3", "--json", "--allow-invalid"];
+        json(&desk, &[&typed[..], options].concat())["run"]["calibration"].clone()
+    };
+    // A machine may be so busy that nothing comes back within the half second: it is not calibrated then.
+    let asked = (0..5).map(|_| of_run(&[])).find(|asked| !asked.is_null()).unwrap();
+    assert!(asked["stamp_delay"]["n"].as_u64().unwrap() > 0, "{asked}");
+    assert!(asked["took_ms"].as_f64().unwrap() > 100.0, "{asked}");
+    assert_eq!(of_run(&["--no-calibration"]), Value::Null);
+}
+
+#[test]
+fn a_plan_beyond_the_machine_is_refused_before_anything_is_sent() {
+    let desk = Desk::new();
+    let typed = ["bench", "quick.toml", "0.01", "--rate", "1000000", "--drain", "0s"];
+    // Only a machine that was calibrated refuses.
+    let tries = (0..5).map(|_| desk.skyline(&typed).output().unwrap());
+    let refused =
+        tries.map(|out| String::from_utf8(out.stderr).unwrap()).find(|words| words.contains("--force"));
+    let refused = refused.unwrap();
+    for part in [
+        "error: this machine cannot be trusted with this plan: 1,000,000 requests/s at its peak",
+        "answers of 8.00 events",
+        "hint: lower the rate: --rate ",
+        "  skyline bench quick.toml 0.01 --rate 1000000 --drain 0s --shard 1/",
+        " --start-at 20",
+        "  skyline merge ",
+    ] {
+        assert!(refused.contains(part), "no `{part}` in {refused}");
+    }
+}
+
+#[test]
+fn a_refused_plan_exits_3_and_leaves_nothing_behind() {
+    let desk = Desk::new();
+    let typed = ["bench", "quick.toml", "0.01", "--rate", "1000000", "--drain", "0s"];
+    let out = desk.skyline(&typed).output().unwrap();
+    let calibrated = !String::from_utf8_lossy(&out.stderr).contains("not calibrated");
+    assert_eq!(calibrated, desk.runs().is_empty(), "{out:?}");
+    assert!(!calibrated || out.status.code() == Some(3), "{out:?}");
+}
+
+#[test]
+fn a_plan_beyond_the_machine_is_flown_when_that_is_wished() {
+    for wish in ["--force", "--no-calibration"] {
+        let desk = Desk::new();
+        let typed =
+            ["bench", "quick.toml", "0.001", "--rate", "100000", "--drain", "0s", "--allow-invalid", wish];
+        desk.skyline(&typed).assert().code(0);
+        assert_eq!(desk.runs().len(), 1, "{wish}");
+    }
+}
