@@ -44,13 +44,13 @@ impl Engine for AtOnce {
 
 impl Answer for Ended {
     async fn next(&mut self) -> AnswerEvent {
-        AnswerEvent::Ended(AnswerEnd {
+        AnswerEvent::Ended(Box::new(AnswerEnd {
             at: self.0.now(),
             result: Ok(()),
             whole_answer: None,
             finish_reason: None,
             usage: None,
-        })
+        }))
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Pacing;
-use crate::clock::{Pause, RunClock, Timestamp};
+use crate::clock::{Pause, RunClock, Timestamp, sleep_sharply};
 use crate::engine::{Engine, PreparedRequest};
 use crate::generator::RequestSpec;
 
@@ -89,7 +89,10 @@ pub(super) fn start(
     let (out, released) = mpsc::unbounded_channel();
     match pacing {
         Pacing::Precise => {
-            std::thread::spawn(move || release_precisely(&feed, clock, &stop, &out));
+            std::thread::spawn(move || {
+                sleep_sharply();
+                release_precisely(&feed, clock, &stop, &out);
+            });
         }
         Pacing::Timer => {
             tokio::spawn(release_by_timer(feed, clock, stop, out));

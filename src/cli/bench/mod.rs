@@ -88,7 +88,6 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, printer)?;
     let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
-    let calibration = calibration.as_ref();
     let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts),
@@ -107,7 +106,7 @@ struct Field<'a> {
     session: &'a Session,
     interrupts: &'a Interrupts,
     /// What this machine was found to do.
-    calibration: Option<&'a Calibration>,
+    calibration: Option<Calibration>,
     printer: Printer,
 }
 
@@ -182,7 +181,7 @@ fn fly(
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         shard: args.generator.shard,
-        calibration: calibration.cloned(),
+        calibration,
         stamps: engine.stamp_source(),
         workload: spec,
     };

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::command::{Arrival, Command, Due, Readings};
-use crate::clock::{Pause, RunClock, Timestamp};
+use crate::clock::{Pause, RunClock, Timestamp, sleep_sharply};
 use crate::mock::metrics::{Finish, Meters, Passage};
 use crate::simulator::{JobId, Server, TokenEvent};
 
@@ -49,6 +49,7 @@ impl Beating {
 
     /// Beats until nobody can command any more.
     pub(super) fn run(mut self) {
+        sleep_sharply();
         let mut commands = Vec::new();
         loop {
             match self.wait() {
@@ -69,8 +70,8 @@ impl Beating {
     }
 
     /// Waits for the next event or command. The last stretch of a long wait is spun through. One that is short from the
-    /// beginning is slept through, which may make it late by the kernel's timer slack (50 µs): where events are that
-    /// dense, a thread that spins would never rest, and would keep those that write from a core.
+    /// beginning is slept through, which may make it late by a wake-up: where events are that dense, a thread that
+    /// spins would never rest, and would keep those that write from a core.
     fn wait(&self) -> Woken {
         let mut slept = false;
         loop {
