@@ -70,6 +70,21 @@ fn long_run(rate: f64, requests: f64) -> Sample {
     Sample::new(ttfts.collect())
 }
 
+/// Five repeats of `spec`, each on a thread of its own.
+fn five_runs(spec: &WorkloadSpec) -> Vec<Summary> {
+    let plans = repeats_of(spec, 5);
+    std::thread::scope(|scope| {
+        let start =
+            |(repeat, spec): (Option<Repeat>, WorkloadSpec)| scope.spawn(move || summary(repeat, &spec));
+        let threads: Vec<_> = plans.into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// How often the interval of five repeats, with `requests` in each window, covers the true median and the true p99.
+///
+/// An engine that is nearly full remembers as long as M/M/1 does: with windows of 16,000 requests at 80 % load the
+/// interval of the p99 covered the truth in 89.5 % of 200 experiments.
 fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2] {
     let rate = share_of_capacity * capacity();
     let truth = long_run(rate, requests);
@@ -77,11 +92,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
     let mut covered =
         figures.map(|(what, q)| Covered::new(what, truth.quantile(q.fraction()).unwrap().exact().unwrap()));
     for experiment in 0..experiments {
-        let runs: Vec<_> = repeats_of(&spec(rate, requests, experiment), 5)
-            .iter()
-            .map(|(repeat, spec)| summary(*repeat, spec))
-            .collect();
-        let repeats = Repeats::of(&runs, &[]).unwrap();
+        let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
             let subject = Subject::Latency(Statistic::Percentile(*quantile), Metric::Ttft);
             let across = repeats.figures.figure(subject).unwrap();
@@ -103,7 +114,7 @@ fn two_hundred_experiments_at_half_load_cover_in_nine_of_ten() {
 #[test]
 #[ignore = "two thousand runs of an engine take minutes unoptimised; `.ci/run` runs it in release: `cargo test --release --test coverage -- --ignored`"]
 fn two_hundred_experiments_at_80_percent_load_cover_in_nine_of_ten() {
-    for share in coverage(0.8, 16_000.0, 200) {
+    for share in coverage(0.8, 32_000.0, 200) {
         assert!(share >= 0.9, "{share}");
     }
 }

@@ -1,3 +1,5 @@
+//! Runs that repeat one another, joined, against figures worked out by hand.
+
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
