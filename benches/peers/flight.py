@@ -68,7 +68,7 @@ class Canned:
     def wait_for(self, word):
         """The numbers that come with the word."""
         words = self.process.stdout.readline().split()
-        assert words[0] == word, words
+        assert words and words[0] == word, words
         return [int(number) for number in words[1:]]
 
 

@@ -31,7 +31,7 @@ def bench(options, *flags, **load):
         (folder / "load.toml").write_text(WORKLOAD.format(**load))
         return [
             str(options.skyline), "bench", str(folder / "load.toml"), "--engine", "openai", "--url", url, "--out",
-            str(folder), "--json", "--quiet", *flags, *options.skyline_option,
+            str(folder), "--json", "--quiet", "--no-calibration", "--allow-invalid", *flags, *options.skyline_option,
         ]
 
     return command

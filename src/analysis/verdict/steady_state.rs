@@ -2,7 +2,7 @@
 
 use crate::analysis::check::Measure;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Check, CheckOutcome, Rule, Summary, Trend};
+use crate::analysis::{Check, CheckOutcome, Metric, Quantile, Rule, Summary, Trend};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 
@@ -10,6 +10,8 @@ use crate::units::{count, three_digits};
 const GROWTH_BAR: f64 = 0.1;
 /// Requests that the drain limit cut off, as a share: fewer are stragglers, not a queue.
 const LEFT_BAR: f64 = 0.01;
+/// Where growth cannot be judged, the median wait for a first token may be this share of the window.
+const WAIT_BAR: f64 = 0.1;
 const GROWTH: Measure = Measure {
     rule: Rule::SteadyState,
     statistic: "growth of requests present or of latency over the window, whichever is less, as a share of its mean \
@@ -23,7 +25,33 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
         CheckOutcome::Failed => GROWTH.not_tested("the requests that were cut off hide how long they took"),
         CheckOutcome::Passed | CheckOutcome::NotTested => growth(summary),
     };
-    vec![growth, left]
+    vec![growth, left, wait(summary)]
+}
+
+/// Under a rate that changes growth tells nothing; that half of the requests waited for a good part of the window does.
+fn wait(summary: &Summary) -> Check {
+    let measure = Measure {
+        rule: Rule::SteadyState,
+        statistic: "median time to first token as a share of the window, where growth cannot be judged",
+    };
+    if summary.steady_state.is_some() {
+        return measure.not_tested("growth is judged");
+    }
+    let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
+    let (Some(median), true) = (median, summary.window.length_s() > 0.0) else {
+        return measure.not_tested("no request of the window has a time to first token");
+    };
+    let waited_s = median.at_least() / 1e3;
+    let share = waited_s / summary.window.length_s();
+    let sentence = format!(
+        "half of the requests waited at least {} for their first token, {} of the window of {}; the bar is {}: a queue \
+         that long depends on how long the run lasted",
+        seconds(waited_s),
+        percent(share),
+        seconds(summary.window.length_s()),
+        percent(WAIT_BAR)
+    );
+    measure.at_most(share, WAIT_BAR, sentence, CURE)
 }
 
 /// Requests present and latency both growing, each with the lower end of the 95 % interval of its growth over the
@@ -55,9 +83,10 @@ fn growth(summary: &Summary) -> Check {
     } else {
         let [from, to] = ends(&state.present).map(three_digits);
         let [fast, slow] = ends(&state.latency_ms).map(|ms| seconds(ms / 1e3));
+        let latency = if summary.run.engine.streamed { "time to first token" } else { "time to the answer" };
         format!(
             "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to \
-             {to}, the time to first token from {fast} to {slow}, both surely by over {} of their means (the bar: {}); \
+             {to}, the {latency} from {fast} to {slow}, both surely by over {} of their means (the bar: {}); \
              these latencies depend on how long the run lasted",
             seconds(summary.window.length_s()),
             percent(grew.min(1.0)),
@@ -81,15 +110,17 @@ fn ends(trend: &Trend) -> [f64; 2] {
 fn left(summary: &Summary) -> Check {
     let measure = Measure {
         rule: Rule::SteadyState,
-        statistic: "share of the requests that were still running when the drain limit came",
+        statistic: "share of the requests that were still running when the run stopped waiting",
     };
     let (left, flown) = (summary.requests.censored, summary.requests.flown());
-    if summary.window.ending != Some(RunEnding::DrainLimit) {
-        return measure.not_tested("the drain limit did not come");
-    }
+    let stopped = match summary.window.ending {
+        Some(RunEnding::DrainLimit) => "the drain limit came",
+        Some(RunEnding::Interrupted) => "the run was interrupted",
+        Some(RunEnding::Finished) | None => return measure.not_tested("the run waited for every request"),
+    };
     let share = left as f64 / flown.max(1) as f64;
     let sentence = format!(
-        "{} of {} were still running when the drain limit came ({}); the bar is {}: the system did not keep up, \
+        "{} of {} were still running when {stopped} ({}); the bar is {}: the system did not keep up, or was not let, \
          and these latencies depend on how long the run lasted",
         count(left),
         counted(flown, "request"),

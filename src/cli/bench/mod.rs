@@ -152,10 +152,8 @@ fn fly(
         printer.words(&format!("warning: {shortage}"));
     }
     let engine = Arc::clone(&session.engine);
-    start::wait(args.generator.start_at, printer);
     let shards = args.generator.shard.map_or(1, |shard| shard.of);
     let connections = spec.arrival.mean_rate_per_s() / shards as f64 * CONNECTIONS_PER_RATE;
-    session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256)));
     let prompt_facts = prompts.facts();
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
 
@@ -164,6 +162,11 @@ fn fly(
         Some(_) => None,
         None => session.runtime.block_on(engine.counters()),
     };
+    // All that may take long is done; connections are opened last, before servers close them again.
+    start::wait(args.generator.start_at, printer);
+    let cap = options.max_concurrency.map_or(usize::MAX, std::num::NonZeroUsize::get);
+    session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256).min(cap)));
+    engine.count_read_delays_anew();
     let clock = match args.generator.start_at {
         Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
         None => RunClock::starting_in(LEAD),

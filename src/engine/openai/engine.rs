@@ -82,11 +82,16 @@ impl OpenAiEngine {
     }
 
     /// How long the bytes of answers lay in the kernel before they were read: what a stamp taken by this program would
-    /// have been late by. One sample for each read of every answer since the engine was connected, the test request's
-    /// apart; absent where the kernel does not tell.
+    /// have been late by. One sample for each read of every answer since the engine was connected or began anew, the
+    /// test request's apart; absent where the kernel does not tell.
     #[must_use]
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
+    }
+
+    /// Begins to count the delays of another run.
+    pub fn count_read_delays_anew(&self) {
+        self.delays.clear();
     }
 
     /// Asks one short question through the measured path, before any load.
