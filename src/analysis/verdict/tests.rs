@@ -270,11 +270,11 @@ fn a_slow_server_that_keeps_up_has_settled() {
 
 #[test]
 fn a_rate_that_is_meant_to_grow_is_no_overload() {
+    use CheckOutcome::{Failed, NotTested, Passed};
     let mut log = overloaded(90_000);
     let ramp = Stage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
     log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
     // Growth is what was asked for; that half of the requests waited for half of the window is not.
-    use CheckOutcome::{Failed, NotTested, Passed};
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [NotTested, NotTested, Failed]);
     let mut calm = run(
         60_000,
@@ -292,7 +292,7 @@ fn a_rate_that_is_meant_to_grow_is_no_overload() {
     };
     // Twelve whole periods of 5 s; then 13.3 of 4.5 s.
     log.header.workload.arrival = bursts(4.0);
-    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], CheckOutcome::Failed);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], Failed);
     log.header.workload.arrival = bursts(3.5);
-    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], CheckOutcome::NotTested);
+    assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState)[0], NotTested);
 }
