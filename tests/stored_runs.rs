@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use skyline::analysis::{Figure, Metric, Quantile, summarise};
-use skyline::record::{Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter};
+use skyline::record::{
+    Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter, StampSource,
+};
 
 fn stored(schema: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"))
@@ -36,8 +38,28 @@ fn schema_1_says_what_it_said() {
 }
 
 #[test]
+fn schema_2_says_what_it_said() {
+    let log = RunLog::read(&stored(2)).unwrap();
+    let summary = summarise(&log, &[]);
+    assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
+    assert_eq!(log.header.stamps, StampSource::KernelReceived);
+    assert!(log.header.calibration.is_some());
+    // By hand: 32.350639 … 32.444572 ms.
+    let ttft = summary.latency.row(Metric::Ttft).unwrap();
+    assert_eq!((ttft.n, ttft.min, ttft.max), (6, Figure::Exact(32.350_639), Figure::Exact(32.444_572)));
+    let footer = log.footer.unwrap();
+    assert_eq!(footer.present_ns, Some(771_249_966));
+    assert_eq!(
+        footer.server.unwrap().generation_tokens,
+        Some(28),
+        "six answers of four tokens, and the warm-up's"
+    );
+    assert_eq!(footer.client.unwrap().loop_delay.unwrap().n, 188);
+}
+
+#[test]
 fn a_log_survives_being_written_and_read() {
-    let log = RunLog::read(&stored(1)).unwrap();
+    let log = RunLog::read(&stored(RunHeader::SCHEMA)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     for record in &log.records {

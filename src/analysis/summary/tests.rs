@@ -159,7 +159,7 @@ fn an_interruption_in_the_drain_leaves_the_window_whole() {
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
     let summary = summarise(&log, &[]);
     assert!(!summary.window.cut_short);
-    assert_eq!(rules(&summary), [Rule::ErrorRate]);
+    assert_eq!(rules(&summary), [Rule::ErrorRate, Rule::SteadyState]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Check, CheckOutcome, Metric, Quantile, Rule, Summary, Trend};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
+use crate::workload::ArrivalPattern;
 
 /// Over the window the requests present and the latency may both surely grow by this share of their means.
 const GROWTH_BAR: f64 = 0.1;
@@ -12,6 +13,8 @@ const GROWTH_BAR: f64 = 0.1;
 const LEFT_BAR: f64 = 0.01;
 /// Where growth cannot be judged, the median wait for a first token may be this share of the window.
 const WAIT_BAR: f64 = 0.1;
+/// Fewer requests say nothing of a queue.
+const LEAST: u64 = 30;
 const GROWTH: Measure = Measure {
     rule: Rule::SteadyState,
     statistic: "growth of requests present or of latency over the window, whichever is less, as a share of its mean \
@@ -32,10 +35,15 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
 fn wait(summary: &Summary) -> Check {
     let measure = Measure {
         rule: Rule::SteadyState,
-        statistic: "median time to first token as a share of the window, where growth cannot be judged",
+        statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    if summary.steady_state.is_some() {
-        return measure.not_tested("growth is judged");
+    let changes =
+        matches!(summary.run.arrival, ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. });
+    if summary.steady_state.is_some() || !changes {
+        return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
+    }
+    if summary.requests.flown() < LEAST {
+        return measure.not_tested("the window holds fewer than 30 requests");
     }
     let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
     let (Some(median), true) = (median, summary.window.length_s() > 0.0) else {
@@ -113,15 +121,22 @@ fn left(summary: &Summary) -> Check {
         statistic: "share of the requests that were still running when the run stopped waiting",
     };
     let (left, flown) = (summary.requests.censored, summary.requests.flown());
-    let stopped = match summary.window.ending {
-        Some(RunEnding::DrainLimit) => "the drain limit came",
-        Some(RunEnding::Interrupted) => "the run was interrupted",
-        Some(RunEnding::Finished) | None => return measure.not_tested("the run waited for every request"),
+    let (stopped, so) = match summary.window.ending {
+        Some(RunEnding::DrainLimit) => (
+            "the drain limit came",
+            "the system did not keep up, and these latencies depend on how long the run lasted",
+        ),
+        // Before the window was over another rule has said so.
+        Some(RunEnding::Interrupted) if !summary.window.cut_short => {
+            ("the run was interrupted", "how long they would have taken nobody knows")
+        }
+        Some(RunEnding::Interrupted | RunEnding::Finished) | None => {
+            return measure.not_tested("nothing of the window was cut off after its end");
+        }
     };
     let share = left as f64 / flown.max(1) as f64;
     let sentence = format!(
-        "{} of {} were still running when {stopped} ({}); the bar is {}: the system did not keep up, or was not let, \
-         and these latencies depend on how long the run lasted",
+        "{} of {} were still running when {stopped} ({}); the bar is {}: {so}",
         count(left),
         counted(flown, "request"),
         percent(share),
