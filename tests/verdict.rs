@@ -97,7 +97,8 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
     (rules, any)
 }
 
-/// A minute at half of what the server can do: about 165 requests after five seconds of warm-up. An A10G serves about 6.2 of them a second; a place one in 0.089 + 127 × 0.02 = 2.63 s, so 16 serve 6.1.
+/// A minute at half of what the server can do: about 165 requests after five seconds of warm-up. An A10G serves about
+/// 6.2 of them a second; a place one in 0.089 + 127 × 0.02 = 2.63 s, so 16 serve 6.1.
 #[test]
 fn clean_runs_are_refused_at_most_twice_in_a_hundred() {
     let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
@@ -111,14 +112,4 @@ fn overloaded_runs_are_refused_nearly_always() {
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
     let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &places(16, seed)));
     assert!(a10g + places >= 38, "{a10g} and {places} of 20 each");
-}
-
-/// How the share of refused runs rises with the load; the README's own figures are among them.
-#[test]
-#[ignore = "a table to read: minutes in a debug build"]
-fn refusals_by_load() {
-    for rate in [3.0, 5.0, 6.0, 6.5, 7.0, 8.0, 10.0] {
-        let found = broken(60, |seed| flown(&chat(rate, seed), &a10g()));
-        println!("{rate}/s on an A10G: {found:?}");
-    }
 }
