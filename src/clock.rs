@@ -1,12 +1,14 @@
 //! Reads the clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began.
 
 mod kernel;
+mod sharp;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 pub use kernel::{KernelClock, Receipt};
+pub use sharp::{Pause, SharpWait};
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///
@@ -60,28 +62,6 @@ impl Timestamp {
     }
 }
 
-/// Before this much of a wait is left a precise thread sleeps; for the rest it spins. It covers the usual wake-up and,
-/// where it cannot be had off ([`sleep_sharply`]), the timer slack of the system.
-const SPIN: Duration = Duration::from_micros(if cfg!(target_os = "linux") { 40 } else { 120 });
-
-/// Asks the system to end this thread's sleeps on time: Linux by default lets them be 50 µs late to save power, which a
-/// precise thread would have to spin through instead. Where it cannot be asked, sleeps stay as they are.
-pub(crate) fn sleep_sharply() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-}
-
-/// What a thread that must not be late does next while a moment is ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
-    /// Sleep at most this long and ask again.
-    Sleep(Duration),
-    /// Ask again at once: the moment is nearer than a sleep can be trusted.
-    Spin,
-    /// The moment has come.
-    Over,
-}
-
 /// The clock of one run. Copies are the same clock.
 ///
 /// It follows tokio's clock, so that whole runs can be tested in paused, exact time; outside such tests that
@@ -123,19 +103,6 @@ impl RunClock {
         self.instant(moment).saturating_duration_since(Instant::now())
     }
 
-    /// How to wait for `moment` to within microseconds: a timer alone is up to a millisecond late.
-    #[must_use]
-    pub fn pause_before(&self, moment: Timestamp) -> Pause {
-        let left = self.until(moment);
-        if left.is_zero() {
-            Pause::Over
-        } else if left > SPIN {
-            Pause::Sleep(left.saturating_sub(SPIN))
-        } else {
-            Pause::Spin
-        }
-    }
-
     /// The moment as tokio's timers want it.
     #[must_use]
     pub fn instant(&self, moment: Timestamp) -> Instant {
@@ -170,15 +137,6 @@ mod tests {
         let left = clock.until(Timestamp::ZERO);
         assert!(left > Duration::from_mins(59) && left <= Duration::from_hours(1), "{left:?}");
         assert!(RunClock::starting_at(jiff::Timestamp::UNIX_EPOCH).is_none());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_pause_is_slept_then_spun() {
-        let clock = RunClock::starting_in(Duration::ZERO);
-        let after = |micros| clock.pause_before(Timestamp::ZERO.after(Duration::from_micros(micros)));
-        assert_eq!(after(1_000), Pause::Sleep(Duration::from_millis(1).saturating_sub(SPIN)));
-        assert_eq!(after(40), Pause::Spin);
-        assert_eq!(after(0), Pause::Over);
     }
 
     #[test]

@@ -2,8 +2,12 @@
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::record::{RequestRecord, RunFooter, RunLogError, RunLogWriter};
+
+/// How long records gather before they are written together: to wake a thread costs more than to keep a record.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// Takes records from a run while it is on.
 #[derive(Debug)]
@@ -40,8 +44,9 @@ impl Keeper {
     }
 }
 
-/// Until the sender is gone. Whatever has come is handed to the operating system before waiting for more, so
-/// that a crash loses nothing that had finished. After an error in writing, records are kept in memory only.
+/// Until the sender is gone. Whatever has come is handed to the operating system before waiting for more, so that a
+/// crash loses nothing that had finished some milliseconds before. After an error in writing, records are kept in
+/// memory only.
 fn keep(
     log: RunLogWriter,
     incoming: &mpsc::Receiver<RequestRecord>,
@@ -49,6 +54,7 @@ fn keep(
     let mut records = Vec::new();
     let mut log = Ok(log);
     while let Ok(first) = incoming.recv() {
+        std::thread::sleep(GATHERING);
         let begin = records.len();
         records.push(first);
         records.extend(incoming.try_iter());

@@ -16,15 +16,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Pacing;
-use crate::clock::{Pause, RunClock, Timestamp, sleep_sharply};
+use crate::clock::{Pause, RunClock, SharpWait, Timestamp};
 use crate::engine::{Engine, PreparedRequest};
 use crate::generator::RequestSpec;
 
 /// Longest sleep of the precise pacer before it looks whether it should stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Requests prepared ahead of their moment.
-const LOOK_AHEAD: usize = 512;
+/// Requests handed over together: to wake a thread costs more than to prepare a request.
+const BATCH: usize = 32;
+
+/// Batches prepared ahead of their moments.
+const LOOK_AHEAD: usize = 16;
 
 /// A request with its body, ready to leave.
 #[derive(Debug)]
@@ -45,7 +48,8 @@ pub(super) struct Released {
 /// Requests with their prompts and bodies built, ready ahead of their moments.
 #[derive(Debug)]
 pub struct Feed {
-    orders: blocking::Receiver<Order>,
+    batches: blocking::Receiver<Vec<Order>>,
+    batch: std::vec::IntoIter<Order>,
 }
 
 impl Feed {
@@ -55,27 +59,37 @@ impl Feed {
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
     ) -> Self {
-        let (orders_in, orders) = blocking::sync_channel(LOOK_AHEAD);
+        let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
         std::thread::spawn(move || {
-            for (built, mut request) in schedule.enumerate() {
+            let mut orders = schedule.map(|mut request| {
                 let prepared = engine.prepare(&request);
                 request.prompt = crate::generator::Prompt::default();
-                if built == LOOK_AHEAD / 2 {
-                    let _ = ready_in.send(());
+                Order { request, prepared }
+            });
+            for sent in 1.. {
+                let batch: Vec<Order> = orders.by_ref().take(BATCH).collect();
+                // Nothing is left, or the run has ended.
+                if batch.is_empty() || batches_in.send(batch).is_err() {
+                    return;
                 }
-                if orders_in.send(Order { request, prepared }).is_err() {
-                    return; // The run has ended.
+                if sent == LOOK_AHEAD / 2 {
+                    let _ = ready_in.send(());
                 }
             }
         });
         // Either half the look-ahead is built, or the whole schedule is and the thread has gone.
         let _ = ready.recv();
-        Self { orders }
+        Self { batches, batch: Vec::new().into_iter() }
     }
 
-    fn next(&self) -> Option<Order> {
-        self.orders.recv().ok()
+    fn next(&mut self) -> Option<Order> {
+        loop {
+            if let Some(order) = self.batch.next() {
+                return Some(order);
+            }
+            self.batch = self.batches.recv().ok()?.into_iter();
+        }
     }
 }
 
@@ -89,10 +103,7 @@ pub(super) fn start(
     let (out, released) = mpsc::unbounded_channel();
     match pacing {
         Pacing::Precise => {
-            std::thread::spawn(move || {
-                sleep_sharply();
-                release_precisely(&feed, clock, &stop, &out);
-            });
+            std::thread::spawn(move || release_precisely(feed, clock, &stop, &out));
         }
         Pacing::Timer => {
             tokio::spawn(release_by_timer(feed, clock, stop, out));
@@ -101,13 +112,19 @@ pub(super) fn start(
     released
 }
 
-fn release_precisely(feed: &Feed, clock: RunClock, stop: &AtomicBool, out: &mpsc::UnboundedSender<Released>) {
+fn release_precisely(
+    mut feed: Feed,
+    clock: RunClock,
+    stop: &AtomicBool,
+    out: &mpsc::UnboundedSender<Released>,
+) {
+    let mut wait = SharpWait::new(clock);
     while let Some(order) = feed.next() {
         loop {
             if stop.load(Relaxed) {
                 return;
             }
-            match clock.pause_before(order.request.scheduled) {
+            match wait.pause_before(order.request.scheduled) {
                 Pause::Sleep(left) => std::thread::sleep(left.min(NAP)),
                 Pause::Spin => std::hint::spin_loop(),
                 Pause::Over => break,
@@ -120,7 +137,7 @@ fn release_precisely(feed: &Feed, clock: RunClock, stop: &AtomicBool, out: &mpsc
 }
 
 async fn release_by_timer(
-    feed: Feed,
+    mut feed: Feed,
     clock: RunClock,
     stop: Arc<AtomicBool>,
     out: mpsc::UnboundedSender<Released>,

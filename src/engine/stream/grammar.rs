@@ -108,7 +108,9 @@ impl Grammar {
         }
         let chunk = UsualChunk::read(data)?;
         self.shape.learn(data, &chunk);
-        self.choice(chunk.index, chunk.finish);
+        if let Some(index) = chunk.index {
+            self.choice(index, chunk.finish);
+        }
         Some(self.step(chunk.said))
     }
 

@@ -36,6 +36,7 @@ impl Shape {
     /// Remembers the shape of the chunk that was read from `json`, if its text is all that may change in it.
     pub(crate) fn learn(&mut self, json: &[u8], chunk: &UsualChunk<'_>) {
         let UsualChunk { index, said, finish, text_at } = chunk;
+        let Some(index) = *index else { return };
         if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
             return;
         }
@@ -43,7 +44,7 @@ impl Shape {
         self.around.extend_from_slice(&json[..text_at.start]);
         self.around.extend_from_slice(&json[text_at.end..]);
         self.text_at = text_at.start;
-        self.index = *index;
+        self.index = index;
         self.said = *said;
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the usual chunk, that of one choice, in one pass.
+//! Reads the usual chunk, that of one choice or of usage alone, in one pass.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::chunk::counted;
 use super::grammar::stronger;
 use super::json::{Once, Walk};
 
-/// A chunk of one choice.
+/// A chunk of one choice, or of none: that of usage.
 ///
 /// [`UsualChunk::read`] takes a part of what [`Document`] takes, and never reads it differently: it is there for
 /// speed alone. Several choices, an error, escapes in names, numbers with a sign or a fraction where a count is
@@ -19,7 +19,7 @@ use super::json::{Once, Walk};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UsualChunk<'a> {
     /// Which of the answers asked for (`n`) it belongs to.
-    pub index: u32,
+    pub index: Option<u32>,
     /// What it says of its moment.
     pub said: Said,
     /// Why the model stopped, in the server's word; never empty.
@@ -63,7 +63,7 @@ impl<'a> UsualChunk<'a> {
             _ => walk.any(),
         })?;
         walk.end()?;
-        (choices == Some(1)).then_some(reader.chunk)
+        matches!(choices, Some(0 | 1)).then_some(reader.chunk)
     }
 }
 
@@ -77,11 +77,12 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn choice(&mut self, walk: &mut Walk<'a>) -> Option<()> {
         let mut once = Once::default();
+        self.chunk.index = Some(0);
         walk.object(|walk, name| match name {
             b"index" => {
                 once.note(0)?;
                 if !walk.null() {
-                    self.chunk.index = u32::try_from(walk.count()?).ok()?;
+                    self.chunk.index = Some(u32::try_from(walk.count()?).ok()?);
                 }
                 Some(())
             }

@@ -23,10 +23,10 @@ const RESERVE: usize = 4;
 /// Connections opened at the same time by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
-/// The idle connections to one server: the last to be given back goes out first, once it has rested.
+/// The idle connections to one server.
 pub(crate) struct Pool {
     dialer: Dialer,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<IdleLanes>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
     custom: Custom,
@@ -48,6 +48,15 @@ impl Custom {
     }
 }
 
+/// The newest of those that have answered and rested goes out first, else the newest of those opened ahead.
+#[derive(Default)]
+struct IdleLanes {
+    /// Those that have answered, oldest first.
+    answered: Vec<Idle>,
+    /// Those that have not been asked anything, oldest first: they need no rest.
+    opened_ahead: Vec<Idle>,
+}
+
 struct Idle {
     lane: Box<Lane>,
     since: Instant,
@@ -66,36 +75,14 @@ impl Pool {
 
     /// A ready connection, if there is one; sees to it that a few remain.
     pub(super) fn take(self: &Arc<Self>) -> Option<Box<Lane>> {
-        let taken = self.newest_rested();
-        self.fill_reserve();
-        taken
-    }
-
-    /// The newest of those that have answered, else the newest of those opened ahead.
-    fn newest_rested(&self) -> Option<Box<Lane>> {
+        let now = Instant::now();
         let mut idle = self.idle();
-        self.newest(&mut idle, |lane| lane.answers > 0)
-            .or_else(|| self.newest(&mut idle, |lane| lane.answers == 0))
-    }
-
-    fn newest(&self, idle: &mut Vec<Idle>, wanted: impl Fn(&Lane) -> bool) -> Option<Box<Lane>> {
-        // A connection whose last answer has not closed yet is passed over, not closed: its server is only slow.
-        for index in (0..idle.len()).rev() {
-            if !wanted(&idle[index].lane) || !idle[index].has_rested() {
-                continue;
-            }
-            match idle[index].lane.readiness() {
-                Readiness::Ready => return Some(idle.remove(index).lane),
-                Readiness::Closing => {}
-                Readiness::Dead => {
-                    let dead = idle.remove(index);
-                    if dead.lane.answers > 0 && dead.since.elapsed() < AT_ONCE {
-                        self.custom.closes.store(true, Ordering::Relaxed);
-                    }
-                }
-            }
-        }
-        None
+        idle.close_stale(now);
+        let taken = idle.take(now, &self.custom);
+        let usable = idle.rested(now) + idle.opened_ahead.len();
+        drop(idle);
+        self.fill_reserve(usable);
+        taken
     }
 
     /// Gives a connection back once its answer is complete.
@@ -110,7 +97,9 @@ impl Pool {
     }
 
     fn keep(&self, lane: Box<Lane>) {
-        self.idle().push(Idle { lane, since: Instant::now() });
+        let idle = Idle { lane, since: Instant::now() };
+        let mut lanes = self.idle();
+        if idle.lane.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
     /// Opens connections until `count` are idle. One that fails is left to the request that will need it.
@@ -127,8 +116,7 @@ impl Pool {
             .await;
     }
 
-    fn fill_reserve(self: &Arc<Self>) {
-        let usable = self.idle().iter().filter(|idle| idle.has_rested()).count();
+    fn fill_reserve(self: &Arc<Self>, usable: usize) {
         let expected = usable + self.opening.load(Ordering::Relaxed);
         for _ in expected..RESERVE {
             self.opening.fetch_add(1, Ordering::Relaxed);
@@ -142,18 +130,49 @@ impl Pool {
         }
     }
 
-    /// The idle connections, oldest first, those past their time closed.
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let stale = idle.partition_point(|idle| idle.since.elapsed() >= IDLE_LIMIT);
-        idle.drain(..stale);
-        idle
+    fn idle(&self) -> MutexGuard<'_, IdleLanes> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Idle {
-    /// A connection that has answered nothing yet needs no rest.
-    fn has_rested(&self) -> bool {
-        self.lane.answers == 0 || self.since.elapsed() >= REST
+impl IdleLanes {
+    fn len(&self) -> usize {
+        self.answered.len() + self.opened_ahead.len()
     }
+
+    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+        let rested = self.rested(now);
+        newest(&mut self.answered, rested, now, custom)
+            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, custom))
+    }
+
+    /// Number of those that have answered and rested: the oldest ones.
+    fn rested(&self, now: Instant) -> usize {
+        self.answered.partition_point(|idle| now.duration_since(idle.since) >= REST)
+    }
+
+    fn close_stale(&mut self, now: Instant) {
+        for idle in [&mut self.answered, &mut self.opened_ahead] {
+            let stale = idle.partition_point(|idle| now.duration_since(idle.since) >= IDLE_LIMIT);
+            idle.drain(..stale);
+        }
+    }
+}
+
+/// The newest of the `oldest` first that is ready. One whose last answer has not closed yet is passed over, not closed:
+/// its server is only slow.
+fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+    for index in (0..idle.len().min(oldest)).rev() {
+        match idle[index].lane.readiness() {
+            Readiness::Ready => return Some(idle.remove(index).lane),
+            Readiness::Closing => {}
+            Readiness::Dead => {
+                let dead = idle.remove(index);
+                if dead.lane.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
+                    custom.closes.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+    None
 }

@@ -78,12 +78,15 @@ fn field(header: &httparse::Header<'_>) -> Option<(HeaderName, HeaderValue)> {
     Some((name, HeaderValue::from_bytes(header.value).ok()?))
 }
 
-/// The words of a header that is a list, in lower case.
-fn words(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
-    let values = headers.get_all(name).iter();
-    let text: Vec<_> =
-        values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()).collect();
-    text.iter().flat_map(|value| value.split(',')).map(|word| word.trim().to_owned()).collect()
+/// The words of a header that is a list.
+fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    let lists = headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
+    lists.flat_map(|list| list.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
+}
+
+/// What a header that is a list says, for people.
+fn said(headers: &HeaderMap, name: &HeaderName) -> String {
+    words(headers, name).map(String::from_utf8_lossy).collect::<Vec<_>>().join(", ")
 }
 
 /// RFC 9112, section 6.3, for the response to a POST.
@@ -91,28 +94,26 @@ fn body(status: StatusCode, headers: &HeaderMap) -> Result<Body, HeadError> {
     if status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(Body::Length(0));
     }
-    let codings = words(headers, &TRANSFER_ENCODING);
-    match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => {}
-        ["chunked"] => return Ok(Body::Chunked(Chunked::default())),
-        ["identity"] => return Ok(Body::UntilClose),
-        _ => return Err(HeadError::TransferCoding(codings.join(", "))),
+    let mut codings = words(headers, &TRANSFER_ENCODING);
+    match (codings.next(), codings.next()) {
+        (None, _) => {}
+        (Some(only), None) if only.eq_ignore_ascii_case(b"chunked") => {
+            return Ok(Body::Chunked(Chunked::default()));
+        }
+        (Some(only), None) if only.eq_ignore_ascii_case(b"identity") => return Ok(Body::UntilClose),
+        _ => return Err(HeadError::TransferCoding(said(headers, &TRANSFER_ENCODING))),
     }
     let mut lengths = words(headers, &CONTENT_LENGTH);
-    lengths.dedup();
-    match &lengths[..] {
-        [] => Ok(Body::UntilClose),
-        [length] if !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit()) => {
-            length.parse().map(Body::Length).map_err(|_| HeadError::ContentLength(length.clone()))
-        }
-        _ => Err(HeadError::ContentLength(lengths.join(", "))),
-    }
+    let Some(first) = lengths.next() else { return Ok(Body::UntilClose) };
+    let digits = lengths.all(|other| other == first) && first.iter().all(u8::is_ascii_digit);
+    let length = str::from_utf8(first).ok().filter(|_| digits).and_then(|text| text.parse().ok());
+    length.map(Body::Length).ok_or_else(|| HeadError::ContentLength(said(headers, &CONTENT_LENGTH)))
 }
 
 /// RFC 9112, section 9.3. HTTP/1.0 has no chunks: a server that mixes the two is not trusted with another request.
 fn persistence(headers: &HeaderMap, body: &Body, old: bool) -> Persistence {
-    let options = words(headers, &CONNECTION);
-    let says = |option: &str| options.iter().any(|said| said == option);
+    let says =
+        |option: &str| words(headers, &CONNECTION).any(|said| said.eq_ignore_ascii_case(option.as_bytes()));
     let mixed = old && headers.contains_key(TRANSFER_ENCODING);
     if matches!(body, Body::UntilClose) || says("close") || mixed || (old && !says("keep-alive")) {
         Persistence::Close

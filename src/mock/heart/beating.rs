@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::command::{Arrival, Command, Due, Readings};
-use crate::clock::{Pause, RunClock, Timestamp, sleep_sharply};
+use crate::clock::{Pause, RunClock, SharpWait, Timestamp};
 use crate::mock::metrics::{Finish, Meters, Passage};
 use crate::simulator::{JobId, Server, TokenEvent};
 
@@ -49,10 +49,10 @@ impl Beating {
 
     /// Beats until nobody can command any more.
     pub(super) fn run(mut self) {
-        sleep_sharply();
+        let mut sharp = SharpWait::new(self.clock);
         let mut commands = Vec::new();
         loop {
-            match self.wait() {
+            match self.wait(&mut sharp) {
                 Woken::By(command) => commands.push(command),
                 Woken::ByTime => {}
                 Woken::ForGood => return,
@@ -72,13 +72,13 @@ impl Beating {
     /// Waits for the next event or command. The last stretch of a long wait is spun through. One that is short from the
     /// beginning is slept through, which may make it late by a wake-up: where events are that dense, a thread that
     /// spins would never rest, and would keep those that write from a core.
-    fn wait(&self) -> Woken {
+    fn wait(&self, sharp: &mut SharpWait) -> Woken {
         let mut slept = false;
         loop {
             let Some(next) = self.server.next_event() else {
                 return self.orders.recv().map_or(Woken::ForGood, Woken::By);
             };
-            let time = match self.clock.pause_before(next) {
+            let time = match sharp.pause_before(next) {
                 Pause::Over => return Woken::ByTime,
                 Pause::Sleep(time) => time,
                 Pause::Spin if !slept => self.clock.until(next),

@@ -34,7 +34,7 @@ fn the_shapes_of_servers_are_usual() {
         ),
     ] {
         let chunk = UsualChunk::read(json.as_bytes()).unwrap();
-        assert_eq!((chunk.index, chunk.said.text), (index, text), "{json}");
+        assert_eq!((chunk.index, chunk.said.text), (Some(index), text), "{json}");
         assert_eq!(&json[chunk.text_at], at, "{json}");
     }
 }
@@ -49,12 +49,17 @@ fn counts_ids_and_reasons_are_read() {
         Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
     assert_eq!(chunk.said, Said { text: None, token_ids: Some(2), usage: Some(usage) });
     assert_eq!(chunk.finish, Some("stop"));
+    let alone = br#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}"#;
+    let usage = Usage { cached_tokens: None, reasoning_tokens: None, ..usage };
+    let said = Said { usage: Some(usage), ..Said::default() };
+    assert_eq!(UsualChunk::read(alone), Some(UsualChunk { said, ..UsualChunk::default() }));
 }
 
 #[test]
 fn what_is_not_usual_is_left_to_the_full_reader() {
     for (json, valid) in [
-        (r#"{"choices":[]}"#, true),
+        (r#"{"usage":{"prompt_tokens":1}}"#, true),
+        (r#"{"choices":[],"error":"x"}"#, true),
         (r#"{"choices":[{},{}]}"#, true),
         (r#"{"choices":[{}],"error":"x"}"#, true),
         (r#"{"choices":[{"\u0069ndex":1}]}"#, true),
