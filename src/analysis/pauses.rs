@@ -209,9 +209,11 @@ impl Timeline {
         Timestamp::from_nanos(moment.as_nanos() - self.lost_before(moment))
     }
 
-    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from.
+    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from: of an answer
+    /// that was cut off, its end.
     fn touches(&self, record: &RequestRecord) -> bool {
-        let last = record.chunks.last_at().max(record.whole_answer).unwrap_or(record.ended);
+        let arrived = record.chunks.last_at().max(record.whole_answer);
+        let last = arrived.filter(|_| !record.outcome.is_cut_off()).unwrap_or(record.ended);
         self.lost_before(last) > self.lost_before(record.scheduled)
     }
 

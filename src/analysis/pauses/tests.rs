@@ -70,6 +70,18 @@ fn a_short_pause_moves_no_percentile() {
 }
 
 #[test]
+fn a_pause_after_the_last_token_touches_only_what_was_cut_off_later() {
+    let pauses = [pause(300, 50)];
+    let answer = || record(0).sent_at(0, 0, 0).paced(100, 10, 11);
+    for (record, touched) in
+        [(answer().build(), 0), (answer().censored(290).build(), 0), (answer().censored(900).build(), 1)]
+    {
+        let summary = watched(run(1_000, vec![record]), &pauses);
+        assert_eq!(summary.pauses.unwrap().requests_touched, touched);
+    }
+}
+
+#[test]
 fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
     let still = pause(5_000, 2_000);
     let summary = watched(flown(200, Some(still)), &[still]);
