@@ -52,7 +52,10 @@ pub(super) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
 pub(super) fn check_footer(footer: &RunFooter) -> Result<(), String> {
     in_time("the run's end", footer.ended)?;
     let mut pauses = footer.client.iter().flat_map(|client| &client.pauses);
-    pauses.try_for_each(|pause| in_time("the end of a pause", pause.until()))
+    pauses.try_for_each(|pause| {
+        pause.shard.map_or(Ok(()), |shard| one_of("the shard of a pause,", shard.number, shard.of))?;
+        in_time("the end of a pause", pause.until())
+    })
 }
 
 /// That class and priority are among those that the workload has: by them the promise is known that it is held to.
