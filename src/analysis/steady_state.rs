@@ -102,13 +102,13 @@ impl Stretch {
             ArrivalPattern::Bursts { base_s, burst_s, .. } => {
                 // Sections that are not whole periods would each hold another share of the bursts.
                 let period_s = base_s + burst_s;
-                let periods = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
-                if (by_requests as f64) < periods {
+                let whole = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
+                if (by_requests as f64) < whole {
                     return None;
                 }
-                let start_s = observed.end.as_secs_f64() - periods * period_s;
+                let start_s = observed.end.as_secs_f64() - whole * period_s;
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
-                Self { start, sections: periods as usize, each_s: period_s }
+                Self { start, sections: whole as usize, each_s: period_s }
             }
             ArrivalPattern::Stages { .. } => return None,
         };
