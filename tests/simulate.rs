@@ -2,21 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[path = "support/virtual_time.rs"]
+mod virtual_time;
+
 use std::time::Duration;
 
 use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{Flown, Limit, Side, VirtualRun, predict};
+use skyline::experiment::{Flown, Limit, Side, predict};
 use skyline::generator::Schedule;
-use skyline::record::{
-    EngineFacts, FailureKind, HostFacts, Limits, Outcome, Phase, PromptFacts, PromptMethod, RequestRecord,
-    RunEnding, RunHeader, RunLog, RunLogWriter, StampSource,
-};
+use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Style, text};
 use skyline::simulator::{
     Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig, KvTransfer, Layout, RoutingRule, Server,
 };
 use skyline::workload::WorkloadSpec;
+use virtual_time::{fly, header};
 
 /// A request each `1 / rate` seconds, the first after that time, with prompts of 10 tokens.
 fn metronome(rate: f64, horizon_s: f64, warmup_s: f64, drain_s: f64, answer: u32) -> WorkloadSpec {
@@ -55,42 +56,6 @@ fn llama_on_a10g() -> Fleet {
 fn simulated(spec: &WorkloadSpec, server: &mut dyn Server) -> Summary {
     let Flown { records, footer, .. } = fly(spec, server);
     summarise(&RunLog { header: header(spec), records, footer: Some(footer) }, &[])
-}
-
-fn fly(spec: &WorkloadSpec, server: &mut dyn Server) -> Flown {
-    let schedule = Schedule::draw(spec);
-    let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain }.fly(server)
-}
-
-fn header(spec: &WorkloadSpec) -> RunHeader {
-    RunHeader {
-        schema: RunHeader::SCHEMA,
-        skyline_version: "0.1.0".to_owned(),
-        started_at: "2026-11-21T04:05:06Z".parse().unwrap(),
-        command: vec!["skyline".to_owned(), "simulate".to_owned()],
-        workload: spec.clone(),
-        repeat: None,
-        plan: Schedule::draw(spec).facts(),
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
-        engine: EngineFacts {
-            engine: "simulator".to_owned(),
-            url: "virtual time".to_owned(),
-            endpoint: "no wire".to_owned(),
-            streamed: true,
-            model: "plain".to_owned(),
-            server_version: None,
-            max_model_len: None,
-            request_id_prefix: String::new(),
-            modelled: [("places".to_owned(), 4.into())].into_iter().collect(),
-        },
-        limits: Limits::default(),
-        objectives: Vec::new(),
-        host: HostFacts::default(),
-        stamps: StampSource::default(),
-        shard: None,
-        calibration: None,
-    }
 }
 
 fn phase(flown: &Flown, phase: Phase) -> Vec<&RequestRecord> {
@@ -204,7 +169,8 @@ fn a_run_is_repeated_to_the_last_nanosecond() {
 fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
     let Flown { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
-    let log = RunLog { header: header(&spec), records, footer: Some(footer) };
+    let mut log = RunLog { header: header(&spec), records, footer: Some(footer) };
+    log.header.engine.modelled.insert("places".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     log.records.iter().for_each(|record| writer.append(record).unwrap());

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use skyline::analysis::{Figure, Metric, Quantile, summarise};
 use skyline::record::{
     Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter, StampSource,
@@ -100,6 +101,83 @@ fn a_log_that_was_cut_inside_a_character_keeps_what_was_whole() {
     let inside = bytes.windows(2).position(|pair| pair == "é".as_bytes()).unwrap() + 1;
     std::fs::write(&path, &bytes[..inside]).unwrap();
     assert_eq!(RunLog::read(&path).unwrap().records, log.records[..1]);
+}
+
+/// What is said of the stored run when `change` has been at one of its lines, counted from 1.
+fn changed(number: usize, change: fn(&mut Value)) -> Result<RunLog, String> {
+    let whole = std::fs::read_to_string(stored(1).join(RunLog::FILE_NAME)).unwrap();
+    let mut lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    change(&mut lines[number - 1]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(RunLog::FILE_NAME);
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    RunLog::read(folder.path()).map_err(|error| {
+        let said = error.to_string();
+        let rest = said.strip_prefix(&format!("{}, line {number}: ", path.display())).unwrap_or(&said);
+        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or fly the run \
+                    again";
+        rest.strip_suffix(hint).unwrap_or(&said).to_owned()
+    })
+}
+
+#[test]
+fn a_log_of_what_cannot_have_been_is_refused() {
+    assert_eq!(changed(1, |_| {}), RunLog::read(&stored(1)).map_err(|error| error.to_string()));
+    let refused = |number, change| changed(number, change).unwrap_err();
+    for (said, expected) in [
+        (
+            refused(1, |line| line["header"]["plan"]["window_end_ns"] = 400_000_000.into()),
+            "the window ends at 0.4 s, before it begins at 0.5 s",
+        ),
+        (refused(1, |line| line["header"]["shard"] = json!({"number": 3, "of": 2})), "shard 3 of 2 is none"),
+        (
+            refused(1, |line| line["header"]["repeat"] = json!({"number": 0, "of": 2, "first_seed": 1})),
+            "repeat 0 of 2 is none",
+        ),
+        (
+            refused(1, |line| line["header"]["plan"]["measured_requests"] = u64::MAX.into()),
+            "measured_requests is 18446744073709551615, more than can be counted in a run",
+        ),
+        (
+            refused(3, |line| line["request"]["class"] = 1.into()),
+            "request 1: class 1 is none of the workload's 1, which count from 0",
+        ),
+        (
+            refused(3, |line| line["request"]["priority"] = "high".into()),
+            "request 1: the class \"chat\" has no requests of high priority",
+        ),
+        (
+            refused(3, |line| line["request"]["phase"] = "cooldown".into()),
+            "request 1: it was scheduled at 0.5 s, and the cool-down begins at 2 s",
+        ),
+        (
+            refused(3, |line| line["request"]["scheduled_ns"] = 9_000_000_000_u64.into()),
+            "request 1: it was scheduled at 9 s, and the window is from 0.5 s to 2 s",
+        ),
+        (
+            refused(3, |line| line["request"]["scheduled_ns"] = 2_900_000_000_u64.into()),
+            "request 1: it was let go at 0.500000706 s, before it was scheduled at 2.9 s",
+        ),
+        (
+            refused(3, |line| line["request"]["chunks"]["gaps_ns"][1] = 9_000_000_000_u64.into()),
+            "request 1: it ended at 0.678576433 s, before its last chunk came at 9.648171111 s",
+        ),
+        (
+            refused(3, |line| line["request"]["sent_ns"] = (-5).into()),
+            "invalid value: integer `-5`, expected u64 at line 1 column 181",
+        ),
+        (
+            refused(3, |line| line["request"]["usage"]["completion_tokens"] = u64::MAX.into()),
+            "request 1: completion_tokens is 18446744073709551615, more than can be counted in a run",
+        ),
+        (
+            refused(9, |line| line["footer"]["ended_ns"] = u64::MAX.into()),
+            "the run's end is 18446744073.709553 s, over a year after the beginning",
+        ),
+    ] {
+        assert_eq!(said, expected);
+    }
 }
 
 #[test]

@@ -2,17 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[path = "support/virtual_time.rs"]
+mod virtual_time;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use skyline::analysis::{Summary, summarise};
-use skyline::experiment::VirtualRun;
-use skyline::generator::Schedule;
-use skyline::record::{
-    EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource,
-};
+use skyline::experiment::Flown;
+use skyline::record::RunLog;
 use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;
+use virtual_time::{fly, header};
 
 /// `short_chat` for a minute as it is shipped, but at `rate` requests a second, with another seed.
 fn chat(rate: f64, seed: u64) -> WorkloadSpec {
@@ -47,39 +47,8 @@ fn places(places: usize, seed: u64) -> Fleet {
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
-    let schedule = Schedule::draw(spec);
-    let plan = schedule.facts();
-    let drain = Duration::from_secs_f64(spec.drain_s);
-    let run = VirtualRun { plan: plan.clone(), schedule, drain };
-    let flown = run.fly(&mut *fleet.server().unwrap());
-    let header = RunHeader {
-        schema: RunHeader::SCHEMA,
-        skyline_version: "0.1.0".to_owned(),
-        started_at: "2026-11-21T04:05:06Z".parse().unwrap(),
-        command: Vec::new(),
-        workload: spec.clone(),
-        repeat: None,
-        plan,
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
-        engine: EngineFacts {
-            engine: "simulator".to_owned(),
-            url: "virtual time".to_owned(),
-            endpoint: "no wire".to_owned(),
-            streamed: true,
-            model: "llama".to_owned(),
-            server_version: None,
-            max_model_len: None,
-            request_id_prefix: String::new(),
-            modelled: serde_json::Map::new(),
-        },
-        limits: Limits::default(),
-        objectives: Vec::new(),
-        host: HostFacts::default(),
-        stamps: StampSource::default(),
-        shard: None,
-        calibration: None,
-    };
-    summarise(&RunLog { header, records: flown.records, footer: Some(flown.footer) }, &[])
+    let Flown { records, footer, .. } = fly(spec, &mut *fleet.server().unwrap());
+    summarise(&RunLog { header: header(spec), records, footer: Some(footer) }, &[])
 }
 
 /// How often each rule was broken in the runs with seeds from 0 to `seeds`, and how many runs broke any.

@@ -9,8 +9,9 @@ use super::Figure;
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
 ///
 /// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO
-/// denominators. A censored one has those that were complete before the run stopped waiting; the others are
-/// known only to exceed a bound.
+/// denominators. One that was cut off, censored or ended by a time limit of the client, has those that were complete
+/// until then; the others are known only to exceed a bound. Without it the slowest answers would be missing from the
+/// percentiles, and the more of them the tighter the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
@@ -40,10 +41,10 @@ impl RequestLatency {
     pub fn of(record: &RequestRecord) -> Self {
         let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
         let queue_wait = queue_wait(record);
-        let latency = match record.outcome {
-            Outcome::Failed(_) => Self::default(),
+        let latency = match &record.outcome {
             Outcome::Completed => Self::completed(record),
-            Outcome::Censored => Self::censored(record),
+            outcome if outcome.is_cut_off() => Self::cut_off(record),
+            _ => Self::default(),
         };
         Self { schedule_lag, queue_wait, ..latency }
     }
@@ -67,7 +68,7 @@ impl RequestLatency {
     }
 
     /// What had come before the end is known; what had not takes at least until then.
-    fn censored(record: &RequestRecord) -> Self {
+    fn cut_off(record: &RequestRecord) -> Self {
         let bound = |from: Option<Timestamp>| from.map(|at| Figure::AtLeast(millis(record.ended.since(at))));
         let first = record.chunks.first_at();
         let known = Self::until_first(record, first);

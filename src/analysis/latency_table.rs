@@ -32,11 +32,14 @@ impl LatencyTable {
         let reasoned =
             observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
         let mut gaps = Gaps::default();
-        // What a censored answer had sent until then was received like any other.
+        // What an answer had sent until it was cut off was received like any other.
         let answers: Vec<&ChunkTrain> = observed
             .requests
             .iter()
-            .filter(|request| !matches!(request.record.outcome, Outcome::Failed(_)))
+            .filter(|request| {
+                let outcome = &request.record.outcome;
+                *outcome == Outcome::Completed || outcome.is_cut_off()
+            })
             .map(|request| &request.record.chunks)
             .collect();
         for chunks in &answers {

@@ -1,5 +1,7 @@
 //! Finds out what standstills of the measuring machine could have done to the figures of a run.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::check::Measure;
@@ -7,7 +9,7 @@ use super::observed::{Observed, measure};
 use super::wording::{counted, percent, seconds};
 use super::{Check, LatencyTable, Metric, Quantile, Rule, Summary};
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, Pause, RequestRecord, TokenChunk};
+use crate::record::{ChunkTrain, Pause, RequestRecord, Shard, TokenChunk};
 use crate::units::{count, three_digits};
 
 /// A percentile is touched when it could be lower by more than this share of itself …
@@ -32,7 +34,8 @@ const UNTOUCHED: Measure = Measure {
 /// it lasted: the least that a latency can have been is its length without the pauses in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PauseImpact {
-    /// Pauses from the run's zero to its end.
+    /// Pauses from the run's zero to its end; in a merged run those of every generator, each of which touches the
+    /// requests of its own share alone.
     pub pauses: u64,
     /// Their lengths together, seconds.
     pub total_s: f64,
@@ -69,11 +72,11 @@ impl PauseImpact {
     /// What the pauses of a run did to the figures of `reported`; `None` where nobody watched for them.
     pub(crate) fn of(observed: &Observed<'_>, reported: &LatencyTable) -> Option<Self> {
         let pauses = &observed.log.footer.as_ref()?.client.as_ref()?.pauses;
-        let timeline = Timeline::without(pauses);
-        let touched = observed.requests.iter().enumerate();
-        let touched = touched.filter(|(_, request)| timeline.touches(request.record));
-        let shortened: Vec<_> =
-            touched.map(|(place, request)| (place, timeline.shorten(request.record))).collect();
+        let timelines = Timelines::without(pauses);
+        let requests = observed.requests.iter().enumerate();
+        let shortened: Vec<_> = requests
+            .filter_map(|(place, request)| Some((place, timelines.shortened(request.record)?)))
+            .collect();
         let requests_touched = shortened.len() as u64;
         let all = observed.requests.len() as f64;
         Some(Self {
@@ -176,7 +179,27 @@ fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercenti
     .collect()
 }
 
-/// The time of a run from which its pauses are cut out.
+/// The times of a run's generators, each without its own pauses.
+struct Timelines(Vec<(Option<Shard>, Timeline)>);
+
+impl Timelines {
+    fn without(pauses: &[Pause]) -> Self {
+        let mut own: BTreeMap<_, Vec<Pause>> = BTreeMap::new();
+        for pause in pauses {
+            own.entry(pause.shard).or_default().push(*pause);
+        }
+        Self(own.into_iter().map(|(shard, pauses)| (shard, Timeline::without(&pauses))).collect())
+    }
+
+    /// The record without the pauses of the generator that flew it; `None` where there is none in it.
+    fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
+        let flew = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
+        let (_, timeline) = self.0.iter().find(|(shard, _)| flew(*shard))?;
+        timeline.touches(record).then(|| timeline.shorten(record))
+    }
+}
+
+/// The time of one generator from which its pauses are cut out.
 struct Timeline {
     /// Beginning and end of each pause, and the time lost to those before it, nanoseconds; in order, none overlaps.
     cuts: Vec<(u64, u64, u64)>,
@@ -209,9 +232,11 @@ impl Timeline {
         Timestamp::from_nanos(moment.as_nanos() - self.lost_before(moment))
     }
 
-    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from.
+    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from: of an answer
+    /// that was cut off, its end.
     fn touches(&self, record: &RequestRecord) -> bool {
-        let last = record.chunks.last_at().max(record.whole_answer).unwrap_or(record.ended);
+        let arrived = record.chunks.last_at().max(record.whole_answer);
+        let last = arrived.filter(|_| !record.outcome.is_cut_off()).unwrap_or(record.ended);
         self.lost_before(last) > self.lost_before(record.scheduled)
     }
 

@@ -9,14 +9,14 @@ use super::sorted::Sorted;
 pub enum Figure {
     /// The value.
     Exact(f64),
-    /// It lies between these two: requests that were still running when the run stopped waiting decide where.
+    /// It lies between these two: requests that were cut off while they were running decide where.
     Between {
         /// The least that it can be.
         low: f64,
         /// The most that it can be.
         high: f64,
     },
-    /// It is at least this: the request was still running when the run stopped waiting.
+    /// It is at least this: the request was cut off while it was running.
     AtLeast(f64),
 }
 

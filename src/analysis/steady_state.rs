@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::observed::Observed;
 use super::statistics::{SECTIONS, Truncation, mean, mser5};
 use super::{Figure, Trend};
+use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;
 
 /// Requests in a section, on average.
@@ -19,7 +20,7 @@ const UNLIKE: f64 = 0.2;
 const UNLIKE_DEVIATIONS: f64 = 2.0;
 
 /// How much there was and how long it took, over the window; absent where the window is too short to tell, or the
-/// declared rate itself changes in it.
+/// declared rate itself changes in it and does not come back to what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadyState {
     /// Requests waiting or in flight.
@@ -43,87 +44,119 @@ pub struct Beginning {
 
 impl SteadyState {
     /// Of the window in at most [`SECTIONS`] sections, each of five requests or more on average; where the pattern has
-    /// periods, each a whole period. A latency that was cut off counts with the least that it can be.
+    /// periods, of the last whole ones in the window, each a section, so that like is compared with like. A latency that
+    /// was cut off counts with the least that it can be.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
-        let sections = sections(observed)?;
-        let (start, length_s) = (observed.start.as_secs_f64(), observed.length().as_secs_f64());
-        let each_s = length_s / sections as f64;
+        let stretch = Stretch::judged(observed)?;
         let streamed = observed.log.header.engine.streamed;
-        let mut sums = vec![(0.0, 0_u32); sections];
+        let mut sums = vec![(0.0, 0_u32); stretch.sections];
         for request in &observed.requests {
             let latency = if streamed { request.latency.ttft } else { request.latency.e2e };
-            let section = (request.record.scheduled.as_secs_f64() - start) / each_s;
+            let section = stretch.section_of(request.record.scheduled);
             if let (Some(latency), Some(sum)) =
-                (latency.map(Figure::at_least), sums.get_mut(section as usize))
+                (latency.map(Figure::at_least), section.and_then(|section| sums.get_mut(section)))
             {
                 *sum = (sum.0 + latency, sum.1 + 1);
             }
         }
-        let middle = |section: usize| start + each_s * (section as f64 + 0.5);
-        let present: Vec<_> = present(observed, sections)
-            .into_iter()
-            .enumerate()
-            .map(|(i, level)| (middle(i), level))
+        let present: Vec<_> = (0..)
+            .zip(stretch.present(observed))
+            .map(|(section, level)| (stretch.middle_of(section), level))
             .collect();
         let latency: Vec<_> = (0..)
             .zip(sums)
             .filter(|(_, (_, n))| *n > 0)
-            .map(|(i, (sum, n))| (middle(i), sum / f64::from(n)))
+            .map(|(section, (sum, n))| (stretch.middle_of(section), sum / f64::from(n)))
             .collect();
         let enough = latency.len() >= FEWEST;
         Some(Self {
-            present: Trend::of(&present, length_s)?,
-            latency_ms: Trend::of(&latency, length_s).filter(|_| enough)?,
+            present: Trend::of(&present, stretch.length_s())?,
+            latency_ms: Trend::of(&latency, stretch.length_s()).filter(|_| enough)?,
             beginning: beginning(observed),
         })
     }
 }
 
-/// How many sections the window has; `None` where they would say nothing of a trend.
-fn sections(observed: &Observed<'_>) -> Option<usize> {
-    let by_requests = observed.requests.len() / LEAST_IN_SECTION;
-    let sections = match &observed.log.header.workload.arrival {
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
-            by_requests.min(SECTIONS)
-        }
-        ArrivalPattern::Bursts { base_s, burst_s, .. } => {
-            let periods = observed.length().as_secs_f64() / (base_s + burst_s);
-            // Sections that are not whole periods would each hold another share of the bursts.
-            let whole = (periods - periods.round()).abs() < 1e-6 && by_requests as f64 >= periods;
-            if whole { periods.round() as usize } else { 0 }
-        }
-        ArrivalPattern::Stages { .. } => 0,
-    };
-    (sections >= FEWEST).then_some(sections)
+/// Equal sections that end with the window.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: Timestamp,
+    sections: usize,
+    each_s: f64,
 }
 
-/// Requests waiting or in flight in each of `sections` equal parts of the window, averaged over time, event by event.
-fn present(observed: &Observed<'_>, sections: usize) -> Vec<f64> {
-    let width = observed.length().as_secs_f64() / sections as f64;
-    // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
-    let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
-    for record in &observed.log.records {
-        let (from, to) = (record.dispatched.max(observed.start), record.ended.min(observed.end));
-        if from >= to {
-            continue;
-        }
-        let [from, to] = [from, to].map(|at| at.since(observed.start).as_secs_f64());
-        let [first, last] = [from, to].map(|at| ((at / width) as usize).min(sections - 1));
-        if first == last {
-            parts[first] += to - from;
-        } else {
-            parts[first] += width * (first + 1) as f64 - from;
-            parts[last] += to - width * last as f64;
-            steps[first + 1] += 1;
-            steps[last] -= 1;
-        }
+impl Stretch {
+    /// The whole window in so many sections.
+    fn window(observed: &Observed<'_>, sections: usize) -> Self {
+        let each_s = observed.length().as_secs_f64() / sections as f64;
+        Self { start: observed.start, sections, each_s }
     }
-    let mut whole = 0;
-    let level = |(part, step): (f64, i64)| {
-        whole += step;
-        whole as f64 + part / width
-    };
-    parts.into_iter().zip(steps).map(level).collect()
+
+    /// What is judged; `None` where it would say nothing of a trend.
+    fn judged(observed: &Observed<'_>) -> Option<Self> {
+        let by_requests = observed.requests.len() / LEAST_IN_SECTION;
+        let stretch = match &observed.log.header.workload.arrival {
+            ArrivalPattern::Poisson { .. }
+            | ArrivalPattern::Constant { .. }
+            | ArrivalPattern::Gamma { .. } => Self::window(observed, by_requests.min(SECTIONS)),
+            ArrivalPattern::Bursts { base_s, burst_s, .. } => {
+                // Sections that are not whole periods would each hold another share of the bursts.
+                let period_s = base_s + burst_s;
+                let whole = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
+                if (by_requests as f64) < whole {
+                    return None;
+                }
+                let start_s = observed.end.as_secs_f64() - whole * period_s;
+                let start = Timestamp::from_secs_f64(start_s).max(observed.start);
+                Self { start, sections: whole as usize, each_s: period_s }
+            }
+            ArrivalPattern::Stages { .. } => return None,
+        };
+        (stretch.sections >= FEWEST).then_some(stretch)
+    }
+
+    fn length_s(&self) -> f64 {
+        self.each_s * self.sections as f64
+    }
+
+    /// The middle of a section, seconds since the run began.
+    fn middle_of(&self, section: u32) -> f64 {
+        self.start.as_secs_f64() + self.each_s * (f64::from(section) + 0.5)
+    }
+
+    /// The section that a moment lies in; `None` before the first.
+    fn section_of(&self, moment: Timestamp) -> Option<usize> {
+        (moment >= self.start).then(|| (moment.since(self.start).as_secs_f64() / self.each_s) as usize)
+    }
+
+    /// Requests waiting or in flight in each section, averaged over time, event by event.
+    fn present(&self, observed: &Observed<'_>) -> Vec<f64> {
+        let (width, sections) = (self.each_s, self.sections);
+        // Time in the sections that a request enters or leaves in, and how many more are there for whole ones.
+        let (mut parts, mut steps) = (vec![0.0; sections], vec![0_i64; sections + 1]);
+        for record in &observed.log.records {
+            let (from, to) = (record.dispatched.max(self.start), record.ended.min(observed.end));
+            if from >= to {
+                continue;
+            }
+            let [from, to] = [from, to].map(|at| at.since(self.start).as_secs_f64());
+            let [first, last] = [from, to].map(|at| ((at / width) as usize).min(sections - 1));
+            if first == last {
+                parts[first] += to - from;
+            } else {
+                parts[first] += width * (first + 1) as f64 - from;
+                parts[last] += to - width * last as f64;
+                steps[first + 1] += 1;
+                steps[last] -= 1;
+            }
+        }
+        let mut whole = 0;
+        let level = |(part, step): (f64, i64)| {
+            whole += step;
+            whole as f64 + part / width
+        };
+        parts.into_iter().zip(steps).map(level).collect()
+    }
 }
 
 /// What MSER-5 cuts off, where that is unlike the rest beyond the noise of a queue.
@@ -134,7 +167,7 @@ fn beginning(observed: &Observed<'_>) -> Option<Beginning> {
     ) {
         return None;
     }
-    let levels = present(observed, FINE);
+    let levels = Stretch::window(observed, FINE).present(observed);
     let Some(Truncation::KeepFrom(cut)) = mser5(&levels) else { return None };
     let (before, after) = levels.split_at(cut);
     let (before, after) = (mean(before)?, mean(after)?);
@@ -159,7 +192,8 @@ mod tests {
                 record(2).sent_at(1_000, 1_000, 1_000).paced(1_200, 1, 1).build(),
             ],
         );
-        let levels = present(&Observed::of(&log), 4);
+        let observed = Observed::of(&log);
+        let levels = Stretch::window(&observed, 4).present(&observed);
         for (level, expected) in levels.into_iter().zip([0.8, 1.6, 1.0, 0.6]) {
             assert!((level - expected).abs() < 1e-9, "{level} {expected}");
         }

@@ -25,16 +25,25 @@ pub(super) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
     masked
 }
 
-/// The command line to type for the same with these options instead, quoted for a shell, secrets masked.
-pub(super) fn again(arguments: impl IntoIterator<Item = OsString>, options: &[(&str, &str)]) -> String {
+/// The command line to type for the same with these options instead and without those `left_out`, each of which takes
+/// a value; quoted for a shell, secrets masked.
+pub(super) fn again(
+    arguments: impl IntoIterator<Item = OsString>,
+    left_out: &[&str],
+    options: &[(&str, &str)],
+) -> String {
     let mut words = vec!["skyline".to_owned()];
     let mut value_follows = false;
     for word in masked(arguments).into_iter().skip(1) {
-        let replaced = options.iter().any(|(name, _)| word.split('=').next() == Some(name));
-        if !replaced && !value_follows {
-            words.push(word.clone());
+        let name = word.split('=').next().unwrap_or_default();
+        let gone = left_out.contains(&name) || options.iter().any(|(replaced, _)| *replaced == name);
+        let kept = !gone && !std::mem::take(&mut value_follows);
+        if gone {
+            value_follows = !word.contains('=');
         }
-        value_follows = replaced && !word.contains('=');
+        if kept {
+            words.push(word);
+        }
     }
     words.extend(options.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]));
     // What no shell could hold is shown as it is.
@@ -72,12 +81,15 @@ mod tests {
             "--shard",
             "1/2",
             "--start-at=2026-01-01T00:00:00Z",
+            "--repeats",
+            "5",
             "--objective",
             "p95 ttft < 500ms",
             "--header",
             "x-key: secret",
         ];
-        let again = again(typed.map(OsString::from), &[("--shard", "2/6"), ("--start-at", "soon")]);
+        let options = [("--shard", "2/6"), ("--start-at", "soon")];
+        let again = again(typed.map(OsString::from), &["--repeats"], &options);
         assert_eq!(
             again,
             "skyline bench 'my chat.toml' --objective 'p95 ttft < 500ms' --header 'x-key: ***' --shard 2/6 \

@@ -1,7 +1,6 @@
 //! A server made ready: found, waited for, asked one question.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -27,7 +26,7 @@ pub(super) struct Session {
     /// Where everything measured runs: one thread, so that no stamp waits for another.
     pub(super) runtime: Runtime,
     /// Who answers.
-    pub(super) engine: Arc<OpenAiEngine>,
+    pub(super) engine: OpenAiEngine,
     /// What the one test request showed.
     pub(super) smoke: SmokeReport,
     /// The embedded mock, where that is the server.
@@ -79,7 +78,7 @@ impl Session {
             });
             let engine = connecting.await.map_err(Stop::impossible)?;
             let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
-            Ok::<_, Stop>((Arc::new(engine), smoke))
+            Ok::<_, Stop>((engine, smoke))
         })?;
         Ok(Self { runtime, engine, smoke, mock })
     }

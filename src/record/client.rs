@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Shard;
 use crate::clock::Timestamp;
 
 /// Where the moments of arriving bytes come from.
@@ -63,6 +64,10 @@ pub struct Pause {
     pub from: Timestamp,
     /// How long it lasted, at the most.
     pub length_ns: u64,
+    /// Whose generator's machine it was, in a run merged of shards: it touched the requests of that share alone. Absent
+    /// in a run of one generator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 impl Pause {

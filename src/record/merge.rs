@@ -5,6 +5,10 @@
 //! told the same moment to start at have the same zero, and are together as true as their machines' clocks agree.
 //! No latency depends on that: each was taken on one machine's monotonic clock.
 
+mod kin;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -12,11 +16,13 @@ use super::{
     ChunkTrain, ClientFacts, Delays, Pause, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, Shard,
     StampSource, TokenChunk,
 };
-use crate::clock::Timestamp;
+use crate::units::{spoken, three_digits};
 
-/// Farthest apart that the shards of one run may have begun: beyond it, a noticeable part of the window had the load
-/// of some of them only.
-const APART: Duration = Duration::from_secs(1);
+/// Farthest apart that the shards of one run may have begun, as a share of the window: for so much of it the load was
+/// that of some of them only. Clocks that are kept agree far better.
+const APART: f64 = 0.01;
+/// However long the window is, they may not have begun further apart than this.
+const FARTHEST: Duration = Duration::from_secs(1);
 
 /// The log of a shard, and what to call it.
 #[derive(Clone, Debug)]
@@ -59,14 +65,16 @@ pub enum MergeError {
         what: &'static str,
     },
     /// Two runs do not belong together.
-    #[error("{one} and {other} are not shards of one run: they differ in {what}")]
+    #[error("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}")]
     Strangers {
         /// A run.
         one: String,
         /// The other.
         other: String,
         /// In what they differ.
-        what: &'static str,
+        what: String,
+        /// What to do about it.
+        cure: &'static str,
     },
     /// A shard comes twice.
     #[error("{one} and {other} are both shard {shard}; give each shard once")]
@@ -88,15 +96,17 @@ pub enum MergeError {
     },
     /// They did not fly together.
     #[error(
-        "{name} began {:.1} s after the first of the shards, so they were no common load (the bar is {:.0} s)\n\
-         hint: fly them with the same --start-at",
-        .late.as_secs_f64(), APART.as_secs_f64()
+        "{name} began {} after the first of the shards, so they were no common load (the bar is {}: {} % of the window, \
+         {} at most)\nhint: fly them again with the same --start-at",
+        spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
     )]
     Apart {
         /// The run that began last.
         name: String,
         /// By how much.
         late: Duration,
+        /// By how much it might have.
+        bar: Duration,
     },
 }
 
@@ -107,7 +117,7 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<Merged, MergeError> {
         return Err(MergeError::Nothing);
     };
     for part in &parts {
-        same_run(first, part)?;
+        kin::check(first, part)?;
     }
     for (i, part) in parts.iter().enumerate() {
         if let Some(twin) = shards[..i].iter().position(|shard| *shard == shards[i]) {
@@ -127,8 +137,10 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<Merged, MergeError> {
     let late =
         |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
     let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
-    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > APART) {
-        return Err(MergeError::Apart { name: last.name.clone(), late: apart });
+    let plan = &first.log.header.plan;
+    let bar = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
+    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > bar) {
+        return Err(MergeError::Apart { name: last.name.clone(), late: apart, bar });
     }
     let logs: Vec<RunLog> = parts
         .into_iter()
@@ -149,22 +161,6 @@ fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
         Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
         Some(RunEnding::Finished | RunEnding::DrainLimit) => Ok(shard),
     }
-}
-
-fn same_run(one: &NamedLog, other: &NamedLog) -> Result<(), MergeError> {
-    let (a, b) = (&one.log.header, &other.log.header);
-    let differences = [
-        ("their plans", a.plan.hash != b.plan.hash || a.workload != b.workload),
-        ("the number of shards", a.shard.map(|shard| shard.of) != b.shard.map(|shard| shard.of)),
-        ("the model", a.engine.model != b.engine.model),
-        ("the engine", a.engine.engine != b.engine.engine),
-        ("the endpoint", a.engine.endpoint != b.engine.endpoint),
-        ("whether answers are streamed", a.engine.streamed != b.engine.streamed),
-    ];
-    let different = differences.into_iter().find(|(_, different)| *different);
-    different.map_or(Ok(()), |(what, _)| {
-        Err(MergeError::Strangers { one: one.name.clone(), other: other.name.clone(), what })
-    })
 }
 
 /// The same log on a clock whose zero is `by` earlier.
@@ -204,7 +200,9 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
 fn join(logs: Vec<RunLog>) -> RunLog {
     let header = header(&logs);
     let footers = logs.iter().filter_map(|log| log.footer.as_ref());
-    let clients = footers.clone().map(|footer| footer.client.clone()).collect::<Option<Vec<_>>>();
+    let clients =
+        logs.iter().map(|log| log.footer.as_ref()?.client.clone().map(|client| of_shard(log, client)));
+    let clients = clients.collect::<Option<Vec<_>>>();
     let cut = footers.clone().any(|footer| footer.ending == RunEnding::DrainLimit);
     let footer = RunFooter {
         released_until: header.plan.window_end,
@@ -248,8 +246,15 @@ fn header(logs: &[RunLog]) -> RunHeader {
     joined
 }
 
-/// What all generators went through: processor time and memory of all, delays and the loop of the worst. A pause of
-/// one is counted as if it had been everybody's.
+/// What the generator of one shard went through, with its pauses marked as its own.
+fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
+    for pause in &mut client.pauses {
+        pause.shard = log.header.shard;
+    }
+    client
+}
+
+/// What all generators went through: processor time, memory and pauses of all, delays and the loop of the worst.
 fn client(all: &[ClientFacts]) -> ClientFacts {
     let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
         all.iter().filter_map(delays).reduce(|a, b| Delays {
@@ -259,31 +264,14 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
             max_ns: a.max_ns.max(b.max_ns),
         })
     };
+    let mut pauses: Vec<Pause> = all.iter().flat_map(|client| client.pauses.clone()).collect();
+    pauses.sort_by_key(|pause| (pause.from, pause.shard));
     ClientFacts {
         cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),
         loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
         loop_delay: worst(|client| client.loop_delay),
         read_delay: worst(|client| client.read_delay),
-        pauses: in_order(all.iter().flat_map(|client| client.pauses.clone()).collect()),
+        pauses,
         peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
     }
 }
-
-/// Pauses by their beginning; those that overlap are one.
-fn in_order(mut pauses: Vec<Pause>) -> Vec<Pause> {
-    pauses.sort_by_key(|pause| pause.from);
-    let mut joined: Vec<Pause> = Vec::with_capacity(pauses.len());
-    for pause in pauses {
-        match joined.last_mut().filter(|last| pause.from <= last.until()) {
-            Some(last) => {
-                let until: Timestamp = last.until().max(pause.until());
-                last.length_ns = until.since(last.from).as_nanos() as u64;
-            }
-            None => joined.push(pause),
-        }
-    }
-    joined
-}
-
-#[cfg(test)]
-mod tests;

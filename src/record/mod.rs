@@ -6,6 +6,7 @@ mod client;
 mod header;
 mod merge;
 mod outcome;
+mod possible;
 mod request;
 mod runlog;
 mod shard;

@@ -16,6 +16,19 @@ pub enum Outcome {
     Censored,
 }
 
+impl Outcome {
+    /// Whether the client stopped waiting for an answer that was still to come, at the run's end or at one of its own
+    /// time limits: how long it would have taken is unknown, and at least as long as it was waited for.
+    #[must_use]
+    pub const fn is_cut_off(&self) -> bool {
+        match self {
+            Self::Completed => false,
+            Self::Failed(failure) => failure.reason.is_timeout(),
+            Self::Censored => true,
+        }
+    }
+}
+
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}: {message}")]

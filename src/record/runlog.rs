@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{RequestRecord, RunFooter, RunHeader};
+use super::{RequestRecord, RunFooter, RunHeader, possible};
 
 /// A whole run: every number that Skyline prints can be computed from it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,19 @@ pub enum RunLogError {
     /// A line does not say what it should.
     #[error("{path}, line {line}: {message}")]
     Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A line says what no run can have written.
+    #[error(
+        "{path}, line {line}: {message}\n\
+         hint: the log was damaged or changed since it was written; use a copy that was not, or fly the run again"
+    )]
+    Damaged {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
@@ -78,7 +91,8 @@ impl RunLog {
     ///
     /// # Errors
     ///
-    /// [`RunLogError`] names the file, the line and the cause.
+    /// [`RunLogError`] names the file, the line and the cause. A log that says what no run can have written is refused:
+    /// figures must not come of it.
     pub fn read(path: &Path) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let io_error = |source| RunLogError::Io { path: path.clone(), source };
@@ -100,18 +114,28 @@ impl RunLog {
             {
                 return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
             }
-            match serde_json::from_slice(&text) {
-                Ok(LineIn::Header(found)) if line == 1 => header = Some(*found),
-                Ok(LineIn::Request(record)) if line > 1 => records.push(*record),
-                Ok(LineIn::Footer(found)) if line > 1 => footer = Some(*found),
-                Ok(_) => return Err(bad("the header is the first line, and only that".to_owned())),
-                Err(_) if cut_off && line > 1 => break,
-                Err(error) if line == 1 => {
+            let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
+            match (serde_json::from_slice(&text), &header) {
+                (Ok(LineIn::Header(found)), None) => {
+                    possible::check_header(&found).map_err(damaged)?;
+                    header = Some(*found);
+                }
+                (Ok(LineIn::Request(record)), Some(header)) => {
+                    possible::check_record(header, &record).map_err(damaged)?;
+                    records.push(*record);
+                }
+                (Ok(LineIn::Footer(found)), Some(_)) => {
+                    possible::check_footer(&found).map_err(damaged)?;
+                    footer = Some(*found);
+                }
+                (Ok(_), _) => return Err(bad("the header is the first line, and only that".to_owned())),
+                (Err(_), Some(_)) if cut_off => break,
+                (Err(error), None) => {
                     return Err(bad(format!(
                         "this is no run log ({error})\nhint: give a run's folder, or its run.jsonl"
                     )));
                 }
-                Err(error) => return Err(bad(error.to_string())),
+                (Err(error), Some(_)) => return Err(damaged(error.to_string())),
             }
         }
         let header = header.ok_or_else(|| RunLogError::Line {

@@ -16,6 +16,12 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Whether the request at place `index` of the whole plan, counted from 0, is of this share.
+    #[must_use]
+    pub const fn has(self, index: u64) -> bool {
+        index % self.of == self.number - 1
+    }
+
     /// How many requests of this share there are among the first `requests` of the whole plan.
     #[must_use]
     pub const fn among_first(self, requests: u64) -> u64 {
@@ -65,5 +71,6 @@ mod tests {
         }
         let second = Shard { number: 2, of: 3 };
         assert_eq!([1, 2, 4, 5].map(|first| second.among_first(first)), [0, 1, 1, 2]);
+        assert_eq!([0, 1, 2, 3, 4].map(|index| second.has(index)), [false, true, false, false, true]);
     }
 }

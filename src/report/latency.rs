@@ -154,19 +154,18 @@ fn notes(page: &mut Page, summary: &Summary, rows: &[&LatencyRow]) {
         let ends = rows.iter().flat_map(|row| [figure(row.min), figure(row.max)]);
         percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
     };
-    let still_running = rows.iter().map(|row| row.censored).max().unwrap_or(0);
-    let still_running = match still_running {
-        1 => "1 request was still running when the run stopped waiting".to_owned(),
-        many => format!("{} requests were still running when the run stopped waiting", count(many)),
+    let cut_off = rows.iter().map(|row| row.censored).max().unwrap_or(0);
+    let cut_off = match cut_off {
+        1 => "1 request was cut off before its end".to_owned(),
+        many => format!("{} requests were cut off before their end", count(many)),
     };
     if shown('≤') {
-        let text = format!("{still_running}; a figure that depends on how long they took is at most this");
+        let text = format!("{cut_off}; a figure that depends on how long they took is at most this");
         page.entry(Tone::Faint, "  ≤ ", &text);
     }
     if shown('>') {
-        let text = format!(
-            "{still_running}; a figure among them is known only to exceed this, and there is no mean"
-        );
+        let text =
+            format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
         page.entry(Tone::Faint, "  > ", &text);
     }
 }

@@ -76,7 +76,7 @@ impl Flight {
                     let mut known = Some(event);
                     while let Some(event) = known {
                         match event {
-                            AnswerEvent::Ended(end) => return flight.end(*end),
+                            AnswerEvent::Ended(end) => return flight.end(*end, &limits),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
                                 return flight.close(at, Outcome::Failed(failure));
                             }
@@ -131,7 +131,12 @@ impl Flight {
         }
     }
 
-    fn end(&mut self, end: AnswerEnd) -> RequestRecord {
+    /// Takes the end of the answer, or the failure that it is when the end came after a limit, however late this
+    /// program came to see it.
+    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> RequestRecord {
+        if let Some(failure) = limits.broken(end.at) {
+            return self.close(end.at, Outcome::Failed(failure));
+        }
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
@@ -230,7 +235,7 @@ mod tests {
             flight.note(&chunk, &mut limits, &progress);
         }
         let at = Timestamp::from_nanos(999);
-        flight.end(AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage })
+        flight.end(AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage }, &limits)
     }
 
     #[test]

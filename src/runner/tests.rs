@@ -78,6 +78,45 @@ impl Answer for Scripted {
     }
 }
 
+/// Answers every request at once with one token and the end, and says that they came later: as a loop that was held up
+/// sees what the kernel had stamped while it was not looking.
+#[derive(Clone, Copy)]
+struct SeenLate {
+    token: Option<Duration>,
+    end: Duration,
+}
+
+impl Engine for SeenLate {
+    type Answer = SeenLateAnswer;
+
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
+        PreparedRequest { index: request.index, body: Bytes::new() }
+    }
+
+    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> SeenLateAnswer {
+        SeenLateAnswer { begin: clock.now(), left: *self }
+    }
+
+    async fn warm_up(&self, _count: usize) {}
+}
+
+struct SeenLateAnswer {
+    begin: Timestamp,
+    left: SeenLate,
+}
+
+impl Answer for SeenLateAnswer {
+    async fn next(&mut self) -> AnswerEvent {
+        if let Some(token) = self.left.token.take() {
+            let at = self.begin.after(token);
+            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
+        }
+        let at = self.begin.after(self.left.end);
+        let end = AnswerEnd { at, result: Ok(()), whole_answer: Some(at), finish_reason: None, usage: None };
+        AnswerEvent::Ended(Box::new(end))
+    }
+}
+
 fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
     RequestSpec {
         index,
@@ -99,8 +138,8 @@ struct Flown {
     footer: RunFooter,
 }
 
-async fn fly(
-    script: Script,
+async fn fly<E: Engine>(
+    engine: E,
     every: u64,
     window_end: u64,
     options: RunOptions,
@@ -111,7 +150,7 @@ async fn fly(
         let phase = if index < measured_requests { Phase::Measured } else { Phase::Cooldown };
         order(index, at(index * every), phase)
     });
-    let engine = Arc::new(script);
+    let engine = Arc::new(engine);
     let feed = Feed::start(Arc::clone(&engine), schedule);
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
@@ -283,6 +322,27 @@ async fn each_time_limit_fails_the_request_at_its_moment() {
     let generous = Timeouts { first_token: Some(ms(41)), between_tokens: Some(ms(21)), total: Some(ms(221)) };
     let flown = fly(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
     assert_eq!(window(&flown)[0].outcome, Outcome::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_came_after_a_limit_is_no_success_however_late_it_is_seen() {
+    let total = Timeouts { total: Some(ms(90)), ..Timeouts::default() };
+    let silence = Timeouts { between_tokens: Some(ms(30)), ..Timeouts::default() };
+    for (timeouts, token, end, kind) in [
+        // A whole answer, and the end of a streamed one.
+        (total, None, 89, None),
+        (total, None, 91, Some(FailureKind::TimeoutTotal)),
+        (total, Some(ms(40)), 89, None),
+        (total, Some(ms(40)), 91, Some(FailureKind::TimeoutTotal)),
+        (silence, Some(ms(40)), 69, None),
+        (silence, Some(ms(40)), 71, Some(FailureKind::TimeoutBetweenTokens)),
+    ] {
+        let engine = SeenLate { token, end: ms(end) };
+        let flown = fly(engine, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
+        let record = window(&flown)[0];
+        assert_eq!((failure(record), record.ended), (kind, at(end)), "{timeouts:?} {token:?} {end}");
+        assert_eq!(record.whole_answer.is_some(), kind.is_none());
+    }
 }
 
 #[tokio::test(start_paused = true)]

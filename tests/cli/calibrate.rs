@@ -50,7 +50,7 @@ fn a_run_keeps_what_its_machine_could_do() {
 #[test]
 fn a_plan_beyond_the_machine_is_refused_before_anything_is_sent() {
     let desk = Desk::new();
-    let typed = ["bench", "quick.toml", "0.01", "--rate", "1000000", "--drain", "0s"];
+    let typed = ["bench", "quick.toml", "0.01", "--rate", "1000000", "--repeats=2", "--drain", "0s"];
     // Only a machine that was calibrated refuses.
     let tries = (0..5).map(|_| desk.skyline(&typed).output().unwrap());
     let refused =

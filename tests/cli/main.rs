@@ -9,6 +9,8 @@ mod faults;
 mod help;
 mod mistakes;
 mod mock;
+#[path = "../support/quick.rs"]
+mod quick;
 mod repeats;
 mod shards;
 mod simulate;

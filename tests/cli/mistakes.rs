@@ -3,7 +3,8 @@
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, QUICK};
+use crate::quick::QUICK;
+use crate::support::Desk;
 
 #[test]
 fn an_unknown_workload_lists_the_library_and_the_nearest_name() {

@@ -1,6 +1,7 @@
 //! `--repeats`: what several runs leave behind, and what is said of them together.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -114,6 +115,7 @@ fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let (one, two) = (header("run-1"), header("run-2"));
     assert_eq!((&one["prompts"]["salt"], &one["repeat"]["number"]), (&Value::from(5), &Value::from(1)));
     assert_ne!(one["prompts"]["salt"], two["prompts"]["salt"]);
+    assert_ne!(one["engine"]["request_id_prefix"], two["engine"]["request_id_prefix"]);
     assert_eq!(two["repeat"], serde_json::json!({ "number": 2, "of": 2, "first_seed": 1 }));
 }
 
@@ -134,6 +136,29 @@ fn runs_that_are_no_repeats_of_one_another_are_not_joined() {
         .stdout("")
         .stderr(contains("no repeat").and(contains("skyline report results/run-1")));
     desk.skyline(&["simulate", "quick.toml", "--repeats", "0"]).assert().code(2);
+}
+
+/// Whether it comes before the second run has begun, as it nearly always does here, or after.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_between_two_runs_loses_nothing_of_the_first() {
+    let desk = Desk::new();
+    let folder = desk.file("x", "");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .current_dir(folder.parent().unwrap())
+        .args(["bench", "quick.toml", "1", "--repeats", "5", "--allow-invalid"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut words = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(words.any(|line| line.starts_with("run 2 of 5")));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let rest: Vec<_> = words.collect();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{rest:?}");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("1 of 5 runs counted"), "{text} {rest:?}");
 }
 
 #[cfg(unix)]

@@ -1,16 +1,13 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
-use std::time::Duration;
-
 use skyline::analysis::{Metric, Quantile, Sample, Statistic, Subject, Summary, summarise};
-use skyline::experiment::{Flown, Repeats, VirtualRun, repeats_of};
-use skyline::generator::Schedule;
-use skyline::record::{Phase, Repeat, RunLog};
+use skyline::experiment::{Flown, Repeats, repeats_of};
+use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;
 
 use crate::covered::Covered;
-use crate::one_run::header;
+use crate::virtual_time::{fly, header};
 
 /// Begins empty and forgets it: over ten relaxation times of M/M/1 at 80 % load with this server's mean service time.
 const WARM_UP_S: f64 = 120.0;
@@ -42,15 +39,10 @@ fn fleet() -> Fleet {
     Fleet::of_one(Engine::Batching(Box::new(config)), 0)
 }
 
-fn fly(spec: &WorkloadSpec) -> Flown {
-    let schedule = Schedule::draw(spec);
-    let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain }.fly(&mut *fleet().server().unwrap())
-}
-
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
-    let Flown { records, footer, .. } = fly(spec);
-    summarise(&RunLog { header: header(repeat, spec), records, footer: Some(footer) }, &[])
+    let Flown { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
+    let header = RunHeader { repeat, ..header(spec) };
+    summarise(&RunLog { header, records, footer: Some(footer) }, &[])
 }
 
 /// Requests per second of a server that always has work.
@@ -62,7 +54,9 @@ fn capacity() -> f64 {
 /// TTFTs of 20 runs ten times as long, milliseconds: forty times as many as the five repeats of an experiment have.
 fn long_run(rate: f64, requests: f64) -> Sample {
     let ttfts = (0..20).flat_map(|seed| {
-        let measured = fly(&spec(rate, 10.0 * requests, 1_000_000 + seed)).records.into_iter();
+        let measured = fly(&spec(rate, 10.0 * requests, 1_000_000 + seed), &mut *fleet().server().unwrap())
+            .records
+            .into_iter();
         measured
             .filter(|record| record.phase == Phase::Measured)
             .map(|record| record.chunks.first_at().unwrap().since(record.scheduled).as_secs_f64() * 1e3)

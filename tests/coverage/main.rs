@@ -20,3 +20,6 @@ mod engine;
 mod one_run;
 #[cfg(test)]
 mod queue;
+#[cfg(test)]
+#[path = "../support/virtual_time.rs"]
+mod virtual_time;

@@ -1,49 +1,13 @@
 //! One run at high load: the interval that takes its requests for independent, and the test that says they are not.
 
-use std::time::Duration;
-
 use skyline::analysis::{Metric, Quantile, summarise};
-use skyline::experiment::VirtualRun;
-use skyline::generator::Schedule;
-use skyline::record::{
-    EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, Repeat, RunHeader, RunLog, StampSource,
-};
+use skyline::record::RunLog;
 use skyline::report::{Style, text};
 use skyline::simulator::{Delay, Engine, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use crate::covered::Covered;
-
-/// The header of a run in virtual time.
-pub(crate) fn header(repeat: Option<Repeat>, spec: &WorkloadSpec) -> RunHeader {
-    RunHeader {
-        schema: RunHeader::SCHEMA,
-        skyline_version: "0.1.0".to_owned(),
-        started_at: jiff::Timestamp::UNIX_EPOCH,
-        command: vec!["skyline".to_owned(), "simulate".to_owned()],
-        workload: spec.clone(),
-        repeat,
-        plan: Schedule::draw(spec).facts(),
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
-        engine: EngineFacts {
-            engine: "simulator".to_owned(),
-            url: "virtual time".to_owned(),
-            endpoint: "no wire".to_owned(),
-            streamed: true,
-            model: "plain".to_owned(),
-            server_version: None,
-            max_model_len: None,
-            request_id_prefix: String::new(),
-            modelled: serde_json::Map::new(),
-        },
-        limits: Limits::default(),
-        objectives: Vec::new(),
-        host: HostFacts::default(),
-        shard: None,
-        calibration: None,
-        stamps: StampSource::default(),
-    }
-}
+use crate::virtual_time::{fly, header};
 
 /// M/M/1 with a service time of 100 ms on average at 90 % load: 1,800 requests after a warm-up of 380 s, ten relaxation
 /// times.
@@ -75,12 +39,10 @@ fn one_run_at_90_percent_load_is_surer_than_it_may_be_and_the_report_says_so() {
     let mut said = 0;
     for seed in 0..40 {
         let spec = spec(seed);
-        let (schedule, drain) = (Schedule::draw(&spec), Duration::from_secs_f64(spec.drain_s));
         let ttft = Delay::Exponential(0.1);
         let fleet = Fleet::of_one(Engine::Plain { places: 1, ttft, itl: Delay::Constant(0.0) }, seed);
-        let run = VirtualRun { plan: schedule.facts(), schedule, drain };
-        let flown = run.fly(&mut *fleet.server().unwrap());
-        let log = RunLog { header: header(None, &spec), records: flown.records, footer: Some(flown.footer) };
+        let flown = fly(&spec, &mut *fleet.server().unwrap());
+        let log = RunLog { header: header(&spec), records: flown.records, footer: Some(flown.footer) };
         let summary = summarise(&log, &[]);
         let row = summary.latency.row(Metric::Ttft).unwrap();
         for ((_, quantile), covered) in quantiles.iter().zip(&mut covered) {

@@ -4,30 +4,18 @@
 #![allow(clippy::panic, reason = "a test that cannot go on should panic")]
 
 mod experiment;
+#[path = "../support/quick.rs"]
+mod quick;
 
 use experiment::{Load, Row, fly};
+use quick::QUICK;
 
 /// Forty short answers whose first tokens take 20 to 120 ms, then a token every 8 ms.
-const WORKLOAD: &str = r#"
-name = "truth"
-horizon_s = 2
-warmup_s = 0
-drain_s = 20
-seed = 1
-[arrival]
-kind = "constant"
-rate_per_s = 20
-[[classes]]
-name = "short"
-input_tokens = { kind = "constant", value = 8 }
-output_tokens = { kind = "uniform", min = 10, max = 30 }
-"#;
-
 #[test]
 fn reported_percentiles_are_those_of_the_truth() {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("truth.toml");
-    std::fs::write(&workload, WORKLOAD).unwrap();
+    std::fs::write(&workload, QUICK).unwrap();
     let load = Load {
         mock: &["--ttft", "uniform:20ms:120ms", "--itl", "8ms"],
         bench: &[workload.to_str().unwrap()],

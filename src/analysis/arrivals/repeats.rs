@@ -5,8 +5,9 @@ use crate::analysis::statistics::chi_squared_quantile;
 use crate::analysis::{Check, CheckOutcome, Rule};
 use crate::units::three_digits;
 
-/// Chance that honest runs are accused, half of it on each side.
-const ALPHA: f64 = 0.01;
+/// Chance that honest runs are accused, half of it on each side: as small as for plans, since the seeds say the same
+/// every time and honest ones that were refused would be refused for ever.
+const ALPHA: f64 = 1e-4;
 
 /// Tests the counts of runs with seeds of their own: Σ(N − expected)²/expected is χ² with one degree of freedom a run.
 ///

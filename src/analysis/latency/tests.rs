@@ -76,6 +76,30 @@ fn a_censored_request_without_a_token() {
 }
 
 #[test]
+fn a_request_that_a_time_limit_ended_is_known_to_take_at_least_as_long() {
+    use FailureKind::{TimeoutBetweenTokens, TimeoutFirstToken, TimeoutTotal};
+    let ended = |kind, chunks: &[(u64, u32)]| {
+        let failure = Failure::new(kind, "no more than 10 s allowed");
+        let mut record = record(0).sent_at(100, 101, 102).chunks(chunks).failed(10_102, failure).build();
+        record.output_tokens_asked = 21;
+        RequestLatency::of(&record)
+    };
+    let unanswered = ended(TimeoutFirstToken, &[]);
+    assert_eq!(
+        (unanswered.ttft, unanswered.ttft_from_send),
+        (Some(AtLeast(10_002.0)), Some(AtLeast(10_000.0)))
+    );
+    assert_eq!((unanswered.e2e, unanswered.tpot), (Some(AtLeast(10_002.0)), None));
+    // The first token came after 500 ms; the other twenty would have taken at least until 10,102.
+    for kind in [TimeoutBetweenTokens, TimeoutTotal] {
+        let latency = ended(kind, &[(602, 1), (702, 1)]);
+        assert_eq!((latency.ttft, latency.ttft_from_send), (Some(Exact(502.0)), Some(Exact(500.0))));
+        assert_eq!((latency.e2e, latency.e2e_from_send), (Some(AtLeast(10_002.0)), Some(AtLeast(10_000.0))));
+        assert_eq!(latency.tpot, Some(AtLeast(475.0)));
+    }
+}
+
+#[test]
 fn a_censored_request_whose_first_chunk_carried_several_tokens() {
     // Asked for 23 tokens; three came at 100, and until 1,100 no more: the other 20 take at least 1,000 ms.
     let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 3)]).censored(1_100).build();

@@ -6,7 +6,7 @@ use crate::analysis::{CheckOutcome, summarise};
 use crate::record::{ClientFacts, RunLog};
 
 fn pause(from: u64, length: u64) -> Pause {
-    Pause { from: ms(from), length_ns: length * 1_000_000 }
+    Pause { from: ms(from), length_ns: length * 1_000_000, shard: None }
 }
 
 fn watched(mut log: RunLog, pauses: &[Pause]) -> Summary {
@@ -67,6 +67,18 @@ fn a_short_pause_moves_no_percentile() {
     let said = "the measuring machine stood still once, for 5.00 ms; that touched 2 requests (1.00 %); no percentile \
                 moves by over 1.00 % for it";
     assert_eq!(check.sentence, said);
+}
+
+#[test]
+fn a_pause_after_the_last_token_touches_only_what_was_cut_off_later() {
+    let pauses = [pause(300, 50)];
+    let answer = || record(0).sent_at(0, 0, 0).paced(100, 10, 11);
+    for (record, touched) in
+        [(answer().build(), 0), (answer().censored(290).build(), 0), (answer().censored(900).build(), 1)]
+    {
+        let summary = watched(run(1_000, vec![record]), &pauses);
+        assert_eq!(summary.pauses.unwrap().requests_touched, touched);
+    }
 }
 
 #[test]
@@ -132,6 +144,17 @@ fn a_pause_in_the_middle_of_all_answers_moves_their_tpot() {
     assert_eq!((tpot.reported_ms, tpot.without_pauses_ms), (300.0, 200.0));
     assert!(!touched(&summary).iter().any(|(metric, _)| *metric == Metric::Ttft));
     assert_eq!(check(&summary).outcome, CheckOutcome::Failed);
+}
+
+#[test]
+fn a_pause_of_one_generator_touches_its_own_requests_alone() {
+    // Three generators flew in turn, and the second stood still under requests 98 to 102: 100 alone is its own.
+    let mut still = pause(10_050, 200);
+    let by = |shard| {
+        still.shard = shard;
+        watched(flown(200, None), &[still]).pauses.unwrap().requests_touched
+    };
+    assert_eq!([None, Some(Shard { number: 2, of: 3 })].map(by), [4, 1]);
 }
 
 #[test]

@@ -71,6 +71,30 @@ fn attainment_counts_every_scheduled_request() {
 }
 
 #[test]
+fn a_time_limit_does_not_make_the_tail_shorter() {
+    // 100 requests whose first tokens come after 100, 200, … 10,000 ms, under a limit of 9 s: the last ten never
+    // arrive. Left out, they would turn a p95 of over 9 s into one of 8.5 s.
+    let limit = || Failure::new(FailureKind::TimeoutFirstToken, "no more than 9 s allowed");
+    let records = (0..100).map(|i| match (i + 1) * 100 {
+        9_100.. => record(i).sent_at(0, 0, 0).failed(9_000, limit()).build(),
+        first => record(i).sent_at(0, 0, 0).paced(first, 10, 2).build(),
+    });
+    let summary = summarise(&run(1_000, records.collect()), &[]);
+    for metric in [Metric::Ttft, Metric::E2e] {
+        let row = summary.latency.row(metric).unwrap();
+        assert_eq!((row.n, row.censored, row.mean_ms), (100, 10, None));
+        assert!(row.percentile(Quantile::P50).figure.exact().is_some());
+        assert_eq!(row.percentile(Quantile::P95).figure, Figure::AtLeast(9_000.0));
+    }
+    assert_eq!(
+        (summary.requests.failed, summary.requests.censored),
+        (10, 0),
+        "they are failures all the same"
+    );
+    assert_eq!((summary.slo.not_completed, summary.failures.timeout_rate), (10, Some(0.1)));
+}
+
+#[test]
 fn the_censored_stay_in_percentiles_and_the_failed_do_not() {
     let summary = summarise(&mixed(), &[]);
     let ttft = summary.latency.row(Metric::Ttft).unwrap();

@@ -71,8 +71,8 @@ fn growth(summary: &Summary) -> Check {
     let measure = GROWTH;
     let Some(state) = &summary.steady_state else {
         return measure.not_tested(
-            "whether the system had settled cannot be told: the window holds fewer than 30 requests, or no whole number \
-             of at least 6 periods of a rate that changes",
+            "whether the system had settled cannot be told: the window holds fewer than 30 requests, or fewer than 6 whole \
+             periods of a rate that changes",
         );
     };
     let (Some(present), Some(latency)) = (state.present.least_share(), state.latency_ms.least_share()) else {

@@ -71,7 +71,9 @@ fn commands(of: u64) -> Vec<String> {
     let start = start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let command = |number| {
         let shard = Shard { number, of }.to_string();
-        let again = command_line::again(std::env::args_os(), &[("--shard", &shard), ("--start-at", &start)]);
+        // Several runs and several generators are not to be had at once.
+        let options = [("--shard", &*shard), ("--start-at", &start)];
+        let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
         format!("  {again}")
     };
     if of <= WRITTEN_OUT {

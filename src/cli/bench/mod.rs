@@ -151,7 +151,7 @@ fn fly(
     if let Some(shortage) = limits.shortage(most, session.files_per_connection()) {
         printer.words(&format!("warning: {shortage}"));
     }
-    let engine = Arc::clone(&session.engine);
+    let engine = Arc::new(session.engine.for_another_run());
     let shards = args.generator.shard.map_or(1, |shard| shard.of);
     let connections = spec.arrival.mean_rate_per_s() / shards as f64 * CONNECTIONS_PER_RATE;
     let prompt_facts = prompts.facts();
@@ -166,7 +166,6 @@ fn fly(
     start::wait(args.generator.start_at, printer);
     let cap = options.max_concurrency.map_or(usize::MAX, std::num::NonZeroUsize::get);
     session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256).min(cap)));
-    engine.count_read_delays_anew();
     let clock = match args.generator.start_at {
         Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
         None => RunClock::starting_in(LEAD),

@@ -12,7 +12,7 @@ use crate::generator::PromptBuilder;
 use crate::record::RunEnding;
 
 /// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
-/// is on and spares the rest; what had finished is reported.
+/// is on, if one is, and spares the rest; what had finished is reported.
 pub(super) fn fly_all(
     field: Field<'_>,
     runs: Vec<PlannedRun>,
@@ -20,10 +20,11 @@ pub(super) fn fly_all(
     salt: u64,
     parent: &Path,
 ) -> Result<Exit, Stop> {
-    let Field { args, printer, .. } = field;
+    let Field { args, interrupts, printer, .. } = field;
+    interrupts.series_begins();
     let format = if args.json { Format::Json } else { Format::Text };
     let mut series = Series::new(Some(parent), &args.objectives, printer);
-    let of = runs.len();
+    let of = runs.len() as u64;
     for run in runs {
         let (number, seed) = (run.number(), run.workload.seed);
         if !args.quiet {
@@ -34,7 +35,7 @@ pub(super) fn fly_all(
         let Flown { summary, stored, ending, .. } = fly(field, run, prompts, |_| folder_of(parent, number))?;
         series.add(summary)?;
         stored?;
-        if ending == RunEnding::Interrupted {
+        if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {
             series.finish(format, args.validity.policy())?;
             return Ok(Exit::Interrupted);
         }

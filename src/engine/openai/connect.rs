@@ -115,7 +115,7 @@ pub(super) async fn connect(
         max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
         model,
         server_version: control.version().await,
-        request_id_prefix: request_id_prefix(rand::random()),
+        request_id_prefix: new_request_id_prefix(),
         modelled: serde_json::Map::new(),
     };
     let path = target.url.path(target.endpoint.path()).parse::<PathAndQuery>();
@@ -128,6 +128,10 @@ pub(super) async fn connect(
 
 /// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no
 /// UUID, and some versions of vLLM one that another client's request has at the same time.
+pub(super) fn new_request_id_prefix() -> String {
+    request_id_prefix(rand::random())
+}
+
 fn request_id_prefix(random: u64) -> String {
     let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
     format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 
 use super::body::BodyTemplate;
-use super::connect::{ConnectError, ConnectProgress, Connected, connect};
+use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
 use super::smoke::{self, SmokeError, SmokeReport};
@@ -82,16 +82,29 @@ impl OpenAiEngine {
     }
 
     /// How long the bytes of answers lay in the kernel before they were read: what a stamp taken by this program would
-    /// have been late by. One sample for each read of every answer since the engine was connected or began anew, the
-    /// test request's apart; absent where the kernel does not tell.
+    /// have been late by. One sample for each read of every answer of the run, the test request's apart; absent where the kernel does not tell.
     #[must_use]
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
     }
 
-    /// Begins to count the delays of another run.
-    pub fn count_read_delays_anew(&self) {
-        self.delays.clear();
+    /// The same server with the same connections for another run: requests have ids of their own, by which its logs
+    /// tell them from those of other runs, and the delays of reads are counted anew.
+    #[must_use]
+    pub fn for_another_run(&self) -> Self {
+        let mut facts = self.facts.clone();
+        facts.request_id_prefix = new_request_id_prefix();
+        Self {
+            target: self.target.clone(),
+            listed: self.listed.clone(),
+            template: self.template.clone(),
+            head: Arc::new(self.head.with_id_prefix(facts.request_id_prefix.clone())),
+            pool: Arc::clone(&self.pool),
+            delays: Arc::default(),
+            kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
+            control: self.control.clone(),
+            facts,
+        }
     }
 
     /// Asks one short question through the measured path, before any load.

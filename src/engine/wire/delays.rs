@@ -35,11 +35,6 @@ impl ReadDelays {
         }
     }
 
-    /// Forgets those counted so far.
-    pub(crate) fn clear(&self) {
-        self.bins.iter().chain([&self.max]).for_each(|count| count.store(0, Relaxed));
-    }
-
     /// Those counted so far; `None` where there are none.
     pub(crate) fn so_far(&self) -> Option<Delays> {
         let counts: Vec<u64> = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();

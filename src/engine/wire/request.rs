@@ -46,6 +46,12 @@ impl RequestHead {
         Self { common, id_prefix, form, secrets }
     }
 
+    /// The same with an `X-Request-Id` that begins with `id_prefix`, unless the user gave one.
+    pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
+        let id_prefix = self.id_prefix.as_ref().map(|_| id_prefix);
+        Self { common: self.common.clone(), id_prefix, form: self.form, secrets: self.secrets.clone() }
+    }
+
     fn of(&self, request: &PreparedRequest) -> Vec<u8> {
         let id = self.id_prefix.as_ref();
         let id =

@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use super::{AcrossJudgement, Figures};
-use crate::analysis::wording::counted;
-use crate::analysis::{Figure, Flow, Metric, Objective, Quantile, Statistic, Subject, Summary};
+use crate::analysis::wording::counted as in_words;
+use crate::analysis::{
+    Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Statistic, Subject, Summary,
+    counts_over_runs,
+};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 
 /// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
@@ -37,12 +40,14 @@ pub struct Repeats {
 }
 
 /// Whether the figures over several runs can be trusted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointVerdict {
-    /// Whether every counted run is valid, and there is one.
+    /// Whether every counted run is valid, there is one, and all of them together stood every test.
     pub valid: bool,
-    /// Why not: a sentence for each reason of each run.
+    /// Why not: a sentence for each reason of each run, and of all together.
     pub reasons: Vec<String>,
+    /// The tests that only several runs can be put to.
+    pub checks: Vec<Check>,
 }
 
 /// One of the runs.
@@ -183,13 +188,13 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> JointVerdict {
         })
         .collect();
     if counted().next().is_none() {
-        reasons.push(format!("none of {} came to its end", counted_runs(placed)));
+        reasons.push(format!("none of {} came to its end", in_words(placed.len() as u64, "run")));
     }
-    JointVerdict { valid: reasons.is_empty(), reasons }
-}
-
-fn counted_runs(placed: &[(Repeat, &Summary)]) -> String {
-    counted(placed.len() as u64, "run")
+    let arrivals: Vec<_> = counted().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
+    let checks = vec![counts_over_runs(&arrivals)];
+    let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    reasons.extend(failed.map(|check| format!("all runs: {}; {}", check.sentence, check.cure)));
+    JointVerdict { valid: reasons.is_empty(), reasons, checks }
 }
 
 impl RepeatedRun {

@@ -3,9 +3,10 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
-    Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary, summarise,
+    CheckOutcome, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary, summarise,
 };
 use crate::record::{Repeat, RunEnding, RunLog};
+use crate::workload::ArrivalPattern;
 
 const P50_TTFT: Subject = Subject::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
 
@@ -190,6 +191,41 @@ fn a_run_that_was_broken_off_is_told_and_not_counted() {
     assert!(near(repeats.figures.figure(P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
     assert_eq!(nothing.verdict.reasons, ["none of 1 run came to its end"]);
+}
+
+/// Two runs of 30 s at 20 requests a second with independent exponential gaps, each either as drawn or stretched until
+/// its last request falls on its 600th expected one: each looks right by itself, and both have the same count.
+#[test]
+fn runs_whose_counts_agree_too_well_are_invalid_together() {
+    let joint = |stretch: fn(f64) -> f64| {
+        let runs: Vec<_> = (1..=2)
+            .map(|number| {
+                let mut stream = crate::random::Stream::named(number, "gaps");
+                let mut last = 0.0;
+                let drawn: Vec<f64> = (0..700)
+                    .map(|_| {
+                        last += stream.exponential() / 20.0;
+                        last
+                    })
+                    .collect();
+                let factor = stretch(drawn[599]);
+                let moments = drawn.into_iter().map(|moment| (moment * factor * 1e3) as u64);
+                let records = (0..).zip(moments.take_while(|&at| at <= 30_000));
+                let records = records.map(|(i, at)| record(i).sent_at(at, at, at).paced(at + 100, 10, 11));
+                let mut log = run(30_001, records.map(RecordBuilder::build).collect());
+                log.header.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
+                log.header.repeat = Some(Repeat { number, of: 2, first_seed: 7 });
+                summarise(&log, &[])
+            })
+            .collect();
+        Repeats::of(&runs, &[]).unwrap().verdict
+    };
+    let honest = joint(|_| 1.0);
+    assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
+    let stretched = joint(|last| 30.0 / last);
+    let all = stretched.reasons.iter().find(|reason| reason.starts_with("all runs: ")).unwrap();
+    assert!(!stretched.valid && all.contains("the counts of 2 runs vary 0"), "{all}");
+    assert!(all.ends_with("; give every run a seed of its own, and never stretch a plan to hit its count"));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::*;
-use crate::record::Calibration;
+use crate::clock::Timestamp;
+use crate::record::{Calibration, PromptMethod};
+use crate::workload::Slo;
 
 fn stored() -> RunLog {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
@@ -47,7 +49,7 @@ fn shards_join_into_the_run_that_they_were_in_any_order() {
 #[test]
 fn what_a_later_shard_saw_is_put_later() {
     let mut parts = shards(2);
-    let by = Duration::from_millis(250);
+    let by = Duration::from_millis(15);
     parts[1].log.header.started_at += by;
     let alone = parts[1].log.clone();
     let Merged { log, apart } = merge(parts).unwrap();
@@ -72,7 +74,8 @@ fn what_a_later_shard_saw_is_put_later() {
 #[test]
 fn what_generators_went_through_is_joined() {
     let mut parts = shards(2);
-    let pause = |from, length_ns| Pause { from: Timestamp::from_nanos(from), length_ns };
+    let pause = |from, length_ns| Pause { from: Timestamp::from_nanos(from), length_ns, shard: None };
+    let own = |number, pause| Pause { shard: Some(Shard { number, of: 2 }), ..pause };
     let delays = |p99_ns| Some(Delays { n: 100, p50_ns: 10, p99_ns, max_ns: 900 });
     let calibration = |p99_ns| {
         let delay = Delays { n: 1, p50_ns: 1, p99_ns, max_ns: p99_ns };
@@ -119,7 +122,7 @@ fn what_generators_went_through_is_joined() {
         loop_cpu_ns: 150,
         loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
         read_delay: None,
-        pauses: vec![pause(50, 40), pause(400, 10)],
+        pauses: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
         peak_memory_bytes: Some(2_000),
     };
     assert_eq!(footer.client, Some(expected));
@@ -148,15 +151,43 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.plan.hash = "0".to_owned()),
-            "results/1 and results/2 are not shards of one run: they differ in their plans",
+            "results/1 and results/2 are not shards of one run: they differ in the plan: \"b94667ae73e3\" and \"0\"\n\
+             hint: fly all shards again, of the same workload with the same seed, rate and length",
+        ),
+        (
+            refused(|parts| parts[1].log.header.workload.classes[0].priorities[0].slo = Slo::default()),
+            "results/1 and results/2 are not shards of one run: they differ in the workload\n\
+             hint: fly all shards again, of the same workload with the same seed, rate and length",
         ),
         (
             refused(|parts| parts[2].log.header.shard = Some(Shard { number: 3, of: 4 })),
-            "results/1 and results/3 are not shards of one run: they differ in the number of shards",
+            "results/1 and results/3 are not shards of one run: they differ in the number of shards: 3 and 4\n\
+             hint: give the shards of one plan, all of them",
         ),
         (
             refused(|parts| parts[2].log.header.engine.model = "other".to_owned()),
-            "results/1 and results/3 are not shards of one run: they differ in the model",
+            "results/1 and results/3 are not shards of one run: they differ in the model: \"mock-8b\" and \"other\"\n\
+             hint: fly all shards again with the same --model",
+        ),
+        (
+            refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
+            "results/1 and results/2 are not shards of one run: they differ in the server's address: \"http://127.0.0.1:40859\" and \"http://b:1\"\n\
+             hint: fly all shards again with the same --url, one that every generator reaches the server by",
+        ),
+        (
+            refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),
+            "results/1 and results/2 are not shards of one run: they differ in what counted the tokens of prompts: {\"kind\":\"server\"} and {\"kind\":\"word_list\"}\n\
+             hint: fly all shards again with the same --tokenizer, or all without one",
+        ),
+        (
+            refused(|parts| parts[1].log.header.limits.max_concurrency = Some(8)),
+            "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\n\
+             hint: fly all shards again with the same time limits and the same --max-concurrency, which each generator holds for itself",
+        ),
+        (
+            refused(|parts| parts[1].log.header.engine.streamed = false),
+            "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and false\n\
+             hint: fly all shards again with the same command but for the number of the shard",
         ),
         (
             refused(|parts| parts[0].log.footer = None),
@@ -167,9 +198,9 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
             "results/1 was interrupted, so the load was not that of the plan\nhint: fly all shards again, together",
         ),
         (
-            refused(|parts| parts[1].log.header.started_at += Duration::from_millis(1_500)),
-            "results/2 began 1.5 s after the first of the shards, so they were no common load (the bar is 1 s)\n\
-             hint: fly them with the same --start-at",
+            refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
+            "results/2 began 16.0 ms after the first of the shards, so they were no common load (the bar is 15.0 ms: \
+             1.00 % of the window, 1 s at most)\nhint: fly them again with the same --start-at",
         ),
     ] {
         assert_eq!(said, expected);

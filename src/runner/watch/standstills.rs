@@ -45,7 +45,7 @@ impl Standstills {
         let length_ns = length.as_nanos() as u64;
         match self.pauses.last_mut() {
             Some(before) if before.until() == from => before.length_ns += length_ns,
-            _ => self.pauses.push(Pause { from, length_ns }),
+            _ => self.pauses.push(Pause { from, length_ns, shard: None }),
         }
         if self.pauses.len() == 2 * KEPT {
             self.keep_the_longest();

@@ -75,3 +75,22 @@ async fn warm_connections_spare_requests_the_opening() {
     let (events, _) = ask(&engine).await;
     assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: false, .. }), "{events:?}");
 }
+
+#[tokio::test]
+async fn another_run_has_the_connections_and_request_ids_of_its_own() {
+    let server = serve(vec![good(&["a"])]).await;
+    let first = engine(target(&server)).await;
+    let second = first.for_another_run();
+    for (turn, run) in [&first, &second].into_iter().enumerate() {
+        let (events, _) = ask(run).await;
+        assert!(
+            matches!(events[0], AnswerEvent::Sent { opened_connection, .. } if opened_connection == (turn == 0))
+        );
+        let (_, request) = server.seen.lock().unwrap()[turn].clone();
+        let id = format!("x-request-id: {}00000000002a\r\n", run.facts().request_id_prefix);
+        assert!(request.contains(&id), "{request}");
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    assert_ne!(first.facts().request_id_prefix, second.facts().request_id_prefix);
+    assert_eq!(first.for_another_run().read_delays(), None);
+}

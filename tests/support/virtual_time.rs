@@ -1,0 +1,47 @@
+//! A run in virtual time, as the tests of several binaries fly it.
+
+use std::time::Duration;
+
+use skyline::experiment::{Flown, VirtualRun};
+use skyline::generator::Schedule;
+use skyline::record::{EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
+use skyline::simulator::Server;
+use skyline::workload::WorkloadSpec;
+
+/// Flies `spec` against `server`, which must be fresh.
+pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn Server) -> Flown {
+    let schedule = Schedule::draw(spec);
+    let drain = Duration::from_secs_f64(spec.drain_s);
+    VirtualRun { plan: schedule.facts(), schedule, drain }.fly(server)
+}
+
+/// The header of a run of `spec`.
+pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
+    RunHeader {
+        schema: RunHeader::SCHEMA,
+        skyline_version: "0.1.0".to_owned(),
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+        command: vec!["skyline".to_owned(), "simulate".to_owned()],
+        workload: spec.clone(),
+        repeat: None,
+        plan: Schedule::draw(spec).facts(),
+        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        engine: EngineFacts {
+            engine: "simulator".to_owned(),
+            url: "virtual time".to_owned(),
+            endpoint: "no wire".to_owned(),
+            streamed: true,
+            model: "plain".to_owned(),
+            server_version: None,
+            max_model_len: None,
+            request_id_prefix: String::new(),
+            modelled: serde_json::Map::new(),
+        },
+        limits: Limits::default(),
+        objectives: Vec::new(),
+        host: HostFacts::default(),
+        stamps: StampSource::default(),
+        shard: None,
+        calibration: None,
+    }
+}
