@@ -12,6 +12,8 @@ mod mock;
 mod repeats;
 mod shards;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod stolen_time;
 mod support;
 mod verdict;
 mod watch;

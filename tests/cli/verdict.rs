@@ -4,17 +4,11 @@ use std::fmt::Write as _;
 
 use predicates::prelude::*;
 use predicates::str::contains;
-use serde_json::Value;
 
 use crate::support::{Desk, answer, control, serve};
 
-/// The checks of `rule` in the one kept run.
 fn outcomes(desk: &Desk, rule: &str) -> Vec<String> {
-    let summary = std::fs::read_to_string(desk.run().join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&summary).unwrap();
-    let checks = summary["verdict"]["checks"].as_array().unwrap();
-    let of_rule = checks.iter().filter(|check| check["rule"] == rule);
-    of_rule.map(|check| check["outcome"].as_str().unwrap().to_owned()).collect()
+    desk.checks(rule).iter().map(|check| check["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

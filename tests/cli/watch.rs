@@ -6,46 +6,24 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::support::signal;
 use crate::support::{Desk, answer, control, serve, serve_by_hand, stream};
 
-/// The lines of the one run's log under `key`.
-fn lines(desk: &Desk, key: &str) -> Vec<Value> {
-    let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter_map(|line| line.get(key).cloned()).collect()
-}
-
 fn footer(desk: &Desk) -> Value {
-    lines(desk, "footer").remove(0)
+    desk.lines("footer").remove(0)
 }
 
 #[cfg(unix)]
 #[test]
 fn a_standstill_is_seen_as_a_pause() {
-    use std::process::{Command, Stdio};
-    use std::time::Instant;
-
     let desk = Desk::new();
-    let folder = desk.file("x", "");
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
-    command.current_dir(folder.parent().unwrap()).args(["bench", "quick.toml", "4"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let begin = Instant::now();
-    let under_way = |desk: &Desk| {
-        let log = desk.runs().first().map(|run| run.join("run.jsonl"));
-        log.and_then(|log| std::fs::read_to_string(log).ok()).is_some_and(|text| text.lines().count() > 3)
-    };
-    while !under_way(&desk) {
-        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let signal = |name: &str| {
-        Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-    };
-    signal("-STOP");
+    let mut bench = desk.start(&["bench", "quick.toml", "4"]);
+    desk.await_answers();
+    signal(&bench, "-STOP");
     std::thread::sleep(Duration::from_millis(300));
-    signal("-CONT");
-    child.wait().unwrap();
+    signal(&bench, "-CONT");
+    bench.wait().unwrap();
 
     let client = &footer(&desk)["client"];
     let pauses = client["pauses"].as_array().unwrap();
@@ -67,7 +45,7 @@ fn the_mocks_counters_rise_by_what_was_sent_and_answered() {
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--allow-invalid"]).assert().code(0);
     let server = &footer(&desk)["server"];
-    let requests = lines(&desk, "request");
+    let requests = desk.lines("request");
     let sum = |kind: Option<&str>, field: fn(&Value) -> u64| -> u64 {
         requests.iter().filter(|r| kind.is_none_or(|kind| r["outcome"]["kind"] == kind)).map(field).sum()
     };
@@ -118,7 +96,7 @@ fn bench(address: std::net::SocketAddr) -> Value {
     ])
     .assert()
     .code(0);
-    assert!(lines(&desk, "request").len() >= 5);
+    assert!(desk.lines("request").len() >= 5);
     footer(&desk)["server"].clone()
 }
 
@@ -160,7 +138,7 @@ fn stamps_are_the_kernels_and_a_cap_beyond_the_machines_limits_is_told() {
         .assert()
         .code(0)
         .stderr(predicates::str::contains("warning: 100,000,000 connections at a time need"));
-    assert_eq!(lines(&desk, "header")[0]["stamps"], "kernel_received");
-    let (client, requests) = (&footer(&desk)["client"], lines(&desk, "request").len() as u64);
+    assert_eq!(desk.lines("header")[0]["stamps"], "kernel_received");
+    let (client, requests) = (&footer(&desk)["client"], desk.lines("request").len() as u64);
     assert!(client["read_delay"]["n"].as_u64().unwrap() > requests, "{client}");
 }
