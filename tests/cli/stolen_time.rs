@@ -113,6 +113,7 @@ fn a_client_without_a_core_to_itself_is_starved() {
     assert_eq!(check["outcome"], "failed", "{check}");
     let [value, bar] = ["value", "critical"].map(|key| check[key].as_f64().unwrap());
     assert!(value > bar && bar >= 20.0, "{check}");
+    assert_eq!(desk.checks("schedule_lag")[0]["outcome"], "failed", "the pacer has no core either");
     // What the rule stands for: requests were handed to the socket that late.
     assert!(handed_over_late_ms(&desk) > bar, "{check}");
 }
