@@ -124,7 +124,11 @@ fn loop_delay(summary: &Summary) -> Check {
 ///   the delay of one time in a hundred. 1 % of the median TTFT is what no figure should be off by; the floor of 5 ms
 ///   leaves room for the timer's own 2 ms and a slice of a core that is shared.
 /// - Stamps of the kernel are free of it. What is left is that requests are handed to the socket late, once for each:
-///   one request in a hundred, so no percentile below p99 moves, and the bar is 5 %, at least 20 ms.
+///   one in a hundred by as much as the delay's p99, most by far less, so that the bar is 5 %, at least 20 ms. Measured
+///   on a two-core cloud VM, 100 and 400 requests/s of 100 tokens with up to eight other threads on the same core:
+///   where the delay's p99 was 1.3 to 11 ms, `sent − dispatched` had a p99 of 0.1 to 1.1 times that, a p90 of 0.02 to
+///   0.5 times and a median under 0.5 ms; where one stall of half a second made the delay's p99 433 ms, 422 ms,
+///   0.2 ms and 0.01 ms.
 fn delay_bar_ms(stamps: StampSource, summary: &Summary) -> f64 {
     let (share, floor) = match stamps {
         StampSource::ReadReturned => (0.01, 5.0),

@@ -6,8 +6,6 @@ use tokio::time::Instant;
 
 use super::{RunClock, Timestamp};
 
-/// The oldest stamp that is believed: bytes are not left in the kernel for longer while a run goes on.
-const OLDEST: i64 = 1_000_000_000;
 /// Two readings of the lead further apart than this were not taken of one lead: either the wall clock was set, or
 /// this thread was stopped between its two looks.
 const TOLERANCE: i64 = 20_000;
@@ -62,10 +60,15 @@ impl Receipt {
 
 impl RunClock {
     /// The receipt for a read that has returned just now, with the kernel's stamp: time since 1970.
+    ///
+    /// What was read cannot have come before `earliest`, when it was asked for. However long it lay in the kernel after
+    /// that, its stamp is believed: a client that was stopped for seconds still knows when an answer came.
     #[must_use]
-    pub fn receipt(&self, kernel: &mut KernelClock, stamp: Option<Duration>) -> Receipt {
+    pub fn receipt(&self, kernel: &mut KernelClock, stamp: Option<Duration>, earliest: Timestamp) -> Receipt {
         let now = Instant::now();
-        Receipt { read: self.timestamp(now), delay: stamp.and_then(|stamp| kernel.delay(stamp, now)) }
+        let read = self.timestamp(now);
+        let delay = stamp.and_then(|stamp| kernel.delay(stamp, now));
+        Receipt { read, delay: delay.filter(|&delay| delay <= read.since(earliest)) }
     }
 }
 
@@ -96,7 +99,7 @@ impl KernelClock {
             (self.lead, self.measured) = (fresh.lead(), fresh.monotonic);
         }
         let delay = look.monotonic + self.lead - stamp;
-        (stamp >= self.believed_from && (0..=OLDEST).contains(&delay)).then_some(delay)
+        (stamp >= self.believed_from && delay >= 0).then_some(delay)
     }
 }
 
@@ -149,9 +152,8 @@ mod tests {
         let mut clock = clock();
         let (now, lead) = (5_000_000, 100 * SECOND);
         assert_eq!(clock.judge(now + lead - 3_000, look(now, lead), not_asked), Some(3_000));
-        // Neither a stamp from the future nor one that is too old can be.
+        // A stamp from the future cannot be.
         assert_eq!(clock.judge(now + lead + 1, look(now, lead), not_asked), None);
-        assert_eq!(clock.judge(now + lead - SECOND - 1, look(now, lead), not_asked), None);
     }
 
     #[test]
@@ -162,6 +164,17 @@ mod tests {
         let stopped = look(5_000_000, lead + 4_000_000);
         let stamp = 5_000_000 + lead - 2_000;
         assert_eq!(clock.judge(stamp, stopped, || look(9_100_000, lead)), Some(2_000));
+    }
+
+    #[test]
+    fn a_client_that_was_stopped_for_long_still_knows_when_bytes_came() {
+        let mut clock = clock();
+        let (now, lead) = (5 * SECOND, 100 * SECOND);
+        let stamp = now + lead - 4 * SECOND;
+        assert_eq!(clock.judge(stamp, look(now, lead), || look(now + 50, lead)), Some(4 * SECOND));
+        // Unless the wall clock was set meanwhile, as where a virtual machine's own clock stood still too.
+        let mut clock = self::clock();
+        assert_eq!(clock.judge(stamp, look(now, lead + SECOND), || look(now + 50, lead + SECOND)), None);
     }
 
     #[test]
@@ -199,11 +212,13 @@ mod tests {
         let mut kernel = KernelClock::default();
         let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         std::thread::sleep(Duration::from_millis(5));
-        let receipt = clock.receipt(&mut kernel, Some(stamp));
+        let receipt = clock.receipt(&mut kernel, Some(stamp), Timestamp::ZERO);
         let delay = receipt.delay.unwrap();
         // A loose bound: a machine may stop for long, but no sleep is shorter than asked.
         assert!(delay >= Duration::from_millis(5) && delay < Duration::from_secs(1), "{delay:?}");
         assert_eq!(receipt.read.since(receipt.at()), delay);
-        assert_eq!(clock.receipt(&mut kernel, None).delay, None);
+        assert_eq!(clock.receipt(&mut kernel, None, Timestamp::ZERO).delay, None);
+        // An answer does not come before its request has begun to leave.
+        assert_eq!(clock.receipt(&mut kernel, Some(stamp), receipt.read).delay, None);
     }
 }

@@ -41,6 +41,18 @@ pub struct DialectTraits {
     pub tokenize: Option<TokenizeCall>,
     /// Tells what the server itself counted.
     pub counters: Option<CounterNames>,
+    /// What a connection costs it that is open and carries nothing.
+    pub idle_connections: IdleConnections,
+}
+
+/// What a connection costs a server that is open and carries nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleConnections {
+    /// As good as nothing: connections are opened ahead, and kept for the requests to come.
+    Free,
+    /// A thread of those that answer. When all are taken by idle connections, a request on another waits for one of
+    /// them to be closed, however little there is to do: each request opens a connection of its own, and closes it.
+    HoldThreads,
 }
 
 /// Where a server tells what it counted since it started, in Prometheus' text format.
@@ -110,6 +122,7 @@ impl Dialect {
             version_path: None,
             tokenize: None,
             counters: None,
+            idle_connections: IdleConnections::Free,
         };
         let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
         match self {
@@ -158,6 +171,9 @@ impl Dialect {
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
+                // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
+                // as processors but one, at least two more than slots; only since March 2026 more on demand.
+                idle_connections: IdleConnections::HoldThreads,
                 ..plain
             },
             Self::Openai => DialectTraits {

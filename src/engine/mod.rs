@@ -13,7 +13,7 @@ mod wire;
 
 pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
-pub use dialect::{CounterNames, Dialect, DialectTraits, LengthForcing, TokenizeCall};
+pub use dialect::{CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, TokenizeCall};
 pub use limits::ConnectionLimits;
 pub use openai::{ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport};
 pub use secrets::Secrets;

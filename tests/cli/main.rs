@@ -14,6 +14,8 @@ mod quick;
 mod repeats;
 mod shards;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod stolen_time;
 mod support;
 mod verdict;
 mod watch;

@@ -4,9 +4,14 @@ use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::process::{Child, Stdio};
 use std::sync::Arc;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::quick::QUICK;
@@ -39,6 +44,28 @@ impl Desk {
         command
     }
 
+    /// The same, begun and left to itself, without a word.
+    #[cfg(unix)]
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+        command.current_dir(self.folder.path()).args(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Waits until the one run has kept its first answers.
+    #[cfg(unix)]
+    pub(crate) fn await_answers(&self) {
+        let begin = Instant::now();
+        let under_way = || {
+            let log = self.runs().first().map(|run| run.join("run.jsonl"));
+            log.and_then(|log| std::fs::read_to_string(log).ok()).is_some_and(|text| text.lines().count() > 3)
+        };
+        while !under_way() {
+            assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// The folders under `results/`.
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.folder.path().join("results")) else { return Vec::new() };
@@ -51,6 +78,30 @@ impl Desk {
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs.into_iter().next().unwrap()
     }
+
+    /// What it found, as kept.
+    pub(crate) fn summary(&self) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.run().join("summary.json")).unwrap()).unwrap()
+    }
+
+    /// The checks of `rule` in it.
+    pub(crate) fn checks(&self, rule: &str) -> Vec<Value> {
+        let checks = self.summary()["verdict"]["checks"].as_array().unwrap().clone();
+        checks.into_iter().filter(|check| check["rule"] == rule).collect()
+    }
+
+    /// The lines of its log under `key`.
+    pub(crate) fn lines(&self, key: &str) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.run().join("run.jsonl")).unwrap();
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter_map(|line| line.get(key).cloned()).collect()
+    }
+}
+
+/// Sends a signal, by its name for `kill`.
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, name: &str) {
+    std::process::Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
 }
 
 /// A request as a hand-made server sees it.

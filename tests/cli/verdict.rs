@@ -4,17 +4,11 @@ use std::fmt::Write as _;
 
 use predicates::prelude::*;
 use predicates::str::contains;
-use serde_json::Value;
 
 use crate::support::{Desk, answer, control, serve};
 
-/// The checks of `rule` in the one kept run.
 fn outcomes(desk: &Desk, rule: &str) -> Vec<String> {
-    let summary = std::fs::read_to_string(desk.run().join("summary.json")).unwrap();
-    let summary: Value = serde_json::from_str(&summary).unwrap();
-    let checks = summary["verdict"]["checks"].as_array().unwrap();
-    let of_rule = checks.iter().filter(|check| check["rule"] == rule);
-    of_rule.map(|check| check["outcome"].as_str().unwrap().to_owned()).collect()
+    desk.checks(rule).iter().map(|check| check["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -102,4 +96,20 @@ fn a_server_that_others_used_meanwhile_is_told() {
         .stdout(
             contains("the server counted 1,000 answer tokens").and(contains("nobody else used this server")),
         );
+}
+
+#[test]
+fn a_log_that_lost_a_record_is_told() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "quick.toml", "--out", "results"]).assert().code(0);
+    assert_eq!(outcomes(&desk, "conservation"), ["passed"]);
+    let (run, log) = (desk.run(), desk.run().join("run.jsonl"));
+    let text = std::fs::read_to_string(&log).unwrap();
+    let without =
+        text.lines().enumerate().filter(|(number, _)| *number != 7).map(|(_, line)| format!("{line}\n"));
+    std::fs::write(&log, without.collect::<String>()).unwrap();
+    desk.skyline(&["report", run.to_str().unwrap()])
+        .assert()
+        .code(3)
+        .stdout(contains("1 of 39 planned requests left no record; the bar is none"));
 }

@@ -4,48 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+#[cfg(unix)]
+use predicates::{prelude::*, str::contains};
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::support::signal;
 use crate::support::{Desk, answer, control, serve, serve_by_hand, stream};
 
-/// The lines of the one run's log under `key`.
-fn lines(desk: &Desk, key: &str) -> Vec<Value> {
-    let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter_map(|line| line.get(key).cloned()).collect()
-}
-
 fn footer(desk: &Desk) -> Value {
-    lines(desk, "footer").remove(0)
+    desk.lines("footer").remove(0)
 }
 
 #[cfg(unix)]
 #[test]
 fn a_standstill_is_seen_as_a_pause() {
-    use std::process::{Command, Stdio};
-    use std::time::Instant;
-
     let desk = Desk::new();
-    let folder = desk.file("x", "");
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin("skyline"));
-    command.current_dir(folder.parent().unwrap()).args(["bench", "quick.toml", "4"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let begin = Instant::now();
-    let under_way = |desk: &Desk| {
-        let log = desk.runs().first().map(|run| run.join("run.jsonl"));
-        log.and_then(|log| std::fs::read_to_string(log).ok()).is_some_and(|text| text.lines().count() > 3)
-    };
-    while !under_way(&desk) {
-        assert!(begin.elapsed() < Duration::from_secs(50), "no answer came");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let signal = |name: &str| {
-        Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-    };
-    signal("-STOP");
+    let mut bench = desk.start(&["bench", "quick.toml", "4"]);
+    desk.await_answers();
+    signal(&bench, "-STOP");
     std::thread::sleep(Duration::from_millis(300));
-    signal("-CONT");
-    child.wait().unwrap();
+    signal(&bench, "-CONT");
+    bench.wait().unwrap();
 
     let client = &footer(&desk)["client"];
     let pauses = client["pauses"].as_array().unwrap();
@@ -67,7 +47,7 @@ fn the_mocks_counters_rise_by_what_was_sent_and_answered() {
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--allow-invalid"]).assert().code(0);
     let server = &footer(&desk)["server"];
-    let requests = lines(&desk, "request");
+    let requests = desk.lines("request");
     let sum = |kind: Option<&str>, field: fn(&Value) -> u64| -> u64 {
         requests.iter().filter(|r| kind.is_none_or(|kind| r["outcome"]["kind"] == kind)).map(field).sum()
     };
@@ -118,7 +98,7 @@ fn bench(address: std::net::SocketAddr) -> Value {
     ])
     .assert()
     .code(0);
-    assert!(lines(&desk, "request").len() >= 5);
+    assert!(desk.lines("request").len() >= 5);
     footer(&desk)["server"].clone()
 }
 
@@ -154,13 +134,57 @@ fn a_server_that_does_not_tell_spoils_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn stamps_are_the_kernels_and_a_cap_beyond_the_machines_limits_is_told() {
+fn stamps_are_the_kernels() {
     let desk = Desk::new();
-    desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--max-concurrency", "100000000"])
-        .assert()
-        .code(0)
-        .stderr(predicates::str::contains("warning: 100,000,000 connections at a time need"));
-    assert_eq!(lines(&desk, "header")[0]["stamps"], "kernel_received");
-    let (client, requests) = (&footer(&desk)["client"], lines(&desk, "request").len() as u64);
+    desk.skyline(&["bench", "quick.toml", "--allow-invalid"]).assert().code(0);
+    assert_eq!(desk.lines("header")[0]["stamps"], "kernel_received");
+    let (client, requests) = (&footer(&desk)["client"], desk.lines("request").len() as u64);
     assert!(client["read_delay"]["n"].as_u64().unwrap() > requests, "{client}");
+}
+
+/// The binary with so many files at the most, against `server`.
+#[cfg(unix)]
+fn with_files(desk: &Desk, files: u32, server: std::net::SocketAddr) -> assert_cmd::Command {
+    let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+    let url = format!("http://{server}");
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", &limited]).arg(assert_cmd::cargo::cargo_bin("skyline"));
+    command.current_dir(desk.file("x", "").parent().unwrap());
+    command.args(["bench", "quick.toml", "--no-calibration", "--url", &url]);
+    command
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_that_a_stalled_server_would_reach_is_told_before_the_run() {
+    let server = serve(|seen| control(seen).unwrap_or_else(|| stream(8)));
+    // 20 requests a second, for 2 s and a drain of 20 s, are 440 at the most.
+    let told = "warning: should the server stall, 440 connections at a time need 504 open files, and this process may \
+                have 400; raise the limit with `ulimit -n 504`";
+    let short = with_files(&Desk::new(), 400, server).arg("--allow-invalid").assert().code(0);
+    short.stderr(contains(told));
+    let enough = with_files(&Desk::new(), 600, server).arg("--allow-invalid").assert().code(0);
+    enough.stderr(contains("warning").not());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_out_of_files_makes_the_run_invalid_and_one_with_enough_does_not() {
+    // Each answer takes 2 s, so that all 40 requests are there at a time, a file each.
+    let server = serve_by_hand(|seen, socket| {
+        let reply = control(seen).unwrap_or_else(|| {
+            std::thread::sleep(Duration::from_secs(if seen.generation == 0 { 0 } else { 2 }));
+            stream(8)
+        });
+        let _ = std::io::Write::write_all(socket, reply.as_bytes());
+    });
+    let outcome = |desk: &Desk| desk.checks("client_starved").pop().unwrap();
+    let desk = Desk::new();
+    let said =
+        contains("found no free file descriptor or port").and(contains("raise the limit with `ulimit -n`"));
+    with_files(&desk, 40, server).assert().code(3).stdout(said);
+    assert_eq!(outcome(&desk)["outcome"], "failed");
+    let desk = Desk::new();
+    with_files(&desk, 1_000, server).arg("--allow-invalid").assert().code(0);
+    assert_eq!(outcome(&desk)["outcome"], "passed");
 }

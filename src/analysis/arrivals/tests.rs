@@ -71,6 +71,17 @@ fn a_run_that_falls_behind_is_invalid() {
 }
 
 #[test]
+fn a_plan_of_another_process_than_declared_is_invalid() {
+    let mut log = poisson_run(60, |_| 0);
+    for record in &mut log.records {
+        record.scheduled = Timestamp::from_nanos(record.index * 100_000_000);
+        (record.dispatched, record.ended) = (record.scheduled, record.scheduled);
+    }
+    let verdict = summarise(&log, &[]).verdict;
+    assert!(verdict.breaks(Rule::PlannedArrivals) && verdict.breaks(Rule::DeliveredArrivals), "{verdict:?}");
+}
+
+#[test]
 fn scattered_gaps_are_seen_even_where_their_distribution_is_right() {
     // Late by 0 or 30 ms in turns: the mean gap is 100 ms, and the bar for a shift 10 ms.
     let log = poisson_run(60, |index| index % 2 * 30_000_000);

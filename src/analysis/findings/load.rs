@@ -177,5 +177,7 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
         percent(share),
         percent(CONNECTION_BAR)
     );
-    Some(finding(FindingKind::ColdConnections, sentence, "check that the server keeps connections alive"))
+    let cure = "check that the server keeps connections alive; llama.cpp is given a new one for each request, since idle \
+                ones would take its threads";
+    Some(finding(FindingKind::ColdConnections, sentence, cure))
 }

@@ -7,8 +7,9 @@ use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 use crate::workload::ArrivalPattern;
 
-/// Over the window the requests present and the latency may both surely grow by this share of their means.
-const GROWTH_BAR: f64 = 0.1;
+/// Over the window the requests present and the latency may both surely grow by this share of their means: nothing, but
+/// for what rounding makes of level figures and what matters to nobody in a run of millions.
+const GROWTH_BAR: f64 = 0.01;
 /// Requests that the drain limit cut off, as a share: fewer are stragglers, not a queue.
 const LEFT_BAR: f64 = 0.01;
 /// Where growth cannot be judged, the median wait for a first token may be this share of the window.
@@ -62,11 +63,17 @@ fn wait(summary: &Summary) -> Check {
     measure.at_most(share, WAIT_BAR, sentence, CURE)
 }
 
-/// Requests present and latency both growing, each with the lower end of the 95 % interval of its growth over the
-/// window above a tenth of its mean.
+/// Requests present and latency both growing, each with the 95 % interval of its growth over the window above 0.
 ///
 /// Either alone is no overload: answers that grow longer by chance keep more requests there, and a slow spell makes
 /// the latency of some grow. Under a rate that the system cannot keep up with both grow for as long as it lasts.
+///
+/// How often that fires (with the bar at 0), in virtual time, 400 runs each of an A10G under vLLM and of a queue before 16 places, in windows
+/// of 10, 15, 20, 35 and 60 s of Poisson traffic after 5 s of warm-up (30 to 480 requests): at 50 % of what they can do
+/// in 0.6 % of the runs (the A10G's in 20 s, 1.5 %, at the most), at 80 % in 4.3 %; in windows of 60 s at 110 % in 90 %,
+/// at 130 % in all. In windows of 3 and 10 min: at 50 % in none of 280 runs, at 80 % in two, at 110 % in all but one.
+/// Growth that is surely over a tenth would be asked for in vain: 0.3 % and 3.0 % instead of 0.6 % and 4.3 % in the short
+/// windows, for 88 % instead of 90 %.
 fn growth(summary: &Summary) -> Check {
     let measure = GROWTH;
     let Some(state) = &summary.steady_state else {

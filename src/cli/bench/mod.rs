@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod connections;
 mod machine;
 mod plan;
 mod prompts;
@@ -144,16 +145,16 @@ fn fly(
 ) -> Result<Flown, Stop> {
     let Field { args, session, interrupts, calibration, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
-    let limits = ConnectionLimits::raised();
     let options = args.run.options(&spec);
-    // Without a cap nobody knows; a request that meets a limit fails with that reason.
-    let most = options.max_concurrency.map_or(0, |cap| cap.get() as u64);
-    if let Some(shortage) = limits.shortage(most, session.files_per_connection()) {
-        printer.words(&format!("warning: {shortage}"));
+    let shards = args.generator.shard.map_or(1, |shard| shard.of) as f64;
+    let peak = spec.arrival.peak_rate_per_s() / shards;
+    let limits = ConnectionLimits::raised();
+    if let Some(warning) = connections::warning(limits, &options, &plan, peak, session.files_per_connection())
+    {
+        printer.words(&warning);
     }
     let engine = Arc::new(session.engine.for_another_run());
-    let shards = args.generator.shard.map_or(1, |shard| shard.of);
-    let connections = spec.arrival.mean_rate_per_s() / shards as f64 * CONNECTIONS_PER_RATE;
+    let connections = spec.arrival.mean_rate_per_s() / shards * CONNECTIONS_PER_RATE;
     let prompt_facts = prompts.facts();
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
 

@@ -30,3 +30,46 @@ pub(super) fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts)
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::ArrivalPattern;
+
+    /// A minute of 20 requests/s.
+    fn spec(arrival: &str) -> WorkloadSpec {
+        let text = format!(
+            r#"
+name = "a_minute"
+horizon_s = 60
+warmup_s = 0
+drain_s = 1
+seed = 1
+arrival = {{ kind = "{arrival}", rate_per_s = 20 }}
+[[classes]]
+name = "all"
+input_tokens = {{ kind = "constant", value = 1 }}
+output_tokens = {{ kind = "constant", value = 1 }}
+"#
+        );
+        WorkloadSpec::from_toml(&text, "a test").unwrap()
+    }
+
+    #[test]
+    fn a_plan_of_another_process_than_declared_is_refused() {
+        let mut spec = spec("constant");
+        let schedule = Schedule::draw(&spec);
+        assert!(check(&spec, &schedule, &schedule.facts()).is_ok());
+        spec.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
+        let stop = check(&spec, &schedule, &schedule.facts()).unwrap_err();
+        let refusal = stop.message();
+        assert!(refusal.contains("is not as it declares: ") && refusal.contains("hint: "), "{refusal}");
+    }
+
+    #[test]
+    fn a_plan_of_the_process_declared_is_not() {
+        let spec = spec("poisson");
+        let schedule = Schedule::draw(&spec);
+        assert!(check(&spec, &schedule, &schedule.facts()).is_ok());
+    }
+}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::dialect::TokenizeCall;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
-use crate::engine::{BaseUrl, Dialect};
+use crate::engine::{BaseUrl, Dialect, IdleConnections};
 use crate::record::{Failure, FailureKind};
 
 /// How long one of these requests may take.
@@ -93,6 +93,10 @@ impl Control {
             .no_proxy()
             .redirect(Policy::none())
             .timeout(LIMIT)
+            .pool_max_idle_per_host(match dialect.traits().idle_connections {
+                IdleConnections::Free => usize::MAX,
+                IdleConnections::HoldThreads => 0,
+            })
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
         Ok(Self { client, url, dialect, headers, secrets })

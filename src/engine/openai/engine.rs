@@ -51,7 +51,8 @@ impl OpenAiEngine {
         let Connected { dialer, control, head, facts, listed } =
             connect(&target, wait, &mut progress).await?;
         let template = BodyTemplate::new(&target, &facts.model);
-        let (head, pool) = (Arc::new(head), Arc::new(Pool::new(dialer)));
+        let pool = Pool::new(dialer, target.dialect.traits().idle_connections);
+        let (head, pool) = (Arc::new(head), Arc::new(pool));
         Ok(Self {
             target,
             facts,

@@ -21,7 +21,7 @@ mod server;
 mod stamps;
 mod tls;
 
-use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve};
+use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve, serve_with};
 
 fn target(server: &Server) -> Target {
     let mut target = Target::new(server.url.parse().unwrap(), Dialect::Vllm);

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::dial::Dialer;
 use super::lane::{Lane, Readiness};
+use crate::engine::IdleConnections;
 use crate::engine::cause::Fault;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
@@ -29,6 +30,7 @@ pub(crate) struct Pool {
     idle: Mutex<IdleLanes>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
+    cost: IdleConnections,
     custom: Custom,
 }
 
@@ -63,9 +65,10 @@ struct Idle {
 }
 
 impl Pool {
-    /// An empty pool.
-    pub(crate) fn new(dialer: Dialer) -> Self {
-        Self { dialer, idle: Mutex::default(), opening: AtomicUsize::new(0), custom: Custom::default() }
+    /// An empty pool; it stays empty where idle connections have their `cost`.
+    pub(crate) fn new(dialer: Dialer, cost: IdleConnections) -> Self {
+        let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
+        Self { dialer, idle, opening, cost, custom: Custom::default() }
     }
 
     /// Opens a connection for one request.
@@ -91,7 +94,7 @@ impl Pool {
         if lane.answers > 1 {
             self.custom.keeps.store(true, Ordering::Relaxed);
         }
-        if self.custom.lets_reuse() {
+        if self.cost == IdleConnections::Free && self.custom.lets_reuse() {
             self.keep(lane);
         }
     }
@@ -102,8 +105,12 @@ impl Pool {
         if idle.lane.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
-    /// Opens connections until `count` are idle. One that fails is left to the request that will need it.
+    /// Opens connections until `count` are idle, where they may be. One that fails is left to the request that will
+    /// need it.
     pub(crate) async fn warm_up(&self, count: usize) {
+        if self.cost == IdleConnections::HoldThreads {
+            return;
+        }
         let missing = count.saturating_sub(self.idle().len());
         let opened = futures::stream::iter(0..missing).map(|_| self.open()).buffer_unordered(OPENED_TOGETHER);
         opened
@@ -117,6 +124,9 @@ impl Pool {
     }
 
     fn fill_reserve(self: &Arc<Self>, usable: usize) {
+        if self.cost == IdleConnections::HoldThreads {
+            return;
+        }
         let expected = usable + self.opening.load(Ordering::Relaxed);
         for _ in expected..RESERVE {
             self.opening.fetch_add(1, Ordering::Relaxed);

@@ -32,6 +32,7 @@ pub(super) struct Stamped<S> {
     last_read: Timestamp,
     reads: u64,
     read_delay: Option<Duration>,
+    first_write: Option<Timestamp>,
     last_write: Option<Timestamp>,
     sent: Option<Timestamp>,
 }
@@ -45,6 +46,7 @@ impl<S> Stamped<S> {
             last_read: Timestamp::ZERO,
             reads: 0,
             read_delay: None,
+            first_write: None,
             last_write: None,
             sent: None,
         }
@@ -54,7 +56,7 @@ impl<S> Stamped<S> {
     pub(super) fn begin(&mut self, clock: RunClock) {
         self.clock = Some(clock);
         self.last_read = Timestamp::ZERO;
-        (self.last_write, self.sent) = (None, None);
+        (self.first_write, self.last_write, self.sent) = (None, None, None);
     }
 
     /// When the write that took the last of the request began, once all of it is written and flushed.
@@ -70,6 +72,11 @@ impl<S> Stamped<S> {
     /// How long what was read last had lain in the kernel, where that is known: told once.
     pub(super) fn take_read_delay(&mut self) -> Option<Duration> {
         self.read_delay.take()
+    }
+
+    fn wrote(&mut self, began: Timestamp) {
+        self.first_write.get_or_insert(began);
+        self.last_write = Some(began);
     }
 
     fn now(&self) -> Timestamp {
@@ -106,7 +113,8 @@ impl Stamped<TcpStream> {
 
     fn note(&mut self, bytes: usize, stamp: Option<Duration>) {
         if let Some(clock) = self.clock {
-            let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp));
+            let asked = self.first_write.unwrap_or_default();
+            let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp, asked));
             // The bytes of a stream arrive in order, whichever clock says when. Its end is stamped too.
             self.last_read = self.last_read.max(receipt.at());
             self.read_delay = receipt.delay;
@@ -131,7 +139,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let began = self.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
-        self.last_write = Some(began);
+        self.wrote(began);
         Poll::Ready(Ok(written))
     }
 
@@ -142,7 +150,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
     ) -> Poll<io::Result<usize>> {
         let began = self.now();
         let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
-        self.last_write = Some(began);
+        self.wrote(began);
         Poll::Ready(Ok(written))
     }
 

@@ -19,6 +19,11 @@ const STOOD_STILL: Duration = Duration::from_millis(3);
 /// time was used up, which stops every thread of this process alike.
 const STARVED: Duration = Duration::from_millis(20);
 
+/// Lateness, of one step or of several together, from which on the run queue is asked: to ask at every step would cost
+/// as much as the step. A step that was late has waited no longer than it was late, so that no more than this is waited
+/// in earlier steps and taken for a wait of the one that is judged.
+const ASKED_FROM: Duration = Duration::from_millis(1);
+
 /// Pauses kept: over 10,000 of them nobody reads, and the longest are those that move figures.
 const KEPT: usize = 10_000;
 
@@ -26,12 +31,14 @@ const KEPT: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Standstills {
     last: Option<Timestamp>,
+    /// Lateness since the run queue was last asked.
+    unasked: Duration,
     pauses: Vec<Pause>,
 }
 
 impl Standstills {
-    /// The thread, which asked to sleep for [`STEP`] when it last told, is awake `at`; where that is late, `queued`
-    /// tells how much of the time since then it waited for a core.
+    /// The thread, which asked to sleep for [`STEP`] when it last told, is awake `at`; `queued` tells how long it waited
+    /// for a core since it was last asked.
     ///
     /// Where in its sleep the machine stopped nobody knows, so a pause begins when the thread was last seen awake:
     /// it is never shorter than the standstill, and longer by [`STEP`] at most.
@@ -39,7 +46,13 @@ impl Standstills {
         let Some(from) = self.last.replace(at) else { return };
         let length = at.since(from);
         let late = length.saturating_sub(STEP);
-        if late < STOOD_STILL || (late < STARVED && late.saturating_sub(queued()) < STOOD_STILL) {
+        self.unasked += late;
+        if self.unasked < ASKED_FROM {
+            return;
+        }
+        self.unasked = Duration::ZERO;
+        let queued = queued();
+        if late < STOOD_STILL || (late < STARVED && late.saturating_sub(queued) < STOOD_STILL) {
             return;
         }
         let length_ns = length.as_nanos() as u64;
@@ -78,8 +91,10 @@ mod tests {
     /// Pauses in microseconds of a thread that woke at these moments, each after a wait for a core of so long.
     fn pauses(wakes: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let mut standstills = Standstills::default();
+        let mut waited = Duration::ZERO;
         for &(at, queued) in wakes {
-            standstills.woke(us(at), || Duration::from_micros(queued));
+            waited += Duration::from_micros(queued);
+            standstills.woke(us(at), || std::mem::take(&mut waited));
         }
         let found = standstills.finish();
         found.iter().map(|pause| (pause.from.as_nanos() / 1_000, pause.length_ns / 1_000)).collect()
@@ -108,6 +123,18 @@ mod tests {
         assert_eq!(pauses(&[(0, 0), (11_000, 4_000)]), [(0, 11_000)]);
         assert_eq!(pauses(&[(0, 0), (22_999, 19_900)]), []);
         assert_eq!(pauses(&[(0, 0), (23_000, 19_900)]), [(0, 23_000)]);
+    }
+
+    #[test]
+    fn what_was_waited_before_does_not_hide_a_standstill() {
+        // Fifteen steps of a busy machine, each 2 ms late for want of a core, and the machine stands still for 10 ms.
+        let mut wakes: Vec<_> = (0..=15).map(|step| (step * 5_000, 2_000)).collect();
+        wakes.push((88_000, 0));
+        assert_eq!(pauses(&wakes), [(75_000, 13_000)]);
+        // What is too little to ask for may shorten it by a millisecond.
+        let mut wakes: Vec<_> = (0..=15).map(|step| (step * 3_060, 60)).collect();
+        wakes.push((45_900 + 3_000 + 4_000, 0));
+        assert_eq!(pauses(&wakes), [(45_900, 7_000)]);
     }
 
     #[test]

@@ -9,10 +9,6 @@ use super::standstills::{STEP, Standstills};
 use crate::clock::RunClock;
 use crate::record::Pause;
 
-/// Steps after which the run queue is asked, late or not: to ask at every step would cost as much as the step. What
-/// was waited in the steps since then is taken for a wait of the late one, tens of microseconds for each.
-const REFRESHED: u64 = 16;
-
 /// A watch for standstills; it ends when dropped.
 #[derive(Debug)]
 pub(super) struct Watcher {
@@ -53,13 +49,10 @@ impl Drop for Watcher {
 fn watch(clock: RunClock, stop: &AtomicBool) -> Vec<Pause> {
     let mut standstills = Standstills::default();
     let mut queue = RunQueue::open();
-    for step in 1_u64.. {
+    loop {
         standstills.woke(clock.now(), || queue.waited());
         if stop.load(Relaxed) {
             break;
-        }
-        if step.is_multiple_of(REFRESHED) {
-            queue.waited();
         }
         std::thread::sleep(STEP);
     }

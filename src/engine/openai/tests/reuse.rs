@@ -94,3 +94,26 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
     assert_ne!(first.facts().request_id_prefix, second.facts().request_id_prefix);
     assert_eq!(first.for_another_run().read_delays(), None);
 }
+
+/// Whether six requests, two at a time, are all answered by a server with three places for connections.
+async fn six_requests_come_through(dialect: Dialect) -> bool {
+    let server = serve_with(3, vec![good(&["a"])]).await;
+    let mut target = target(&server);
+    target.dialect = dialect;
+    let engine = engine(target).await;
+    engine.warm_up(8).await;
+    let all = async {
+        for _ in 0..3 {
+            let (one, other) = tokio::join!(ask(&engine), ask(&engine));
+            assert_eq!((one.1.result, other.1.result), (Ok(()), Ok(())));
+        }
+    };
+    // Loosely: an answer takes no time at all, and nothing is closed for being old in 2 s.
+    tokio::time::timeout(Duration::from_secs(2), all).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_server_with_a_thread_for_each_connection_is_not_starved_by_idle_ones() {
+    assert!(six_requests_come_through(Dialect::Llamacpp).await);
+    assert!(!six_requests_come_through(Dialect::Vllm).await, "connections opened ahead took all places");
+}

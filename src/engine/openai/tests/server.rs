@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// One thing that a server does with a request.
 #[derive(Clone)]
@@ -32,6 +33,11 @@ pub(super) struct Server {
 }
 
 pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
+    serve_with(Semaphore::MAX_PERMITS, scripts).await
+}
+
+/// The same with `places` for connections: one more waits until another is closed.
+pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -39,12 +45,15 @@ pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (scripts, log, ends) = (Arc::new(scripts), Arc::clone(&seen), Arc::clone(&closed));
     let gets = Arc::clone(&asked);
+    let places = Arc::new(Semaphore::new(places));
     tokio::spawn(async move {
         for number in 0.. {
+            let place = Arc::clone(&places).acquire_owned().await.unwrap();
             let (socket, _) = listener.accept().await.unwrap();
             let (scripts, log, ends) = (Arc::clone(&scripts), Arc::clone(&log), Arc::clone(&ends));
             let gets = Arc::clone(&gets);
             tokio::spawn(async move {
+                let _place = place;
                 if converse(socket, number, scripts, log, gets).await == Closer::Client {
                     ends.lock().unwrap().push(number);
                 }

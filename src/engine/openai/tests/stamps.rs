@@ -30,13 +30,13 @@ async fn bytes_that_a_held_up_client_reads_late_have_the_moment_at_which_they_ca
     let clock = RunClock::starting_in(Duration::ZERO);
     let mut answer = engine.generate(PreparedRequest { index: 0, body: engine_body() }, clock);
     while !matches!(answer.next().await, AnswerEvent::Headers { .. }) {}
-    // The chunk is written 20 ms after the head, and read 500 ms after it. Bounds are loose, for the server may be
-    // held up too.
+    // The chunk is written 20 ms after the head, and read 1.5 s after it. Bounds are loose, for the server may be held
+    // up too.
     let headers = clock.now();
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(1_500));
     let AnswerEvent::Chunk { at, .. } = answer.next().await else { panic!("a chunk comes next") };
     let late = clock.now().since(at);
-    assert!(at >= headers && late > Duration::from_millis(100), "read {late:?} late");
+    assert!(at >= headers && late > Duration::from_secs(1), "read {late:?} late");
     let delays = engine.read_delays().unwrap();
-    assert!(delays.max_ns > 100_000_000, "{delays:?}");
+    assert!(delays.max_ns > 1_000_000_000, "{delays:?}");
 }

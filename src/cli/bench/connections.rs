@@ -1,0 +1,93 @@
+//! Says before a run what connections it may come to lack.
+
+use std::time::Duration;
+
+use crate::engine::ConnectionLimits;
+use crate::record::PlanFacts;
+use crate::runner::RunOptions;
+
+/// Warns of a run that may have more requests in flight than this machine has files or ports for. `peak_rate_per_s` is
+/// what this process sends at the most, and each connection takes `files_each` files.
+///
+/// How many there will be is the server's doing, so no run is refused for it: a request that meets the limit fails with
+/// that reason.
+pub(super) fn warning(
+    limits: ConnectionLimits,
+    options: &RunOptions,
+    plan: &PlanFacts,
+    peak_rate_per_s: f64,
+    files_each: u64,
+) -> Option<String> {
+    let most = most_if_stalled(options, plan, peak_rate_per_s);
+    match options.max_concurrency.map(|cap| cap.get() as u64).filter(|&cap| cap <= most) {
+        Some(cap) => limits.shortage(cap, files_each).map(|shortage| format!("warning: {shortage}")),
+        None => limits.shortage(most, files_each).map(|shortage| {
+            format!(
+                "warning: should the server stall, {shortage}; a request without a connection fails, and the run is \
+                 INVALID"
+            )
+        }),
+    }
+}
+
+/// Requests that a server which answers nothing has in flight at the most: what is sent at the peak rate until the first
+/// of them meet their limit, or until the run stops waiting.
+fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64) -> u64 {
+    let whole = Duration::from_nanos(plan.window_end.as_nanos()) + options.drain;
+    let stay = options.timeouts.total.map_or(whole, |limit| limit.min(whole));
+    (peak_rate_per_s * stay.as_secs_f64()).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::runner::Timeouts;
+
+    /// What is said of 100 requests/s, each limited to `timeout`, over 50 s and a drain of 10 s, where there are 4,096
+    /// files and 3,000 ports.
+    fn said(timeout_s: u64, cap: Option<usize>, files_each: u64) -> Option<String> {
+        let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
+        let options = RunOptions {
+            max_concurrency: cap.and_then(NonZeroUsize::new),
+            timeouts: Timeouts { total: Some(Duration::from_secs(timeout_s)), ..Timeouts::default() },
+            drain: Duration::from_secs(10),
+            ..RunOptions::default()
+        };
+        let plan = PlanFacts {
+            hash: String::new(),
+            warmup_requests: 0,
+            measured_requests: 5_000,
+            window_start: Timestamp::ZERO,
+            window_end: Timestamp::from_secs_f64(50.0),
+        };
+        warning(limits, &options, &plan, 100.0, files_each)
+    }
+
+    #[test]
+    fn without_a_cap_a_stalled_server_decides() {
+        let files = said(600, None, 1).unwrap();
+        assert!(
+            files.starts_with(
+                "warning: should the server stall, 6,000 connections at a time need 6,064 open files"
+            ) && files.contains("`ulimit -n 6064`"),
+            "{files}"
+        );
+        let ports = said(35, None, 1).unwrap();
+        assert!(
+            ports.contains("stall, 3,500 connections") && ports.contains("ip_local_port_range"),
+            "{ports}"
+        );
+        assert_eq!(said(30, None, 1), None, "3,000 at the most");
+        assert!(said(30, None, 2).is_some(), "with both ends in this process");
+    }
+
+    #[test]
+    fn a_cap_is_taken_at_its_word_where_it_can_bind() {
+        assert_eq!(said(600, Some(3_000), 1), None);
+        assert!(said(600, Some(3_001), 1).unwrap().starts_with("warning: 3,001 connections at a time"));
+        assert_eq!(said(10, Some(100_000), 1), None, "1,000 at the most");
+    }
+}
