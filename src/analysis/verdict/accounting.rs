@@ -54,7 +54,10 @@ fn conservation(summary: &Summary) -> Check {
         (sentence, "check that no log was merged into itself")
     } else if counts.unrecorded > 0 {
         let sentence = format!("{} of {planned} left no record; the bar is none", count(counts.unrecorded));
-        (sentence, "keep the log whole (is the disk full?) and run again")
+        (
+            sentence,
+            "keep the log whole (is the disk full?), leave this machine more time to make requests ready, and run again",
+        )
     } else {
         (format!("{planned}: each whose moment came left one record"), "")
     };
