@@ -98,6 +98,11 @@ impl RecordBuilder {
         self
     }
 
+    pub(crate) fn asked(mut self, output_tokens: u32) -> Self {
+        self.0.output_tokens_asked = output_tokens;
+        self
+    }
+
     pub(crate) fn failed(mut self, at: u64, failure: Failure) -> Self {
         self.0.ended = ms(at);
         self.0.outcome = Outcome::Failed(failure);
