@@ -39,8 +39,8 @@ impl LatencyTable {
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
         let table = Self::from_rows(Metric::ALL, |metric| match metric {
-            Metric::Itl => of_answers(&itl, &answers, |answer| answer.token_gaps()),
-            Metric::ChunkGap => of_answers(&chunk_gap, &answers, |answer| answer.chunk_gaps()),
+            Metric::Itl => of_answers(&itl, &answers, Received::token_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {

@@ -75,7 +75,7 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
 }
 
 /// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
-fn figure(figure: Figure) -> String {
+pub(crate) fn figure(figure: Figure) -> String {
     match figure {
         Figure::Exact(value) => cell(value),
         Figure::Between { low, high } if cell(low) == cell(high) => cell(high),
