@@ -52,7 +52,8 @@ fn verdict(page: &mut Page, repeats: &Repeats) {
     let (tone, word) = if repeats.verdict.valid { (Tone::Good, "VALID") } else { (Tone::Bad, "INVALID") };
     page.line(tone, &format!("{word}: {line}"));
     for reason in &repeats.verdict.reasons {
-        page.entry(Tone::Bad, "  ✗ ", reason);
+        page.entry(Tone::Bad, "  ✗ ", &reason.in_words());
+        page.entry(Tone::Normal, "    → ", &reason.cure);
     }
 }
 
@@ -161,11 +162,7 @@ fn cells(name: String, figure: &AcrossRuns, scale: f64, runs: u64) -> [String; 8
             Figure::AtLeast(low) => Figure::AtLeast(low * scale),
         })
     });
-    let sign = match figure.mark {
-        Some(Mark::TooFewSamples) => "*",
-        Some(Mark::Indicative) => "~",
-        None => "",
-    };
+    let sign = latency::sign(figure.mark);
     let more = match (figure.relative_half_width(), figure.runs_for_ten_percent) {
         (None, _) => NOTHING.to_owned(),
         (Some(_), None) => "no end".to_owned(),

@@ -6,7 +6,7 @@ use crate::analysis::{
     CheckOutcome, Figure, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary,
     summarise,
 };
-use crate::record::{Repeat, RunEnding, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
 const P50_TTFT: Subject = Subject::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
@@ -229,7 +229,7 @@ fn a_hidden_figure_in_one_run_hides_the_mean() {
     let line = &repeats.objectives[0].line;
     assert!(line.contains("(over 1,740 ms on average of 3 runs; this counts as missed)"), "{line}");
     assert!(
-        !repeats.verdict.valid && repeats.verdict.reasons[0].starts_with("run 3: "),
+        !repeats.verdict.valid && repeats.verdict.reasons[0].in_words().starts_with("run 3: "),
         "{:?}",
         repeats.verdict
     );
@@ -247,7 +247,29 @@ fn a_run_that_was_broken_off_is_told_and_not_counted() {
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
     assert!(near(repeats.figures.figure(P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
-    assert_eq!(nothing.verdict.reasons, ["none of 1 run came to its end"]);
+    let said: Vec<_> = nothing.verdict.reasons.iter().map(JointReason::in_words).collect();
+    assert_eq!(said, ["all runs: none of 1 run came to its end"]);
+}
+
+#[test]
+fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
+    let failed = |number: u64, failures: usize| {
+        let mut log = repeat(number, 100);
+        for record in log.records.iter_mut().take(failures) {
+            record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "busy"));
+        }
+        summarise(&log, &[])
+    };
+    let runs = [failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
+    let reasons = Repeats::of(&runs, &[]).unwrap().verdict.reasons;
+    let said: Vec<_> = reasons.iter().map(JointReason::in_words).collect();
+    assert_eq!(
+        said[0],
+        "runs 1, 3: 25.0 % of the requests failed (1 of 4); the bar is 1.00 % (the figures of run 1)"
+    );
+    assert!(reasons[0].cure.starts_with("lower the rate or mend the cause"), "{reasons:?}");
+    assert!(said[1].starts_with("run 4: none of 4 requests completed"), "{said:?}");
+    assert_eq!((said.len(), &reasons[0].runs[..]), (2, &[1, 3][..]));
 }
 
 /// Two runs of 30 s at 20 requests a second with independent exponential gaps, each either as drawn or stretched until
@@ -280,9 +302,12 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let honest = joint(|_| 1.0);
     assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
     let stretched = joint(|last| 30.0 / last);
-    let all = stretched.reasons.iter().find(|reason| reason.starts_with("all runs: ")).unwrap();
-    assert!(!stretched.valid && all.contains("the counts of 2 runs vary 0"), "{all}");
-    assert!(all.ends_with("; give every run a seed of its own, and never stretch a plan to hit its count"));
+    let all = stretched.reasons.iter().find(|reason| reason.runs.is_empty()).unwrap();
+    assert!(
+        !stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"),
+        "{all:?}"
+    );
+    assert_eq!(all.cure, "give every run a seed of its own, and never stretch a plan to hit its count");
 }
 
 #[test]
