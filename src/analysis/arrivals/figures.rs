@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::judged::{adjective, not_tested};
+use super::judged::{adjective, broken, not_tested};
 use super::sequence::FEWEST;
 use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, Law};
 use crate::analysis::wording::counted;
@@ -33,8 +33,11 @@ pub struct ArrivalFigures {
 pub enum Untested {
     /// The log was cut off: what was in flight left no record.
     CutOffLog,
-    /// Requests of the plan are missing in the log, or are in it twice: it holds a share of the plan, or lost some.
+    /// The log holds one generator's share of the plan.
     PartOfThePlan,
+    /// Requests of the plan are missing in the log, or are in it twice, and it is no share: the moments at which they
+    /// were let go are not known, so that the delivery counts as flawed.
+    BrokenPlan,
 }
 
 impl ArrivalFigures {
@@ -87,7 +90,8 @@ impl ArrivalFigures {
             log.records.iter().filter(|record| record.scheduled < until).map(|record| record.index).collect();
         places.sort_unstable();
         if (0..).zip(places).any(|(place, index)| place != index) {
-            return untested(Untested::PartOfThePlan);
+            let share = log.header.shard.is_some();
+            return untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
         let moments: Vec<_> =
             log.records.iter().map(|record| (record.scheduled, record.dispatched)).collect();
@@ -163,10 +167,14 @@ impl Untested {
     fn check(self, rule: Rule) -> Check {
         let sentence = match self {
             Self::CutOffLog => "the log was cut off, so requests that were in flight are missing in it",
-            Self::PartOfThePlan => {
-                "the log does not hold every request of the plan once; merge the logs of all its shards"
+            Self::PartOfThePlan => "the log holds a share of the plan; merge the logs of all its shards",
+            Self::BrokenPlan => {
+                "the log does not hold every request of the plan once, so that nobody knows when all of them were let go"
             }
         };
-        not_tested(rule, None, sentence.to_owned())
+        match (self, rule) {
+            (Self::BrokenPlan, Rule::DeliveredArrivals) => broken(sentence.to_owned()),
+            _ => not_tested(rule, None, sentence.to_owned()),
+        }
     }
 }

@@ -230,6 +230,11 @@ impl Grammar {
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         self.finish_reason.clone()
     }
+
+    /// The same once every choice has said so: no more text will come.
+    pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
+        self.finish_reason().filter(|_| self.all_finished())
+    }
 }
 
 /// The word, if it is one by which servers say that they gave an answer up; vLLM knows both.

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
 use crate::engine::secrets::Secrets;
 use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
-use crate::record::{Failure, FailureKind};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 use super::chunk::{Choice, Document, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
@@ -117,6 +117,14 @@ impl ResponseReader {
             Explained::NotStreamed => Cause::NotStreaming,
             Explained::ContentType(_) => Cause::ContentType,
             Explained::Compressed(_) => Cause::Compressed,
+        }
+    }
+
+    /// Why the model stopped, where all text of a stream has come.
+    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
+        match &self.body {
+            Body::Stream(stream) => stream.grammar.finish_of_all(),
+            Body::Whole(_) | Body::Explained { .. } => None,
         }
     }
 
