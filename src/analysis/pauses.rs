@@ -107,17 +107,13 @@ impl PauseImpact {
         };
         let (judged, others): (Vec<_>, Vec<_>) =
             impact.touched.iter().partition(|figure| is_judged(figure, summary));
-        let mut sentence = impact.in_words();
-        if impact.requests_touched > 0 {
-            let figures = if judged.is_empty() { &others } else { &judged };
-            match named(figures) {
-                None => {
-                    let bar = three_digits(SHARE * 100.0);
-                    sentence.push_str(&format!("; no percentile moves by over {bar} % for it"));
-                }
-                Some(named) => sentence.push_str(&format!("; they could have moved {named}")),
-            }
-        }
+        let moved = named(if judged.is_empty() { &others } else { &judged });
+        let so = match (impact.requests_touched, moved) {
+            (0, _) => String::new(),
+            (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
+            (_, Some(named)) => format!("; they could have moved {named}"),
+        };
+        let sentence = impact.in_words() + &so;
         let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
         vec![UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)]
     }
