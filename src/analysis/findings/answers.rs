@@ -108,12 +108,11 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
-    let (rate, shared) = match &summary.prefix_cache {
-        Some(cache) => (cache.measured?.rate, Some(cache.expected_most)),
-        None => {
-            let cached = summary.tokens.cached_input_tokens?;
-            (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
-        }
+    let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
+        (cache.measured?.rate, Some(cache.expected_most))
+    } else {
+        let cached = summary.tokens.cached_input_tokens?;
+        (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;
