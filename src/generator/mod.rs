@@ -3,13 +3,15 @@
 mod arrivals;
 mod lengths;
 mod plan;
+mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
 
 pub use arrivals::Arrivals;
 pub use lengths::Lengths;
-pub use plan::{Plan, PlannedRequest};
-pub use prompts::{PromptBuilder, PromptError};
-pub use request::{Prompt, RequestSpec};
+pub use plan::Plan;
+pub use prefixes::prefixes_of;
+pub use prompts::{Joint, PromptBuilder, PromptError};
+pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{Distribution, Priority, Slo, weights};
+use super::{Distribution, Priority, SharedPrefixes, Slo, weights};
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,10 +12,13 @@ pub struct RequestClass {
     pub name: String,
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
-    /// Tokens of prompt content asked for, the chat template's own tokens not counted.
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted.
     pub input_tokens: Distribution,
     /// Tokens of answer asked for.
     pub output_tokens: Distribution,
+    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_prefix: Option<SharedPrefixes>,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
@@ -56,6 +59,8 @@ impl RequestClass {
             let weight = fields.optional("weight", 1.0, weights::read);
             let input_tokens = fields.required("input_tokens", Distribution::read);
             let output_tokens = fields.required("output_tokens", Distribution::read);
+            let shared_prefix =
+                fields.optional("shared_prefix", None, |place| SharedPrefixes::read(place).map(Some));
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
@@ -65,6 +70,7 @@ impl RequestClass {
                 weight: weight?,
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
+                shared_prefix: shared_prefix?,
                 prompt: prompt?,
                 priorities: priorities?,
             })

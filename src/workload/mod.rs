@@ -6,21 +6,29 @@ mod distribution;
 mod expectation;
 pub mod library;
 mod load;
+mod model_mix;
 mod overrides;
+mod popularity;
 mod rate;
 mod reading;
+mod shared_prefix;
 mod slo;
 mod spec;
+mod tenant;
 mod weights;
 mod window;
 
 pub use arrival::{ArrivalPattern, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
 pub use distribution::{Distribution, TOKEN_LIMIT};
+pub use model_mix::ModelMix;
 pub use overrides::Overrides;
+pub use popularity::zipf;
 pub use reading::{Mistake, SpecError};
+pub use shared_prefix::SharedPrefixes;
 pub use slo::{Priority, Slo};
 pub use spec::WorkloadSpec;
+pub use tenant::Tenant;
 
 #[cfg(test)]
 mod tests;
