@@ -110,7 +110,7 @@ impl Stretch {
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
                 Self { start, sections: whole as usize, each_s: period_s }
             }
-            ArrivalPattern::Stages { .. } => return None,
+            ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => return None,
         };
         (stretch.sections >= FEWEST).then_some(stretch)
     }

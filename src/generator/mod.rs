@@ -2,10 +2,13 @@
 
 mod arrivals;
 mod lengths;
+mod phases;
 mod plan;
 mod prompts;
 mod request;
 mod schedule;
+mod source;
+mod traces;
 
 pub use arrivals::Arrivals;
 pub use lengths::Lengths;
@@ -13,3 +16,7 @@ pub use plan::{Plan, PlannedRequest};
 pub use prompts::{PromptBuilder, PromptError};
 pub use request::{Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
+pub use traces::{
+    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, TracedRequest, from_the_first, requests_of_run,
+    survey,
+};

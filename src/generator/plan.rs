@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::phases::Phases;
 use super::{Arrivals, Lengths, Prompt, RequestSpec};
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
@@ -59,11 +60,7 @@ pub struct Plan {
     class_choice: WeightedChoice,
     class_stream: Stream,
     classes: Vec<ClassDraws>,
-    next_index: u64,
-    /// The last moment of which load may still arrive; unknown until the window's end is.
-    cooldown_end: Option<Timestamp>,
-    /// The latest arrival drawn, whether or not the plan takes it in.
-    latest: Timestamp,
+    phases: Phases,
 }
 
 /// What is drawn for the requests of one class.
@@ -89,18 +86,12 @@ impl ClassDraws {
 impl Plan {
     pub(super) fn new(workload: Arc<WorkloadSpec>) -> Self {
         let seed = workload.seed;
-        let cooldown_end = match workload.requests {
-            Some(_) => None,
-            None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.drain_s)),
-        };
         Self {
             arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(class, seed)).collect(),
-            next_index: 0,
-            cooldown_end,
-            latest: Timestamp::ZERO,
+            phases: Phases::new(Arc::clone(&workload)),
             workload,
         }
     }
@@ -108,21 +99,7 @@ impl Plan {
     /// The latest arrival drawn: once the plan has left the window, the first moment after it. Where no arrival
     /// followed, just after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
-        self.latest
-    }
-
-    fn phase(&self, index: u64, scheduled: Timestamp) -> Phase {
-        let in_run = match self.workload.requests {
-            Some(requests) => index < requests,
-            None => scheduled < Timestamp::from_secs_f64(self.workload.horizon_s),
-        };
-        if !in_run {
-            Phase::Cooldown
-        } else if scheduled < Timestamp::from_secs_f64(self.workload.warmup_s) {
-            Phase::Warmup
-        } else {
-            Phase::Measured
-        }
+        self.phases.latest_arrival()
     }
 }
 
@@ -130,21 +107,11 @@ impl Iterator for Plan {
     type Item = PlannedRequest;
 
     fn next(&mut self) -> Option<PlannedRequest> {
-        let before = self.latest;
         let Some(scheduled) = self.arrivals.next() else {
-            self.latest = Timestamp::from_nanos(before.as_nanos() + 1);
+            self.phases.end();
             return None;
         };
-        self.latest = scheduled;
-        let index = self.next_index;
-        let phase = self.phase(index, scheduled);
-        if phase == Phase::Cooldown {
-            let drain = Timestamp::from_secs_f64(self.workload.drain_s).since(Timestamp::ZERO);
-            let end = *self.cooldown_end.get_or_insert_with(|| before.after(drain));
-            if scheduled >= end {
-                return None;
-            }
-        }
+        let (index, phase) = self.phases.admit(scheduled)?;
         let class = self.class_choice.draw(&mut self.class_stream);
         let draws = self.classes.get_mut(class)?;
         let input_tokens = draws.input.0.draw(&mut draws.input.1);
@@ -152,7 +119,6 @@ impl Iterator for Plan {
         let share = draws.share.0.draw(&mut draws.share.1);
         let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
         let (priority, slo) = share.map(|share| (share.priority, share.slo)).unwrap_or_default();
-        self.next_index += 1;
         Some(PlannedRequest {
             index,
             phase,

@@ -74,9 +74,20 @@ pub enum Distribution {
         /// One weight a value; all equal when the file gives none.
         weights: Vec<f64>,
     },
+    /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
+    /// none.
+    Trace {
+        /// Mean over the trace's slice, tokens.
+        mean: f64,
+    },
 }
 
 impl Distribution {
+    /// Whether lengths are those of a trace, which are neither given in a spec nor stored with it.
+    pub(super) fn is_of_trace(&self) -> bool {
+        matches!(self, Self::Trace { .. })
+    }
+
     pub(super) fn read(place: Place<'_>) -> Option<Self> {
         place.tagged(
             "distribution",

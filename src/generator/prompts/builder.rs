@@ -9,9 +9,10 @@ use super::costs::{self, Costs};
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
+use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::Prompt;
+use crate::generator::{Blocks, Prompt};
 use crate::random::Stream;
 use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
@@ -30,6 +31,7 @@ pub struct PromptBuilder {
     classes: Vec<ClassText>,
     vocabulary: Vocabulary,
     leads: Leads,
+    shared: SharedBlocks,
     stream: Stream,
     salt: u64,
     method: PromptMethod,
@@ -93,6 +95,7 @@ impl PromptBuilder {
         Self {
             classes: classes.iter().map(|class| ClassText::new(class, costs)).collect(),
             leads: Leads::new(&vocabulary, salt),
+            shared: SharedBlocks::new(salt),
             stream: Stream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -105,7 +108,7 @@ impl PromptBuilder {
     #[must_use]
     pub fn with_salt(self, salt: u64) -> Self {
         let (leads, stream) = (Leads::new(&self.vocabulary, salt), Stream::named(salt, "prompts"));
-        Self { leads, stream, salt, ..self }
+        Self { leads, shared: SharedBlocks::new(salt), stream, salt, ..self }
     }
 
     /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
@@ -114,13 +117,20 @@ impl PromptBuilder {
     /// that impossible, the closest prompt found is given.
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
+        self.build_after(&Blocks::default(), class, input_tokens, index)
+    }
+
+    /// The same prompt, but beginning with these blocks: the text of a block depends on the salt and on its id alone.
+    /// What the blocks leave of the tokens is the request's own, written as every other prompt.
+    #[must_use]
+    pub fn build_after(&self, blocks: &Blocks, class: u16, input_tokens: u32, index: u64) -> Prompt {
         let Some(tokenizer) = &self.tokenizer else {
-            return Prompt(self.write(class, input_tokens, index, 0));
+            return Prompt(self.write(blocks, class, input_tokens, index, 0));
         };
         let mut budget = input_tokens;
         let mut closest: Option<(u32, String)> = None;
         for attempt in 0..ATTEMPTS {
-            let text = self.write(class, budget, index, attempt);
+            let text = self.write(blocks, class, budget, index, attempt);
             let Some(tokens) = count_tokens(tokenizer, &text) else { return Prompt(text) };
             budget = (budget + input_tokens).saturating_sub(tokens);
             let error = tokens.abs_diff(input_tokens);
@@ -165,10 +175,16 @@ impl PromptBuilder {
 
     /// Writes a prompt that costs `tokens`. Every attempt says something else after the lead, so that a budget
     /// which cannot be met with one set of words is met with another.
-    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64) -> String {
+    fn write(&self, blocks: &Blocks, class: u16, tokens: u32, index: u64, attempt: u64) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
-        self.leads.write(index, &mut draft);
+        self.shared.write(blocks, &self.vocabulary, &mut draft);
+        if draft.left() == 0 {
+            return draft.finish();
+        }
+        if blocks.ids.is_empty() {
+            self.leads.write(index, &mut draft);
+        }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);
         }

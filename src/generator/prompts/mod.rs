@@ -14,6 +14,7 @@ mod draft;
 mod error;
 mod estimate;
 mod lead;
+mod shared_blocks;
 mod tokenizer;
 mod vocabulary;
 

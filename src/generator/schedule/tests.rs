@@ -1,6 +1,7 @@
 //! Holds schedules to their laws.
 
 use super::*;
+use crate::generator::Plan;
 use crate::generator::Prompt;
 use crate::workload::{ArrivalPattern, Distribution, PriorityShare, PromptSource, RequestClass, Slo, Stage};
 
