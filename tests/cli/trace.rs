@@ -1,6 +1,8 @@
 //! Traces, from the file to the report: replayed, made of runs and logs, refused where they are wrong.
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -182,6 +184,55 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
         .assert()
         .success()
         .stdout(contains("1 line left out unread").and(contains("60 requests in 1.9 s")));
+}
+
+/// Conversations whose turns begin with what came before, all with one block in common: 512 tokens each.
+fn conversations() -> String {
+    let mut text = String::new();
+    let mut turns: Vec<Vec<u64>> = (0_u64..6).map(|talk| vec![0, 1000 * (talk + 1)]).collect();
+    for place in 0_usize..36 {
+        let blocks = &mut turns[place * 5 % 6];
+        let input = blocks.len() * 512;
+        let _ = writeln!(
+            text,
+            r#"{{"timestamp": {}, "input_length": {input}, "output_length": 4, "hash_ids": {blocks:?}}}"#,
+            place * 250
+        );
+        let next = blocks[blocks.len() - 1] + 1;
+        blocks.push(next);
+    }
+    text
+}
+
+#[test]
+fn a_prefix_cache_finds_what_the_trace_shares() {
+    let desk = Desk::new();
+    desk.file("talks.jsonl", &conversations());
+    let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .args(["mock", "--port", "0", "--hardware", "h200", "--enable-prompt-tokens-details"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut words = BufReader::new(mock.stderr.take().unwrap()).lines();
+    let line = words.find_map(|line| line.ok().filter(|line| line.contains("http://"))).unwrap();
+    let url = line.rsplit(' ').next().unwrap().trim().to_owned();
+    desk.skyline(&["bench", "--trace", "talks.jsonl", "--url", &url, "--engine", "mock", "--quiet"])
+        .args(["--no-calibration", "--allow-invalid", "--warmup", "0s"])
+        .assert()
+        .success();
+    mock.kill().unwrap();
+    mock.wait().unwrap();
+    let summary = desk.summary();
+    let tokens = &summary["tokens"];
+    let measured =
+        tokens["cached_input_tokens"].as_f64().unwrap() / tokens["input"]["got_tokens"].as_f64().unwrap();
+    // By hand: 6 talks of 6 turns, of which turn n has n + 2 blocks and all but its last were there; of each first turn
+    // only the common block was, and not in the very first. So (36 − 1 + 6 (1 + 2 + 3 + 4 + 5)) of 6 (2 + … + 7) blocks.
+    let planned = summary["run"]["arrival"]["found"]["reusable_share"].as_f64().unwrap();
+    assert!((planned - 125.0 / 162.0).abs() < 1e-9, "{planned}");
+    assert!((measured - planned).abs() < 0.05, "{measured} of {planned}");
+    let findings = summary["findings"].to_string();
+    assert!(!findings.contains("warm_cache"), "{findings}");
 }
 
 #[test]

@@ -110,13 +110,20 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
     let cached = summary.tokens.cached_input_tokens?;
     let share = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
-    if share <= CACHED_BAR {
+    // The prompts of a trace begin alike where it says so, and with texts of this run alone.
+    let shared = summary.run.arrival.found().and_then(|found| found.reusable_share);
+    let bar = shared.unwrap_or(0.0) + CACHED_BAR;
+    if share <= bar {
         return None;
     }
+    let why = match shared {
+        None => "every prompt is salted".to_owned(),
+        Some(shared) => format!("the trace's own prompts have {} in common", percent(shared)),
+    };
     let sentence = format!(
-        "{} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {}",
+        "{} of the prompt tokens came from a prefix cache although {why}; the bar is {}",
         percent(share),
-        percent(CACHED_BAR)
+        percent(bar)
     );
     Some(finding(FindingKind::WarmCache, sentence, "reset the server's prefix cache before the run"))
 }

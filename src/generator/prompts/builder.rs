@@ -19,6 +19,8 @@ use crate::workload::RequestClass;
 
 /// How often a prompt is written anew until a tokenizer counts what was asked.
 const ATTEMPTS: u64 = 8;
+/// Tokens of random words that follow the blocks of a trace.
+const OWN_WORDS: u32 = 4;
 /// How many words are tried at the end of a prompt that could not be written to its count.
 const MENDS: u32 = 64;
 
@@ -184,6 +186,9 @@ impl PromptBuilder {
         }
         if blocks.ids.is_empty() {
             self.leads.write(index, &mut draft);
+        } else {
+            // From here on no prompt may go on as another does: of 512 words, four are alike once in 10¹⁰.
+            draft.words(&self.vocabulary, OWN_WORDS, &mut stream);
         }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);

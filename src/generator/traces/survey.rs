@@ -1,6 +1,6 @@
 //! Reads a trace once before it is replayed, and says what is in its slice.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::blocks::Blocks;
 use super::error::TraceError;
@@ -104,8 +104,8 @@ struct Tally {
     /// Absent when there are too many.
     kinds: Option<BTreeMap<String, u64>>,
     block_tokens: u32,
-    /// Blocks met; absent when there are none or too many.
-    blocks: Option<HashSet<u64>>,
+    /// Tokens met of each block; absent when there are none or too many.
+    blocks: Option<HashMap<u64, u32>>,
     reusable_tokens: u64,
 }
 
@@ -123,7 +123,7 @@ impl Tally {
             output_tokens: 0,
             kinds: Some(BTreeMap::new()),
             block_tokens,
-            blocks: (block_tokens > 0).then(HashSet::new),
+            blocks: (block_tokens > 0).then(HashMap::new),
             reusable_tokens: 0,
         }
     }
@@ -153,12 +153,22 @@ impl Tally {
         self.look_at(&Blocks::of(&request.blocks, self.block_tokens, *copy), request.input_tokens);
     }
 
-    /// Counts the tokens of leading blocks that were met before, and remembers all of them.
+    /// Counts the leading tokens of a prompt that were met before, and remembers its blocks.
     fn look_at(&mut self, blocks: &Blocks, input_tokens: u32) {
         let Some(met) = &mut self.blocks else { return };
-        let known = blocks.ids.iter().take_while(|id| met.contains(id)).count() as u64;
-        self.reusable_tokens += (known * u64::from(self.block_tokens)).min(u64::from(input_tokens));
-        met.extend(blocks.ids.iter());
+        let mut left = input_tokens;
+        let mut alike = true;
+        for id in &blocks.ids {
+            // The last block of a prompt ends where the prompt does.
+            let own = left.min(self.block_tokens);
+            left -= own;
+            let known = met.entry(*id).or_insert(0);
+            if alike {
+                self.reusable_tokens += u64::from(own.min(*known));
+                alike = *known >= self.block_tokens;
+            }
+            *known = own.max(*known);
+        }
         if met.len() > MOST_BLOCKS {
             self.blocks = None;
         }
@@ -167,7 +177,7 @@ impl Tally {
     fn findings(self, extent: &Extent, ends_s: f64) -> TraceFindings {
         let requests = self.requests as f64;
         let kind = |(name, requests)| TraceKind { name, requests };
-        let reusable = |met: HashSet<u64>| {
+        let reusable = |met: HashMap<u64, u32>| {
             (!met.is_empty()).then(|| self.reusable_tokens as f64 / self.input_tokens as f64)
         };
         TraceFindings {
