@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::{above_zero, seconds};
 use crate::cli::exit::Stop;
 use crate::generator;
-use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
+use crate::workload::{ArrivalPattern, BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
 
 /// The trace and its slice.
 #[derive(Debug, Args)]
@@ -69,6 +69,14 @@ pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, 
     generator::survey(trace, seed).map_err(|error| error.to_string())
 }
 
+/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
+fn with_seed(mut spec: WorkloadSpec, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
+    if let (ArrivalPattern::Trace(trace), Some(seed)) = (&mut spec.arrival, seed) {
+        trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
+    }
+    Ok(spec)
+}
+
 impl TraceArgs {
     /// The workload called `name`, or that of the trace alone, with what was typed of the trace.
     pub(super) fn apply(&self, name: Option<&str>, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
@@ -82,7 +90,7 @@ impl TraceArgs {
             return WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey).map_err(Stop::usage);
         };
         let spec = WorkloadSpec::load_with(name, &survey).map_err(Stop::usage)?;
-        let Some(first_change) = self.first_change() else { return Ok(spec) };
+        let Some(first_change) = self.first_change() else { return with_seed(spec, seed) };
         let trace = match (&self.trace, spec.arrival.trace()) {
             (Some(path), _) => Trace::whole(path),
             (None, Some(trace)) => trace.clone(),

@@ -58,7 +58,7 @@ pub enum TraceError {
     /// A request came so late in the file that others were let go before it.
     #[error(
         "{path}, line {line}: its moment lies {late_s:.3} s before that of a line above, and a trace is put in order \
-         over {bound_s} s at most; sort the file by time"
+         over {bound_s} s and {bound} requests at most; sort the file by time"
     )]
     Disorder {
         /// The file.
@@ -69,6 +69,8 @@ pub enum TraceError {
         late_s: f64,
         /// The most that is put right.
         bound_s: u32,
+        /// The most requests among which it is.
+        bound: usize,
     },
     /// Nothing of the trace is in the slice.
     #[error("{path} has no request {slice}; its last is {last_s} s after its zero")]

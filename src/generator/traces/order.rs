@@ -11,6 +11,8 @@ use super::requests::TracedRequest;
 /// as long as answers take.
 const BOUND_S: u32 = 60;
 const BOUND_NS: i64 = 1_000_000_000 * 60;
+/// Most requests held at a time, however close together they are.
+const MOST_HELD: usize = 100_000;
 
 /// The requests of a trace in order; those of one moment in the order of their lines.
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl InOrder {
                 line,
                 late_s: self.latest.saturating_sub(at_ns) as f64 / 1e9,
                 bound_s: BOUND_S,
+                bound: MOST_HELD,
             });
         }
         self.reordered += u64::from(at_ns < self.latest);
@@ -101,7 +104,8 @@ impl Iterator for InOrder {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.read {
             let first = self.held.peek().map(|Reverse(held)| held.at_ns);
-            if first.is_some_and(|first| first.saturating_add(BOUND_NS) <= self.latest) {
+            let settled = first.is_some_and(|first| first.saturating_add(BOUND_NS) <= self.latest);
+            if settled || self.held.len() >= MOST_HELD {
                 break;
             }
             match self.take_in() {
