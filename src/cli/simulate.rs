@@ -14,7 +14,7 @@ use super::{command_line, folder, host};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
-use crate::simulator::RoutingRule;
+use crate::simulator::{BLOCK_SIZE, RoutingRule};
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -118,6 +118,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         repeat: run.repeat,
         plan: run.plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        cache: None,
         engine: EngineFacts {
             engine: ENGINE.to_owned(),
             url: "virtual time".to_owned(),
@@ -126,6 +127,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             model: described.model.clone(),
             server_version: None,
             max_model_len: described.max_model_len,
+            cache_block_tokens: Some(BLOCK_SIZE),
             request_id_prefix: String::new(),
             modelled: described.facts.clone(),
         },

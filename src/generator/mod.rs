@@ -4,6 +4,7 @@ mod arrivals;
 mod lengths;
 mod phases;
 mod plan;
+mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
@@ -12,9 +13,10 @@ mod traces;
 
 pub use arrivals::Arrivals;
 pub use lengths::Lengths;
-pub use plan::{Plan, PlannedRequest};
-pub use prompts::{PromptBuilder, PromptError};
-pub use request::{Prompt, RequestSpec};
+pub use plan::Plan;
+pub use prefixes::prefixes_of;
+pub use prompts::{Joint, PromptBuilder, PromptError};
+pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use traces::{
     Blocks, LogFields, TimeUnit, TraceError, TraceWriter, TracedRequest, from_the_first, requests_of_run,

@@ -3,55 +3,16 @@
 use std::sync::Arc;
 
 use super::phases::Phases;
-use super::{Arrivals, Lengths, Prompt, RequestSpec};
+use super::prefixes::PrefixDraws;
+use super::{Arrivals, Lengths, PlannedRequest};
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
-use crate::record::Phase;
-use crate::workload::{Priority, RequestClass, Slo, WorkloadSpec};
-
-/// One request of a plan: all of its work order but the prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlannedRequest {
-    /// Place in the schedule, from 0.
-    pub index: u64,
-    /// Which part of the run it belongs to.
-    pub phase: Phase,
-    /// Index of its class in the workload's list.
-    pub class: u16,
-    /// The moment it leaves.
-    pub scheduled: Timestamp,
-    /// Tokens of prompt content asked for.
-    pub input_tokens: u32,
-    /// Tokens of answer asked for.
-    pub output_tokens: u32,
-    /// How urgent it is.
-    pub priority: Priority,
-    /// What it promises.
-    pub slo: Slo,
-}
-
-impl PlannedRequest {
-    /// The work order, with what it says.
-    #[must_use]
-    pub fn saying(self, prompt: Prompt) -> RequestSpec {
-        RequestSpec {
-            index: self.index,
-            phase: self.phase,
-            class: self.class,
-            scheduled: self.scheduled,
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            priority: self.priority,
-            slo: self.slo,
-            prompt,
-        }
-    }
-}
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
 /// Every purpose has a stream of its own: `arrivals`, `classes`, and by class `input_tokens/NAME`,
-/// `output_tokens/NAME` and `priorities/NAME`. So changing a length distribution never moves an arrival, and
+/// `output_tokens/NAME`, `priorities/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -60,27 +21,47 @@ pub struct Plan {
     class_choice: WeightedChoice,
     class_stream: Stream,
     classes: Vec<ClassDraws>,
+    models: Option<(WeightedChoice, Stream)>,
     phases: Phases,
 }
 
 /// What is drawn for the requests of one class.
 #[derive(Clone, Debug)]
-struct ClassDraws {
+pub(super) struct ClassDraws {
     input: (Lengths, Stream),
     output: (Lengths, Stream),
-    share: (WeightedChoice, Stream),
+    pub(super) share: (WeightedChoice, Stream),
+    prefixes: Option<PrefixDraws>,
+    /// Whose they are; absent where nobody tells tenants apart.
+    pub(super) tenant: Option<(WeightedChoice, Stream)>,
 }
 
 impl ClassDraws {
-    fn new(class: &RequestClass, seed: u64) -> Self {
-        let stream = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", class.name));
+    pub(super) fn new(workload: &WorkloadSpec, class: &RequestClass) -> Self {
+        let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
         let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
+        let senders = workload.tenants.iter().map(|tenant| {
+            // Nobody else's requests are drawn for it, whatever it weighs.
+            if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
+        });
         Self {
             input: (Lengths::new(&class.input_tokens), stream("input_tokens")),
             output: (Lengths::new(&class.output_tokens), stream("output_tokens")),
             share: (shares, stream("priorities")),
+            prefixes: class
+                .shared_prefix
+                .as_ref()
+                .map(|of_class| PrefixDraws::new(of_class, &stream("prefix_tokens"), stream("prefixes"))),
+            tenant: (!workload.tenants.is_empty()).then(|| (WeightedChoice::new(senders), stream("tenants"))),
         }
     }
+}
+
+/// What draws the models of a workload's requests, where it mixes any.
+pub(super) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stream)> {
+    workload.models.as_ref().map(|models| {
+        (WeightedChoice::new(models.weights.iter().copied()), Stream::named(workload.seed, "models"))
+    })
 }
 
 impl Plan {
@@ -90,7 +71,8 @@ impl Plan {
             arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(class, seed)).collect(),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
             workload,
         }
@@ -118,16 +100,22 @@ impl Iterator for Plan {
         let output_tokens = draws.output.0.draw(&mut draws.output.1);
         let share = draws.share.0.draw(&mut draws.share.1);
         let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
-        let (priority, slo) = share.map(|share| (share.priority, share.slo)).unwrap_or_default();
+        let priority = share.map(|share| share.priority).unwrap_or_default();
+        let prefix = draws.prefixes.as_mut().map(PrefixDraws::draw);
+        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
+        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
         Some(PlannedRequest {
             index,
             phase,
             class: class as u16,
             scheduled,
-            input_tokens,
+            input_tokens: input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
             output_tokens,
             priority,
-            slo,
+            slo: self.workload.promise(class as u16, priority, tenant),
+            prefix,
+            tenant,
+            model,
         })
     }
 }

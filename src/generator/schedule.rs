@@ -12,6 +12,8 @@ use crate::workload::{Priority, WorkloadSpec};
 
 /// Begins the bytes that are hashed; the number goes up if their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
+/// The same of workloads whose requests have prefixes, tenants or models.
+const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -95,15 +97,20 @@ impl Schedule {
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
-    /// (4), priority (1: 0 high, 1 medium, 2 low); where a trace says which blocks a prompt begins with, also the
-    /// tokens of a block (4) and the ids of the blocks (8 each).
+    /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
+    /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
+    /// where there is none. Where a trace says which blocks a prompt begins with, the tokens of a block (4) and the ids of
+    /// the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
     #[must_use]
     pub fn facts(&self) -> PlanFacts {
-        let mut hash = Sha256::new_with_prefix(HASH_DOMAIN);
+        let marked = !self.workload.tenants.is_empty()
+            || self.workload.models.is_some()
+            || self.workload.classes.iter().any(|class| class.shared_prefix.is_some());
+        let mut hash = Sha256::new_with_prefix(if marked { MARKED_HASH_DOMAIN } else { HASH_DOMAIN });
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
@@ -119,6 +126,9 @@ impl Schedule {
                 Phase::Cooldown => break,
             }
             hash.update(hashed_bytes(&request));
+            if marked {
+                hash.update(hashed_marks(&request));
+            }
             if !blocks.ids.is_empty() {
                 hash.update(blocks.tokens.to_le_bytes());
                 blocks.ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
@@ -143,7 +153,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.build_after(&blocks, request.class, request.input_tokens, request.index))
+    request.saying(prompts.say_after(&blocks, &request))
 }
 
 fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {
@@ -157,6 +167,17 @@ fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {
         Priority::Medium => 1,
         Priority::Low => 2,
     };
+    bytes
+}
+
+fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
+    let (number, tokens) =
+        request.prefix.map_or((u32::MAX, u32::MAX), |prefix| (prefix.number, prefix.tokens));
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    bytes[4..8].copy_from_slice(&tokens.to_le_bytes());
+    bytes[8..10].copy_from_slice(&request.tenant.unwrap_or(u16::MAX).to_le_bytes());
+    bytes[10..].copy_from_slice(&request.model.unwrap_or(u16::MAX).to_le_bytes());
     bytes
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{Distribution, Priority, Slo, Trace, weights};
+use super::{Distribution, Priority, SharedPrefixes, Slo, Trace, weights};
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,13 +12,16 @@ pub struct RequestClass {
     pub name: String,
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
-    /// Tokens of prompt content asked for, the chat template's own tokens not counted. A class of a workload with a
-    /// trace has no lengths of its own.
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. A class
+    /// of a workload with a trace has no lengths of its own.
     #[serde(skip_serializing_if = "Distribution::is_of_trace")]
     pub input_tokens: Distribution,
     /// Tokens of answer asked for.
     #[serde(skip_serializing_if = "Distribution::is_of_trace")]
     pub output_tokens: Distribution,
+    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_prefix: Option<SharedPrefixes>,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
@@ -60,6 +63,15 @@ impl RequestClass {
             let weight = fields.optional("weight", 1.0, weights::read);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
+            let shared_prefix = fields.optional("shared_prefix", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says what prompts have in common; leave it out",
+                    );
+                    return None;
+                }
+                SharedPrefixes::read(place).map(Some)
+            });
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
@@ -69,6 +81,7 @@ impl RequestClass {
                 weight: weight?,
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
+                shared_prefix: shared_prefix?,
                 prompt: prompt?,
                 priorities: priorities?,
             })
@@ -84,6 +97,7 @@ impl RequestClass {
             weight,
             input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
             output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
+            shared_prefix: None,
             prompt: PromptSource::everyday(),
             priorities: vec![PriorityShare {
                 priority: Priority::default(),

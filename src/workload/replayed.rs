@@ -7,7 +7,7 @@ use super::{SpecError, Trace, TraceSurvey, WorkloadSpec};
 /// Fields that a trace takes the place of, or that measure what it does.
 const TIMES: [&str; 4] = ["arrival", "horizon_s", "requests", "warmup_s"];
 /// Fields of a class that a trace takes the place of.
-const LENGTHS: [&str; 2] = ["input_tokens", "output_tokens"];
+const LENGTHS: [&str; 3] = ["input_tokens", "output_tokens", "shared_prefix"];
 
 impl WorkloadSpec {
     /// The requests of a trace, in a class for each kind that it tells apart, without objectives. Called as the

@@ -108,22 +108,44 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
-    let cached = summary.tokens.cached_input_tokens?;
-    let share = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
-    // The prompts of a trace begin alike where it says so, and with texts of this run alone.
-    let shared = summary.run.arrival.found().and_then(|found| found.reusable_share);
-    let bar = shared.unwrap_or(0.0) + CACHED_BAR;
-    if share <= bar {
+    let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
+        (cache.measured?.rate, Some(cache.expected_most))
+    } else {
+        let cached = summary.tokens.cached_input_tokens?;
+        let rate = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
+        // The prompts of a trace begin alike where it says so, and with texts of this run alone.
+        (rate, summary.run.arrival.found().and_then(|found| found.reusable_share))
+    };
+    if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;
     }
-    let why = match shared {
-        None => "every prompt is salted".to_owned(),
-        Some(shared) => format!("the trace's own prompts have {} in common", percent(shared)),
-    };
-    let sentence = format!(
-        "{} of the prompt tokens came from a prefix cache although {why}; the bar is {}",
-        percent(share),
-        percent(bar)
+    let (rate, bar) = (percent(rate), percent(CACHED_BAR));
+    let sentence = shared.map_or_else(
+        || {
+            format!(
+                "{rate} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {bar}"
+            )
+        },
+        |most| {
+            format!(
+                "{rate} of the prompt tokens came from a prefix cache where at most {} are shared; the bar is {bar} more",
+                percent(most)
+            )
+        },
     );
     Some(finding(FindingKind::WarmCache, sentence, "reset the server's prefix cache before the run"))
+}
+
+pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
+    let cache = summary.prefix_cache.as_ref()?;
+    cache.off().filter(|&off| off < -CACHED_BAR)?;
+    let sentence = format!(
+        "{} of the prompt tokens came from a prefix cache where {} are shared; the bar is {} less",
+        percent(cache.measured?.rate),
+        percent(cache.expected_least),
+        percent(CACHED_BAR)
+    );
+    let cure = "see that prefix caching is on, and that the cache has room for the prefixes beside what is running; behind \
+                a balancer each server computes them for itself";
+    Some(finding(FindingKind::LostPrefixes, sentence, cure))
 }

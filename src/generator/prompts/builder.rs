@@ -9,33 +9,35 @@ use super::costs::{self, Costs};
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
+use super::shared::{Joint, key_of};
 use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::{Blocks, Prompt};
+use crate::generator::{Blocks, PlannedRequest, Prompt};
 use crate::random::Stream;
-use crate::record::{PromptFacts, PromptMethod};
+use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
 use crate::workload::RequestClass;
 
 /// How often a prompt is written anew until a tokenizer counts what was asked.
 const ATTEMPTS: u64 = 8;
-/// Tokens of random words that follow the blocks of a trace.
-const OWN_WORDS: u32 = 4;
 /// How many words are tried at the end of a prompt that could not be written to its count.
 const MENDS: u32 = 64;
 
 /// Makes the prompts of a workload's classes.
 ///
-/// A prompt depends on the salt, the class, the asked tokens and the request's index, and on nothing else: the
-/// same four give the same text.
+/// A prompt depends on the salt, the class, the asked tokens, the shared prefix and the request's index, and on nothing
+/// else: the same five give the same text.
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
-    vocabulary: Vocabulary,
+    names: Vec<String>,
+    pub(super) vocabulary: Vocabulary,
     leads: Leads,
-    shared: SharedBlocks,
+    /// Leads of what follows a shared text.
+    following: Leads,
+    blocks: SharedBlocks,
     stream: Stream,
-    salt: u64,
+    pub(super) salt: u64,
     method: PromptMethod,
     tokenizer: Option<Box<Tokenizer>>,
 }
@@ -96,8 +98,10 @@ impl PromptBuilder {
         let vocabulary = Vocabulary::new(costs);
         Self {
             classes: classes.iter().map(|class| ClassText::new(class, costs)).collect(),
-            leads: Leads::new(&vocabulary, salt),
-            shared: SharedBlocks::new(salt),
+            names: classes.iter().map(|class| class.name.clone()).collect(),
+            leads: Leads::opening(&vocabulary, salt),
+            following: Leads::following(&vocabulary, salt),
+            blocks: SharedBlocks::new(salt),
             stream: Stream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -109,8 +113,42 @@ impl PromptBuilder {
     /// The same builder, with the texts of another salt.
     #[must_use]
     pub fn with_salt(self, salt: u64) -> Self {
-        let (leads, stream) = (Leads::new(&self.vocabulary, salt), Stream::named(salt, "prompts"));
-        Self { leads, shared: SharedBlocks::new(salt), stream, salt, ..self }
+        let leads = Leads::opening(&self.vocabulary, salt);
+        let following = Leads::following(&self.vocabulary, salt);
+        let (blocks, stream) = (SharedBlocks::new(salt), Stream::named(salt, "prompts"));
+        Self { leads, following, blocks, stream, salt, ..self }
+    }
+
+    /// What a request says: the prefix that it shares, if it has one, and its own text.
+    #[must_use]
+    pub fn say(&self, request: &PlannedRequest) -> Prompt {
+        let PlannedRequest { index, class, input_tokens, .. } = *request;
+        let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
+        let before = self.prefix(class, prefix);
+        let own = input_tokens.saturating_sub(prefix.tokens);
+        Prompt(self.fitted(before, own, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Following)
+        }))
+    }
+
+    /// What a request of a trace says: the blocks that its prompt begins with, if it names any, and its own text. The
+    /// text of a block depends on the salt and on its id alone.
+    #[must_use]
+    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+        if blocks.ids.is_empty() {
+            return self.say(request);
+        }
+        let PlannedRequest { index, class, input_tokens, .. } = *request;
+        Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Blocks(blocks))
+        }))
+    }
+
+    /// The text of a prefix that requests of class number `class` share.
+    #[must_use]
+    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
+        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
+        self.shared(&key_of(name, prefix.number), prefix.tokens, Joint::Opening)
     }
 
     /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
@@ -119,23 +157,29 @@ impl PromptBuilder {
     /// that impossible, the closest prompt found is given.
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        self.build_after(&Blocks::default(), class, input_tokens, index)
+        Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Lead)
+        }))
     }
 
-    /// The same prompt, but beginning with these blocks: the text of a block depends on the salt and on its id alone.
-    /// What the blocks leave of the tokens is the request's own, written as every other prompt.
-    #[must_use]
-    pub fn build_after(&self, blocks: &Blocks, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        let Some(tokenizer) = &self.tokenizer else {
-            return Prompt(self.write(blocks, class, input_tokens, index, 0));
-        };
-        let mut budget = input_tokens;
+    /// `before` and `tokens` tokens after it: a text that `write` makes for a budget of tokens, differently in each
+    /// attempt. `number` tells what is mended apart from other texts of this builder.
+    pub(super) fn fitted(
+        &self,
+        before: String,
+        tokens: u32,
+        number: u64,
+        write: impl Fn(u32, u64) -> String,
+    ) -> String {
+        let Some(tokenizer) = &self.tokenizer else { return before + &write(tokens, 0) };
+        let whole = tokens + count_tokens(tokenizer, &before).unwrap_or(0);
+        let mut budget = tokens;
         let mut closest: Option<(u32, String)> = None;
         for attempt in 0..ATTEMPTS {
-            let text = self.write(blocks, class, budget, index, attempt);
-            let Some(tokens) = count_tokens(tokenizer, &text) else { return Prompt(text) };
-            budget = (budget + input_tokens).saturating_sub(tokens);
-            let error = tokens.abs_diff(input_tokens);
+            let text = format!("{before}{}", write(budget, attempt));
+            let Some(counted) = count_tokens(tokenizer, &text) else { return text };
+            budget = (budget + whole).saturating_sub(counted);
+            let error = counted.abs_diff(whole);
             if closest.as_ref().is_none_or(|(least, _)| error < *least) {
                 closest = Some((error, text));
             }
@@ -143,21 +187,22 @@ impl PromptBuilder {
                 break;
             }
         }
-        Prompt(match closest {
+        match closest {
             Some((0, text)) => text,
-            Some((_, text)) => self.mend(tokenizer, text, input_tokens, index),
-            None => String::new(),
-        })
+            Some((_, text)) => self.mend(tokenizer, text, before.len(), whole, number),
+            None => before,
+        }
     }
 
-    /// Takes words off the end until the text is not too long, then adds words that fit until it is exact.
-    fn mend(&self, tokenizer: &Tokenizer, mut text: String, tokens: u32, index: u64) -> String {
+    /// Takes words off the end, but none of the first `kept` bytes, until the text is not too long, then adds words that
+    /// fit until it is exact.
+    fn mend(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
-        while !text.is_empty() && count(&text) > tokens {
+        while text.len() > kept && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);
-            text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()));
+            text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()).max(kept));
         }
-        let mut stream = self.stream.branch(index ^ (ATTEMPTS << 56));
+        let mut stream = self.stream.branch(number ^ (ATTEMPTS << 56));
         for _ in 0..MENDS {
             if count(&text) == tokens {
                 break;
@@ -175,20 +220,21 @@ impl PromptBuilder {
         PromptFacts { method: self.method.clone(), salt: self.salt }
     }
 
-    /// Writes a prompt that costs `tokens`. Every attempt says something else after the lead, so that a budget
-    /// which cannot be met with one set of words is met with another.
-    fn write(&self, blocks: &Blocks, class: u16, tokens: u32, index: u64, attempt: u64) -> String {
+    /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a
+    /// budget which cannot be met with one set of words is met with another.
+    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Opening<'_>) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
-        self.shared.write(blocks, &self.vocabulary, &mut draft);
-        if draft.left() == 0 {
-            return draft.finish();
-        }
-        if blocks.ids.is_empty() {
-            self.leads.write(index, &mut draft);
-        } else {
-            // From here on no prompt may go on as another does: of 512 words, four are alike once in 10¹⁰.
-            draft.words(&self.vocabulary, OWN_WORDS, &mut stream);
+        match opening {
+            Opening::Lead => self.leads.write(index, &mut draft),
+            Opening::Following => self.following.write(index, &mut draft),
+            Opening::Blocks(blocks) => {
+                self.blocks.write(blocks, &self.vocabulary, &mut draft);
+                if draft.left() == 0 {
+                    return draft.finish();
+                }
+                self.following.write(index, &mut draft);
+            }
         }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);
@@ -197,9 +243,22 @@ impl PromptBuilder {
     }
 }
 
+/// What comes before the class's own text.
+#[derive(Clone, Copy)]
+enum Opening<'a> {
+    /// The request's lead, at the very beginning.
+    Lead,
+    /// A lead that goes on from a shared text.
+    Following,
+    /// The blocks of a trace, and then such a lead.
+    Blocks(&'a Blocks),
+}
+
 fn count_tokens(tokenizer: &Tokenizer, text: &str) -> Option<u32> {
     tokenizer.encode_fast(text, false).ok().map(|encoding| encoding.len() as u32)
 }
 
+#[cfg(test)]
+pub(super) mod test_classes;
 #[cfg(test)]
 mod tests;

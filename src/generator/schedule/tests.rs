@@ -15,6 +15,7 @@ fn chat() -> RequestClass {
         weight: 3.0,
         input_tokens: Distribution::Normal { mean: 256.0, std: 128.0, min: 16, max: 1024 },
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
+        shared_prefix: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
@@ -45,6 +46,8 @@ fn workload() -> WorkloadSpec {
         drain_s: 30.0,
         arrival: ArrivalPattern::Poisson { rate_per_s: 10.0 },
         classes: vec![chat(), rag()],
+        tenants: Vec::new(),
+        models: None,
     }
 }
 
@@ -237,7 +240,7 @@ fn the_whole_and_the_stream_are_the_same_requests() {
     assert!(schedule.plan().map(|planned| planned.saying(Prompt::default())).eq(plan));
     // A shard's prompts are those of the whole.
     let shard = schedule.shard(1, 2).unwrap().generate(&prompts);
-    assert!(shard.iter().eq(whole.iter().filter(|request| request.index % 2 == 1)));
+    assert!(shard.iter().eq(whole.iter().filter(|request| request.planned.index % 2 == 1)));
 }
 
 #[test]

@@ -8,13 +8,15 @@ use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
 use crate::generator::phases::Phases;
+use crate::generator::plan::{ClassDraws, models_of};
 use crate::random::{Stream, WeightedChoice};
 use crate::workload::{Trace, WorkloadSpec, as_name};
 
 /// The requests of a plan that replays a trace, read as it is advanced.
 ///
 /// Moments and lengths are the trace's. Its kind makes a request's class; where no class is called like it, `classes`
-/// draws one by their weights. Where the trace tells no priority, `priorities/NAME` draws it, as for every plan.
+/// draws one by their weights. Where the trace tells no priority it is drawn, and so are tenants and models, as for
+/// every plan.
 #[derive(Debug)]
 pub(in crate::generator) struct TracePlan {
     workload: Arc<WorkloadSpec>,
@@ -23,8 +25,9 @@ pub(in crate::generator) struct TracePlan {
     block_tokens: u32,
     class_choice: WeightedChoice,
     class_stream: Stream,
-    /// The priorities of each class.
-    shares: Vec<(WeightedChoice, Stream)>,
+    /// What is drawn for the requests of each class: all but their lengths.
+    classes: Vec<ClassDraws>,
+    models: Option<(WeightedChoice, Stream)>,
     phases: Phases,
 }
 
@@ -33,10 +36,6 @@ impl TracePlan {
     /// it can no longer be read, and says so.
     pub(in crate::generator) fn new(workload: Arc<WorkloadSpec>) -> Self {
         let seed = workload.seed;
-        let share = |class: &crate::workload::RequestClass| {
-            let choice = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
-            (choice, Stream::named(seed, &format!("priorities/{}", class.name)))
-        };
         let (replay, block_tokens) = match workload.arrival.trace().map(|trace| open(trace, seed)) {
             Some(Ok((replay, block_tokens))) => (Some(replay), block_tokens),
             Some(Err(error)) => {
@@ -50,7 +49,8 @@ impl TracePlan {
             block_tokens,
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            shares: workload.classes.iter().map(share).collect(),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
             workload,
         }
@@ -98,13 +98,15 @@ impl Iterator for TracePlan {
         };
         let (index, phase) = self.phases.admit(at)?;
         let class = self.class(request.kind.as_deref());
-        let (choice, stream) = self.shares.get_mut(class)?;
-        let shares = &self.workload.classes.get(class)?.priorities;
-        let share = match request.priority {
-            Some(priority) => shares.iter().find(|share| share.priority == priority),
-            None => shares.get(choice.draw(stream)),
-        };
-        let share = share.or(shares.first());
+        let draws = self.classes.get_mut(class)?;
+        let priority = request.priority.or_else(|| {
+            let share = draws.share.0.draw(&mut draws.share.1);
+            let shares = &self.workload.classes.get(class)?.priorities;
+            shares.get(share).map(|share| share.priority)
+        });
+        let priority = priority.unwrap_or_default();
+        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
+        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
         let planned = PlannedRequest {
             index,
             phase,
@@ -112,8 +114,11 @@ impl Iterator for TracePlan {
             scheduled: at,
             input_tokens: request.input_tokens,
             output_tokens: request.output_tokens,
-            priority: request.priority.or(share.map(|share| share.priority)).unwrap_or_default(),
-            slo: share.map(|share| share.slo).unwrap_or_default(),
+            priority,
+            slo: self.workload.promise(class as u16, priority, tenant),
+            prefix: None,
+            tenant,
+            model,
         };
         Some((planned, Blocks::of(&request.blocks, self.block_tokens, copy)))
     }

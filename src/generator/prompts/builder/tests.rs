@@ -2,47 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::test_classes::{TOKENIZER, classes, count, tokenizer};
 use super::*;
-use crate::workload::{Distribution, PromptSource, RequestClass};
-
-/// A byte-level BPE with the first 6,144 entries of a vocabulary learned from source code: half of our words are
-/// more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
-/// splitting rule, then entries and merges above the limit dropped.
-const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
-
-fn class(name: &str, prompt: PromptSource) -> RequestClass {
-    let length = Distribution::Constant { value: 100 };
-    RequestClass {
-        name: name.into(),
-        weight: 1.0,
-        input_tokens: length.clone(),
-        output_tokens: length,
-        prompt,
-        priorities: Vec::new(),
-    }
-}
-
-fn classes() -> Vec<RequestClass> {
-    let templates = vec![
-        "Explain how photosynthesis works to a ten-year-old, using one everyday example.".into(),
-        "Write a Python function that merges overlapping intervals (in O(n log n)):\n\n".into(),
-        "Give me three ideas for".into(),
-    ];
-    let questions =
-        vec!["Question: which of the passages above speaks of 1987, and what does it say?".into()];
-    vec![
-        class("chat", PromptSource::Templates { templates }),
-        class("rag", PromptSource::Retrieval { questions }),
-    ]
-}
-
-fn tokenizer() -> Tokenizer {
-    Tokenizer::from_file(TOKENIZER).unwrap()
-}
-
-fn count(tokenizer: &Tokenizer, text: &str) -> u32 {
-    tokenizer.encode(text, false).unwrap().len() as u32
-}
 
 #[test]
 fn prompts_are_exact_with_a_tokenizer() {
@@ -173,7 +134,8 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
     let tokenizer = tokenizer();
     let blocks = |ids: &[u64]| Blocks { ids: ids.into(), tokens: 64 };
     let tokens = |ids: &[u64], asked: u32, index: u64| {
-        let prompt = builder.build_after(&blocks(ids), 0, asked, index).0;
+        let planned = PlannedRequest { index, input_tokens: asked, ..PlannedRequest::default() };
+        let prompt = builder.say_after(&blocks(ids), &planned).0;
         let tokens = tokenizer.encode(prompt, false).unwrap().get_ids().to_vec();
         assert_eq!(tokens.len() as u32, asked, "{ids:?}");
         tokens
@@ -193,7 +155,8 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
     }
     // What blocks leave is the request's own.
     assert!(common(&tokens(&[7], 300, 4), &tokens(&[7], 300, 5)) < 64 + 8);
-    let other_salt = builder.clone().with_salt(2).build_after(&blocks(&[7]), 0, 64, 1);
-    assert_ne!(other_salt, builder.build_after(&blocks(&[7]), 0, 64, 1));
-    assert_eq!(builder.build_after(&Blocks::default(), 1, 90, 6), builder.build(1, 90, 6));
+    let planned = PlannedRequest { index: 6, class: 1, input_tokens: 64, ..PlannedRequest::default() };
+    let salted = builder.clone().with_salt(2);
+    assert_ne!(salted.say_after(&blocks(&[7]), &planned), builder.say_after(&blocks(&[7]), &planned));
+    assert_eq!(builder.say_after(&Blocks::default(), &planned), builder.build(1, 64, 6));
 }
