@@ -123,7 +123,7 @@ impl Stretch {
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
                 Self { start, sections: whole as usize, each_s: period_s }
             }
-            ArrivalPattern::Stages { .. } => return None,
+            ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => return None,
         };
         (stretch.sections >= FEWEST).then_some(stretch)
     }
@@ -178,7 +178,9 @@ fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) 
         ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
             Stretch::window(observed, FINE).present(observed)
         }
-        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } => return (None, None),
+        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => {
+            return (None, None);
+        }
     };
     let unlike = |cut| {
         let (before, after) = levels.split_at(cut);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Plan, PlannedRequest, PromptBuilder, RequestSpec};
+use super::source::Source;
+use super::{Blocks, PlannedRequest, PromptBuilder, RequestSpec};
 use crate::clock::Timestamp;
 use crate::record::{Phase, PlanFacts};
 use crate::workload::{Priority, WorkloadSpec};
@@ -59,7 +60,17 @@ impl Schedule {
     /// The requests in order, without prompts.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         let share = self.clone();
-        Plan::new(Arc::clone(&self.workload)).filter(move |request| share.has(request.index))
+        self.source().map(|(request, _)| request).filter(move |request| share.has(request.index))
+    }
+
+    fn source(&self) -> Source {
+        Source::of(Arc::clone(&self.workload))
+    }
+
+    /// The requests of this share in order, each with what its prompt begins with.
+    fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
+        let share = self.clone();
+        self.source().filter(move |(request, _)| share.has(request.index))
     }
 
     fn has(&self, index: u64) -> bool {
@@ -69,7 +80,7 @@ impl Schedule {
     /// Draws the whole schedule, prompts included.
     #[must_use]
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
-        self.plan().map(|request| with_prompt(request, prompts)).collect()
+        self.requests().map(|request| with_prompt(request, prompts)).collect()
     }
 
     /// Draws the same requests one by one, each prompt made when its request is asked for, so that a long
@@ -78,7 +89,7 @@ impl Schedule {
         &self,
         prompts: Arc<PromptBuilder>,
     ) -> impl Iterator<Item = RequestSpec> + Send + use<> {
-        self.plan().map(move |request| with_prompt(request, &prompts))
+        self.requests().map(move |request| with_prompt(request, &prompts))
     }
 
     /// The facts of the plan: of a shard too, hash and window are those of the *whole*, by which shards of one plan
@@ -88,7 +99,8 @@ impl Schedule {
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
     /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
     /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
-    /// where there is none.
+    /// where there is none. Where a trace says which blocks a prompt begins with, the tokens of a block (4) and the ids of
+    /// the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
@@ -105,8 +117,8 @@ impl Schedule {
             Some(_) => Timestamp::ZERO,
             None => Timestamp::from_secs_f64(self.workload.horizon_s),
         };
-        let mut plan = Plan::new(Arc::clone(&self.workload));
-        for request in plan.by_ref() {
+        let mut source = self.source();
+        for (request, blocks) in source.by_ref() {
             let own = u64::from(self.has(request.index));
             match request.phase {
                 Phase::Warmup => warmup_requests += own,
@@ -117,9 +129,13 @@ impl Schedule {
             if marked {
                 hash.update(hashed_marks(&request));
             }
+            if !blocks.ids.is_empty() {
+                hash.update(blocks.tokens.to_le_bytes());
+                blocks.ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
+            }
         }
         if self.workload.requests.is_some() {
-            window_end = plan.latest_arrival().max(window_end);
+            window_end = source.latest_arrival().max(window_end);
         }
         PlanFacts {
             hash: hexadecimal(&hash.finalize()),
@@ -136,8 +152,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn with_prompt(request: PlannedRequest, prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.say(&request))
+fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
+    request.saying(prompts.say_after(&blocks, &request))
 }
 
 fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {

@@ -12,6 +12,7 @@ mod prediction;
 mod promises;
 mod repeats;
 mod text;
+mod trace;
 mod troubles;
 
 pub use calibration::{calibration_json, calibration_text};
@@ -20,3 +21,4 @@ pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
 pub use text::text;
+pub use trace::{contents as trace_contents, what as trace_what};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{Distribution, Priority, SharedPrefixes, Slo, weights};
+use super::{Distribution, Priority, SharedPrefixes, Slo, Trace, weights};
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,9 +12,12 @@ pub struct RequestClass {
     pub name: String,
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
-    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted.
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. A class
+    /// of a workload with a trace has no lengths of its own.
+    #[serde(skip_serializing_if = "Distribution::is_of_trace")]
     pub input_tokens: Distribution,
     /// Tokens of answer asked for.
+    #[serde(skip_serializing_if = "Distribution::is_of_trace")]
     pub output_tokens: Distribution,
     /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,14 +56,22 @@ pub enum PromptSource {
 }
 
 impl RequestClass {
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    /// Reads a class of a workload that replays this trace, if it replays one.
+    pub(super) fn read(place: Place<'_>, trace: Option<&Trace>) -> Option<Self> {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let input_tokens = fields.required("input_tokens", Distribution::read);
-            let output_tokens = fields.required("output_tokens", Distribution::read);
-            let shared_prefix =
-                fields.optional("shared_prefix", None, |place| SharedPrefixes::read(place).map(Some));
+            let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
+            let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
+            let shared_prefix = fields.optional("shared_prefix", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says what prompts have in common; leave it out",
+                    );
+                    return None;
+                }
+                SharedPrefixes::read(place).map(Some)
+            });
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
@@ -76,6 +87,39 @@ impl RequestClass {
             })
         })
     }
+}
+
+impl RequestClass {
+    /// The classes of a workload that gives none: one for each kind of request of its trace, else one for all.
+    pub(super) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let class = |name: &str, weight| Self {
+            name: name.to_owned(),
+            weight,
+            input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
+            output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
+            shared_prefix: None,
+            prompt: PromptSource::everyday(),
+            priorities: vec![PriorityShare {
+                priority: Priority::default(),
+                weight: 1.0,
+                slo: Slo::default(),
+            }],
+        };
+        let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
+        if kinds.is_empty() {
+            return vec![class("requests", 1.0)];
+        }
+        kinds.iter().map(|kind| class(&kind.name, kind.requests as f64)).collect()
+    }
+}
+
+/// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
+fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Option<Distribution> {
+    let Some(mean) = traced else { return fields.required(name, Distribution::read) };
+    fields.optional(name, Distribution::Trace { mean }, |place| {
+        place.complain("is given beside a trace, which says how long requests are; leave it out");
+        None
+    })
 }
 
 /// The shares of a class whose own SLO is `class_slo`.

@@ -74,9 +74,20 @@ pub enum Distribution {
         /// One weight a value; all equal when the file gives none.
         weights: Vec<f64>,
     },
+    /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
+    /// none.
+    Trace {
+        /// Mean over the trace's slice, tokens.
+        mean: f64,
+    },
 }
 
 impl Distribution {
+    /// Whether lengths are those of a trace, which are neither given in a spec nor stored with it.
+    pub(super) fn is_of_trace(&self) -> bool {
+        matches!(self, Self::Trace { .. })
+    }
+
     /// Reads a distribution, or a number in place of a constant.
     pub(super) fn read_or_constant(place: Place<'_>) -> Option<Self> {
         if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }

@@ -32,6 +32,7 @@ impl Distribution {
                     values.iter().zip(weights).map(|(value, weight)| f64::from(*value) * weight).sum();
                 weighted / weights.iter().sum::<f64>()
             }
+            Self::Trace { mean } => *mean,
         }
     }
 
@@ -39,7 +40,7 @@ impl Distribution {
     #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {
-            Self::Constant { .. } | Self::Uniform { .. } | Self::Empirical { .. } => 1.0,
+            Self::Constant { .. } | Self::Uniform { .. } | Self::Empirical { .. } | Self::Trace { .. } => 1.0,
             Self::Normal { mean, std, min, max } => {
                 mass((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std)
             }

@@ -4,6 +4,7 @@ mod arrival;
 mod class;
 mod distribution;
 mod expectation;
+mod findings;
 pub mod library;
 mod load;
 mod model_mix;
@@ -11,24 +12,29 @@ mod overrides;
 mod popularity;
 mod rate;
 mod reading;
+mod replayed;
 mod shared_prefix;
 mod slo;
 mod spec;
 mod tenant;
+mod trace;
 mod weights;
 mod window;
 
 pub use arrival::{ArrivalPattern, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
 pub use distribution::{Distribution, TOKEN_LIMIT};
+pub use findings::{TraceFindings, TraceKind};
 pub use model_mix::ModelMix;
 pub use overrides::Overrides;
 pub use popularity::zipf;
 pub use reading::{Mistake, SpecError};
+pub use replayed::as_name;
 pub use shared_prefix::SharedPrefixes;
 pub use slo::{Priority, Slo};
 pub use spec::WorkloadSpec;
 pub use tenant::Tenant;
+pub use trace::{BadLines, Trace, TraceFormat, TraceSurvey, TraceZero};
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod trace;
 mod verdict;
 mod watch;
 mod workloads;

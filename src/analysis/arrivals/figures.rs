@@ -6,12 +6,16 @@ use serde::Serialize;
 
 use super::judged::{adjective, broken, not_tested};
 use super::sequence::FEWEST;
-use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, Law};
+use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, GapLaw, Law};
 use crate::analysis::wording::counted;
 use crate::analysis::{Check, Rule};
 use crate::clock::Timestamp;
 use crate::record::RunLog;
 use crate::workload::ArrivalPattern;
+
+/// Why the arrivals of a trace are not put to tests of a process.
+const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
+                        what was delivered is held against them request by request";
 
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -147,6 +151,9 @@ impl ArrivalSequence {
 
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
         let law = Law::of(pattern);
+        if law.gaps() == GapLaw::Replayed {
+            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
+        }
         match &self.fit {
             Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
             None => vec![self.too_few(rule)],

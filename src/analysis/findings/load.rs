@@ -165,7 +165,11 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
                 seconds(all)
             )
         }
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
+        // What a trace does unevenly is what it is replayed for.
+        ArrivalPattern::Trace(_)
+        | ArrivalPattern::Poisson { .. }
+        | ArrivalPattern::Constant { .. }
+        | ArrivalPattern::Gamma { .. } => {
             return None;
         }
     };

@@ -38,8 +38,10 @@ fn wait(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    let changes =
-        matches!(summary.run.arrival, ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. });
+    let changes = matches!(
+        summary.run.arrival,
+        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_)
+    );
     if summary.steady_state.is_some() || !changes {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }

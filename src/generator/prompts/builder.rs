@@ -10,9 +10,10 @@ use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
 use super::shared::{Joint, key_of};
+use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::{PlannedRequest, Prompt};
+use crate::generator::{Blocks, PlannedRequest, Prompt};
 use crate::random::Stream;
 use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
 use crate::workload::RequestClass;
@@ -34,6 +35,7 @@ pub struct PromptBuilder {
     leads: Leads,
     /// Leads of what follows a shared text.
     following: Leads,
+    blocks: SharedBlocks,
     stream: Stream,
     pub(super) salt: u64,
     method: PromptMethod,
@@ -99,6 +101,7 @@ impl PromptBuilder {
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
+            blocks: SharedBlocks::new(salt),
             stream: Stream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -112,7 +115,8 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        Self { leads, following, stream: Stream::named(salt, "prompts"), salt, ..self }
+        let (blocks, stream) = (SharedBlocks::new(salt), Stream::named(salt, "prompts"));
+        Self { leads, following, blocks, stream, salt, ..self }
     }
 
     /// What a request says: the prefix that it shares, if it has one, and its own text.
@@ -123,7 +127,20 @@ impl PromptBuilder {
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
         Prompt(self.fitted(before, own, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Joint::Following)
+            self.write(class, budget, index, attempt, Opening::Following)
+        }))
+    }
+
+    /// What a request of a trace says: the blocks that its prompt begins with, if it names any, and its own text. The
+    /// text of a block depends on the salt and on its id alone.
+    #[must_use]
+    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+        if blocks.ids.is_empty() {
+            return self.say(request);
+        }
+        let PlannedRequest { index, class, input_tokens, .. } = *request;
+        Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Blocks(blocks))
         }))
     }
 
@@ -141,7 +158,7 @@ impl PromptBuilder {
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
         Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Joint::Opening)
+            self.write(class, budget, index, attempt, Opening::Lead)
         }))
     }
 
@@ -205,18 +222,36 @@ impl PromptBuilder {
 
     /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a
     /// budget which cannot be met with one set of words is met with another.
-    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, joint: Joint) -> String {
+    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Opening<'_>) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
-        match joint {
-            Joint::Opening => self.leads.write(index, &mut draft),
-            Joint::Following => self.following.write(index, &mut draft),
+        match opening {
+            Opening::Lead => self.leads.write(index, &mut draft),
+            Opening::Following => self.following.write(index, &mut draft),
+            Opening::Blocks(blocks) => {
+                self.blocks.write(blocks, &self.vocabulary, &mut draft);
+                if draft.left() == 0 {
+                    return draft.finish();
+                }
+                self.following.write(index, &mut draft);
+            }
         }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);
         }
         draft.finish()
     }
+}
+
+/// What comes before the class's own text.
+#[derive(Clone, Copy)]
+enum Opening<'a> {
+    /// The request's lead, at the very beginning.
+    Lead,
+    /// A lead that goes on from a shared text.
+    Following,
+    /// The blocks of a trace, and then such a lead.
+    Blocks(&'a Blocks),
 }
 
 fn count_tokens(tokenizer: &Tokenizer, text: &str) -> Option<u32> {

@@ -18,6 +18,7 @@ mod error;
 mod estimate;
 mod lead;
 mod shared;
+mod shared_blocks;
 mod tokenizer;
 mod vocabulary;
 

@@ -1,7 +1,7 @@
 //! Holds schedules to their laws.
 
 use super::*;
-use crate::generator::{Prompt, prefixes_of};
+use crate::generator::{Plan, Prompt, prefixes_of};
 use crate::workload::{
     ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RequestClass, SharedPrefixes, Slo,
     Stage, Tenant,

@@ -5,6 +5,7 @@ mod expectation;
 mod mistakes;
 mod ready_made;
 mod round_trip;
+mod trace;
 
 use super::WorkloadSpec;
 
