@@ -1,13 +1,11 @@
 //! When each request leaves and what it says: a workload drawn into a schedule.
 
-mod arrivals;
 mod lengths;
 mod plan;
 mod prompts;
 mod request;
 mod schedule;
 
-pub use arrivals::Arrivals;
 pub use lengths::Lengths;
 pub use plan::{Plan, PlannedRequest};
 pub use prompts::{PromptBuilder, PromptError};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Arrivals, Lengths, Prompt, RequestSpec};
+use super::{Lengths, Prompt, RequestSpec};
+use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
 use crate::record::Phase;
-use crate::workload::{Priority, RequestClass, Slo, WorkloadSpec};
+use crate::workload::{ArrivalPattern, Priority, RequestClass, Slo, WorkloadSpec};
 
 /// One request of a plan: all of its work order but the prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +50,8 @@ impl PlannedRequest {
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
-/// Every purpose has a stream of its own: `arrivals`, `classes`, and by class `input_tokens/NAME`,
+/// Every purpose has a stream of its own: `arrivals` (`arrivals/NAME` where each class has a process of its own),
+/// `classes`, and by class `input_tokens/NAME`,
 /// `output_tokens/NAME` and `priorities/NAME`. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
@@ -94,7 +96,7 @@ impl Plan {
             None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.drain_s)),
         };
         Self {
-            arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
+            arrivals: Arrivals::of(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(class, seed)).collect(),
@@ -131,10 +133,11 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<PlannedRequest> {
         let before = self.latest;
-        let Some(scheduled) = self.arrivals.next() else {
+        let Some(arrival) = self.arrivals.next() else {
             self.latest = Timestamp::from_nanos(before.as_nanos() + 1);
             return None;
         };
+        let scheduled = arrival.moment;
         self.latest = scheduled;
         let index = self.next_index;
         let phase = self.phase(index, scheduled);
@@ -145,7 +148,10 @@ impl Iterator for Plan {
                 return None;
             }
         }
-        let class = self.class_choice.draw(&mut self.class_stream);
+        let class = match self.workload.arrival {
+            ArrivalPattern::ByClass { .. } => arrival.source,
+            _ => self.class_choice.draw(&mut self.class_stream),
+        };
         let draws = self.classes.get_mut(class)?;
         let input_tokens = draws.input.0.draw(&mut draws.input.1);
         let output_tokens = draws.output.0.draw(&mut draws.output.1);

@@ -3,14 +3,15 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{Distribution, Priority, Slo, weights};
+use super::{ArrivalPattern, Distribution, Priority, Slo, weights};
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestClass {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
+    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
+    /// class has an arrival process of its own.
     pub weight: f64,
     /// Tokens of prompt content asked for, the chat template's own tokens not counted.
     pub input_tokens: Distribution,
@@ -50,24 +51,28 @@ pub enum PromptSource {
 }
 
 impl RequestClass {
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    /// Reads the class, and its own arrival process if it has one.
+    pub(super) fn read(place: Place<'_>) -> Option<(Self, Option<ArrivalPattern>)> {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
+            let arrival =
+                fields.optional("arrival", None, |place| ArrivalPattern::read_of_class(place).map(Some));
             let input_tokens = fields.required("input_tokens", Distribution::read);
             let output_tokens = fields.required("output_tokens", Distribution::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
-            Some(Self {
+            let class = Self {
                 name: name?,
                 weight: weight?,
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
                 prompt: prompt?,
                 priorities: priorities?,
-            })
+            };
+            Some((class, arrival?))
         })
     }
 }

@@ -7,14 +7,13 @@ mod expectation;
 pub mod library;
 mod load;
 mod overrides;
-mod rate;
 mod reading;
 mod slo;
 mod spec;
 mod weights;
 mod window;
 
-pub use arrival::{ArrivalPattern, Stage};
+pub use arrival::{ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
 pub use distribution::{Distribution, TOKEN_LIMIT};
 pub use overrides::Overrides;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arrival::SECONDS;
-use super::reading::{self, Allowed, Mistakes, Node, Place, SpecError};
+use super::reading::{self, Allowed, Fields, Mistakes, Node, Place, SpecError};
 use super::window::{LONGEST_S, MOST_REQUESTS, Window};
 use super::{ArrivalPattern, RequestClass, weights};
 
@@ -34,7 +34,7 @@ pub struct WorkloadSpec {
     /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
     /// when the file gives none.
     pub drain_s: f64,
-    /// When requests arrive.
+    /// When requests arrive: one process that the classes share by weight, or one for each class.
     pub arrival: ArrivalPattern,
     /// The kinds of request; at least one.
     pub classes: Vec<RequestClass>,
@@ -74,8 +74,11 @@ impl WorkloadSpec {
             let requests = fields.optional("requests", None, |place| place.whole(REQUESTS).map(Some));
             let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
-            let arrival = fields.required("arrival", ArrivalPattern::read);
-            let classes = fields.required("classes", read_classes).and_then(|classes| {
+            let (classes, own): (Option<Vec<RequestClass>>, Option<Vec<_>>) =
+                fields.required("classes", read_classes).map(|read| read.into_iter().unzip()).unzip();
+            let arrival =
+                read_arrival(fields, classes.as_deref().unwrap_or_default(), own.unwrap_or_default());
+            let classes = classes.and_then(|classes| {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
@@ -104,15 +107,60 @@ impl WorkloadSpec {
     }
 }
 
-fn read_classes(place: Place<'_>) -> Option<Vec<RequestClass>> {
+/// The process shared by all classes, or those that each class has of its own.
+///
+/// All or none: a weight shares out one process, and beside a class with its own rate it would be a share of
+/// something else.
+fn read_arrival(
+    fields: &mut Fields<'_>,
+    classes: &[RequestClass],
+    own: Vec<Option<ArrivalPattern>>,
+) -> Option<ArrivalPattern> {
+    let arrival = if own.iter().all(Option::is_none) {
+        fields.required("arrival", ArrivalPattern::read)?
+    } else {
+        if fields.optional("arrival", None, |place| ArrivalPattern::read(place).map(Some))?.is_some() {
+            let sentence =
+                "is given, and classes have arrivals of their own; keep one, or one for each class";
+            fields.complain_of("arrival", sentence);
+            return None;
+        }
+        ArrivalPattern::ByClass { classes: own.into_iter().collect::<Option<_>>().or_else(|| {
+            let sentence = "have arrivals of their own or share the workload's, all of them; give one to each or none";
+            fields.complain_of("classes", sentence);
+            None
+        })? }
+    };
+    let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
+    if !classes.is_empty() && processes.len() != classes.len() {
+        let (processes, classes) = (processes.len(), classes.len());
+        let sentence = format!("has {processes} processes for {classes} classes; give one for each");
+        fields.complain_of("arrival", &sentence);
+        return None;
+    }
+    if let Some(class) = classes.iter().find(|class| class.weight.to_bits() != 1.0_f64.to_bits()) {
+        let sentence = format!(
+            "have arrivals of their own, whose rates say how many requests each has; leave out the weight of \"{}\"",
+            class.name
+        );
+        fields.complain_of("classes", &sentence);
+        return None;
+    }
+    Some(arrival)
+}
+
+/// A class and the arrival process that it has of its own.
+type ReadClass = (RequestClass, Option<ArrivalPattern>);
+
+fn read_classes(place: Place<'_>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
-        let class = RequestClass::read(place)?;
+        let (class, arrival) = RequestClass::read(place)?;
         if seen.contains(&class.name) {
             place.complain(&format!("has the name \"{}\" of a class before it; give it its own", class.name));
         }
         seen.push(class.name.clone());
-        Some(class)
+        Some((class, arrival))
     })
 }
 

@@ -5,7 +5,7 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, Course};
 
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
@@ -106,11 +106,11 @@ pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
-    let cure = match arrival {
-        ArrivalPattern::Bursts { base_s, burst_s, .. } => {
-            format!("let the window last a whole number of periods of {}", seconds(base_s + burst_s))
+    let cure = match (arrival, arrival.course()) {
+        (_, Course::Periodic(period_s)) => {
+            format!("let the window last a whole number of periods of {}", seconds(period_s))
         }
-        ArrivalPattern::Stages { stages } => {
+        (ArrivalPattern::Stages { stages }, _) => {
             let all = stages.iter().map(|stage| stage.duration_s).sum();
             format!(
                 "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
@@ -118,9 +118,7 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
                 seconds(all)
             )
         }
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
-            return None;
-        }
+        _ => return None,
     };
     let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
     let expected = arrival.expected_arrivals(window.end_s) - arrival.expected_arrivals(window.start_s);
