@@ -182,16 +182,14 @@ fn a_diurnal_rate_brings_its_share_to_every_part_of_the_period() {
 fn modulated_counts_are_as_dispersed_as_theory_says() {
     // Two states left at rates a and b, at requests/s u and v, from the long run on: with w = a + b the index of
     // dispersion of counts in t is 1 + 2 (u − v)² a b / (w² (u b + v a)) · (1 − (1 − e^(−wt)) / (wt)) (Heffes and
-    // Lucantoni, IEEE JSAC 4:6, 1986). Here a = 1/3, b = 1, u = 2, v = 20, t = 10.
+    // Lucantoni, IEEE JSAC 4:6, 1986). Here a = 1/3, b = 1, u = 2, v = 20, t = 10, so u b + v a = 26/3.
     let state = |rate_per_s, mean_s| RateState { rate_per_s, mean_s };
     let markov = ArrivalPattern::Markov { states: vec![state(2.0, 3.0), state(20.0, 1.0)] };
-    let (a, b, u, v, t) = (1.0 / 3.0, 1.0, 2.0, 20.0, 10.0);
-    let w: f64 = a + b;
-    let mean_rate = (u * b + v * a) / w;
-    assert!((markov.mean_rate_per_s() - mean_rate).abs() < 1e-12);
-    let index = 1.0
-        + 2.0 * (u - v) * (u - v) * a * b / (w * w * w * mean_rate)
-            * (1.0 - (1.0 - (-w * t).exp()) / (w * t));
+    let (w, t) = (4.0_f64 / 3.0, 10.0);
+    let mean_rate = 6.5;
+    assert_eq!(markov.mean_rate_per_s(), mean_rate);
+    let index =
+        1.0 + 2.0 * 18.0 * 18.0 / 3.0 / (w * w * 26.0 / 3.0) * (1.0 - (1.0 - (-w * t).exp()) / (w * t));
     // From the run's zero, since the first state is drawn from the long run.
     let counts: Vec<f64> = (0..4_000).map(|seed| count(&markov, seed, 0.0, t)).collect();
     let (mean, variance) = mean_and_variance(&counts);

@@ -59,3 +59,56 @@ impl ClassArrivals {
         planned.chain(delivered).map(said).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::CheckOutcome;
+    use crate::analysis::test_runs::by_class;
+
+    /// The plan of a workload until 60 s.
+    fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {
+        let arrivals = Arrivals::of(workload).map(|arrival| (arrival.source as u16, arrival.moment));
+        arrivals.take_while(|(_, moment)| moment.as_secs_f64() < 60.0).collect()
+    }
+
+    fn failed(judged: &WorkloadSpec, requests: &[(u16, Timestamp)]) -> Vec<String> {
+        let figures = ArrivalFigures::of_plan(judged, Timestamp::from_secs_f64(60.0), requests);
+        let checks = figures.checks(&judged.arrival);
+        let failed = checks.into_iter().filter(|check| check.outcome == CheckOutcome::Failed);
+        failed.map(|check| check.sentence).collect()
+    }
+
+    const STEADY: &str = r#"{ kind = "constant", rate_per_s = 2 }"#;
+    const MODULATED: &str =
+        r#"{ kind = "markov", states = [{ rate_per_s = 2, mean_s = 5 }, { rate_per_s = 40, mean_s = 2 }] }"#;
+    const CLIENTS: &str = r#"{ kind = "population", rate_per_s = 10, clients = 30, cv = 2.5 }"#;
+
+    #[test]
+    fn each_class_is_judged_by_its_own_process_and_what_its_seed_hides() {
+        for seed in 0..20 {
+            let workload = by_class(seed, &[STEADY, MODULATED, CLIENTS]);
+            let requests = plan(&workload);
+            assert_eq!(failed(&workload, &requests), [""; 0], "seed {seed}");
+            let figures = ArrivalFigures::of_plan(&workload, Timestamp::from_secs_f64(60.0), &requests);
+            let whole = figures.planned.unwrap();
+            let by_class: Vec<_> =
+                figures.classes.iter().map(|class| class.planned.as_ref().unwrap()).collect();
+            assert_eq!(by_class.iter().map(|class| class.arrivals).sum::<u64>(), whole.arrivals);
+            assert!(by_class[0].beats.is_some() && by_class[2].fit.is_some() && whole.fit.is_none());
+            assert!(by_class[1].count_dispersion.unwrap() > 3.0, "bursts show in the counts");
+        }
+    }
+
+    #[test]
+    fn a_class_of_another_process_is_named() {
+        let drawn = by_class(3, &[STEADY, CLIENTS]);
+        let declared = by_class(3, &[STEADY, MODULATED]);
+        let said = failed(&declared, &plan(&drawn));
+        let named = |said: &String| said.starts_with("of class_1: ");
+        assert!(!said.is_empty() && said.iter().all(named), "{said:?}");
+        // With another seed the states are others too.
+        let other = plan(&by_class(4, &[STEADY, MODULATED]));
+        assert!(!failed(&declared, &other).is_empty());
+    }
+}

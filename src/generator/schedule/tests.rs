@@ -252,3 +252,30 @@ fn classes_and_priorities_come_in_their_shares() {
     assert!((share(&|r| r.priority == Priority::High) - 0.525).abs() < 0.0142);
     assert!(plan.iter().all(|r| (r.priority == Priority::High) == (r.slo == slo(200.0))));
 }
+
+#[test]
+fn classes_with_processes_of_their_own_are_superposed() {
+    let own = |classes: [ArrivalPattern; 2]| WorkloadSpec {
+        arrival: ArrivalPattern::ByClass { classes: classes.to_vec() },
+        ..workload()
+    };
+    let poisson = ArrivalPattern::Poisson { rate_per_s: 5.0 };
+    let constant = ArrivalPattern::Constant { rate_per_s: 2.0 };
+    let both = own([poisson.clone(), constant.clone()]);
+    let drawn = plan(&both);
+    assert!(drawn.is_sorted_by_key(|request| request.scheduled));
+    let of_class = |requests: &[PlannedRequest], class| -> Vec<_> {
+        let own = requests.iter().filter(|request| request.class == class);
+        own.map(|request| (request.scheduled, request.input_tokens, request.output_tokens)).collect()
+    };
+    let metronome: Vec<_> = of_class(&drawn, 1).into_iter().map(|request| request.0.as_nanos()).collect();
+    assert!((1..).zip(&metronome).all(|(beat, nanos)| beat * 500_000_000 == *nanos), "{metronome:?}");
+    // Another process of one class moves nothing of the other; nor does another seed's worth of its own requests.
+    let faster = plan(&own([poisson.clone(), ArrivalPattern::Weibull { rate_per_s: 9.0, shape: 0.5 }]));
+    assert_eq!(of_class(&drawn, 0), of_class(&faster, 0));
+    assert_ne!(of_class(&drawn, 1).len(), of_class(&faster, 1).len());
+    // Two classes with the same process do not send at the same moments.
+    let twins = plan(&own([poisson.clone(), poisson]));
+    let moments = |class| of_class(&twins, class).into_iter().map(|request| request.0).collect::<Vec<_>>();
+    assert!(moments(0).iter().all(|moment| !moments(1).contains(moment)));
+}
