@@ -14,7 +14,7 @@ pub struct Overrides {
     /// `--requests`: the run has this many requests, in place of ending at the horizon.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
-    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](super::ArrivalPattern)) is this one.
+    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](super::ArrivalPattern::mean_rate_per_s)) is this one.
     pub rate_per_s: Option<f64>,
     /// `--seed`.
     pub seed: Option<u64>,
