@@ -96,11 +96,15 @@ fn client(page: &mut Page, summary: &Summary) {
         let line = match pauses.longest_ms {
             None => "none of this machine".to_owned(),
             Some(longest) => format!(
-                "{} of this machine, {} in all, the longest {}; {} touched",
+                "{} of this machine, {} in all, the longest {}; {} touched{}",
                 count(pauses.pauses),
                 seconds(pauses.total_s),
                 seconds(longest / 1e3),
-                counted(pauses.requests_touched, "request")
+                counted(pauses.requests_touched, "request"),
+                pauses
+                    .touched_in_words()
+                    .map(|named| format!("; could have moved {named}"))
+                    .unwrap_or_default()
             ),
         };
         page.entry(Tone::Normal, "  pauses     ", &line);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::judged::{adjective, not_tested};
+use super::judged::{adjective, broken, not_tested};
 use super::sequence::FEWEST;
 use super::{ArrivalFit, ArrivalSequence, ArrivalShift, ClassArrivals, Facet, Law};
 use crate::analysis::wording::counted;
@@ -49,8 +49,11 @@ pub(super) struct Departure {
 pub enum Untested {
     /// The log was cut off: what was in flight left no record.
     CutOffLog,
-    /// Requests of the plan are missing in the log, or are in it twice: it holds a share of the plan, or lost some.
+    /// The log holds one generator's share of the plan.
     PartOfThePlan,
+    /// Requests of the plan are missing in the log, or are in it twice, and it is no share: the moments at which they
+    /// were let go are not known, so that the delivery counts as flawed.
+    BrokenPlan,
 }
 
 impl ArrivalFigures {
@@ -122,7 +125,8 @@ impl ArrivalFigures {
         records.sort_unstable_by_key(|record| record.index);
         let in_time = records.iter().filter(|record| record.scheduled < until);
         if (0..).zip(in_time).any(|(place, record)| place != record.index) {
-            return untested(Untested::PartOfThePlan);
+            let share = log.header.shard.is_some();
+            return untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
         let departures: Vec<_> = records
             .into_iter()
@@ -207,10 +211,14 @@ impl Untested {
     fn check(self, rule: Rule) -> Check {
         let sentence = match self {
             Self::CutOffLog => "the log was cut off, so requests that were in flight are missing in it",
-            Self::PartOfThePlan => {
-                "the log does not hold every request of the plan once; merge the logs of all its shards"
+            Self::PartOfThePlan => "the log holds a share of the plan; merge the logs of all its shards",
+            Self::BrokenPlan => {
+                "the log does not hold every request of the plan once, so that nobody knows when all of them were let go"
             }
         };
-        not_tested(rule, None, sentence.to_owned())
+        match (self, rule) {
+            (Self::BrokenPlan, Rule::DeliveredArrivals) => broken(sentence.to_owned()),
+            _ => not_tested(rule, None, sentence.to_owned()),
+        }
     }
 }
