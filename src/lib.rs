@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 0 | [`clock`], [`units`], [`random`] |
 //! | 1 | [`workload`] |
-//! | 2 | [`record`] |
+//! | 2 | [`record`], [`arrivals`] |
 //! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
 //! | 5 | [`runner`], [`mock`] |
@@ -18,6 +18,7 @@
 //! | 8 | [`cli`] |
 
 pub mod analysis;
+pub mod arrivals;
 pub mod calibration;
 pub mod cli;
 pub mod clock;

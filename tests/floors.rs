@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 9] = [
     &["clock", "units", "random"],
     &["workload"],
-    &["record"],
+    &["record", "arrivals"],
     &["generator", "analysis", "simulator"],
     &["engine"],
     &["runner", "mock", "telemetry"],

@@ -41,7 +41,8 @@ pub(crate) mod wording;
 
 pub use aliases::Alias;
 pub use arrivals::{
-    ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, Untested, counts_over_runs,
+    ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, ClassArrivals, Untested,
+    counts_over_runs,
 };
 pub use attainment::Attainment;
 pub use calibration::CalibrationSummary;

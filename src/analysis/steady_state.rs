@@ -6,7 +6,7 @@ use super::observed::Observed;
 use super::statistics::{SECTIONS, Truncation, mean, mser5};
 use super::{Figure, Trend};
 use crate::clock::Timestamp;
-use crate::workload::ArrivalPattern;
+use crate::workload::Course;
 
 /// Requests in a section, on average.
 const LEAST_IN_SECTION: usize = 5;
@@ -108,13 +108,10 @@ impl Stretch {
     /// What is judged; `None` where it would say nothing of a trend.
     fn judged(observed: &Observed<'_>) -> Option<Self> {
         let by_requests = observed.requests.len() / LEAST_IN_SECTION;
-        let stretch = match &observed.log.header.workload.arrival {
-            ArrivalPattern::Poisson { .. }
-            | ArrivalPattern::Constant { .. }
-            | ArrivalPattern::Gamma { .. } => Self::window(observed, by_requests.min(SECTIONS)),
-            ArrivalPattern::Bursts { base_s, burst_s, .. } => {
+        let stretch = match observed.log.header.workload.arrival.course() {
+            Course::Level => Self::window(observed, by_requests.min(SECTIONS)),
+            Course::Periodic(period_s) => {
                 // Sections that are not whole periods would each hold another share of the bursts.
-                let period_s = base_s + burst_s;
                 let whole = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
                 if (by_requests as f64) < whole {
                     return None;
@@ -123,7 +120,7 @@ impl Stretch {
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
                 Self { start, sections: whole as usize, each_s: period_s }
             }
-            ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => return None,
+            Course::Changing => return None,
         };
         (stretch.sections >= FEWEST).then_some(stretch)
     }
@@ -174,14 +171,10 @@ impl Stretch {
 
 /// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
 fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
-    let levels = match observed.log.header.workload.arrival {
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
-            Stretch::window(observed, FINE).present(observed)
-        }
-        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => {
-            return (None, None);
-        }
-    };
+    if observed.log.header.workload.arrival.course() != Course::Level {
+        return (None, None);
+    }
+    let levels = Stretch::window(observed, FINE).present(observed);
     let unlike = |cut| {
         let (before, after) = levels.split_at(cut);
         let (before, after) = (mean(before)?, mean(after)?);

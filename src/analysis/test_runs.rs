@@ -226,3 +226,17 @@ fn declared(records: &[RequestRecord]) -> ArrivalPattern {
         _ => ArrivalPattern::Poisson { rate_per_s: 10.0 },
     }
 }
+
+/// A workload of a minute in which each class has one of these arrival processes, in TOML.
+pub(crate) fn by_class(seed: u64, arrivals: &[&str]) -> WorkloadSpec {
+    let class = |(place, arrival): (usize, &&str)| {
+        format!(
+            "[[classes]]\nname = \"class_{place}\"\narrival = {arrival}\n\
+             input_tokens = {{ kind = \"constant\", value = 1 }}\n\
+             output_tokens = {{ kind = \"constant\", value = 1 }}\n"
+        )
+    };
+    let classes: String = arrivals.iter().enumerate().map(class).collect();
+    let text = format!("name = \"by_class\"\nhorizon_s = 60\nwarmup_s = 0\nseed = {seed}\n{classes}");
+    WorkloadSpec::from_toml(&text, "a test").unwrap()
+}

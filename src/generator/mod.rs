@@ -1,6 +1,5 @@
 //! When each request leaves and what it says: a workload drawn into a schedule.
 
-mod arrivals;
 mod lengths;
 mod phases;
 mod plan;
@@ -11,7 +10,6 @@ mod schedule;
 mod source;
 mod traces;
 
-pub use arrivals::Arrivals;
 pub use lengths::Lengths;
 pub use plan::Plan;
 pub use prefixes::prefixes_of;

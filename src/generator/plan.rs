@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use super::phases::Phases;
 use super::prefixes::PrefixDraws;
-use super::{Arrivals, Lengths, PlannedRequest};
+use super::{Lengths, PlannedRequest};
+use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
-use crate::workload::{RequestClass, WorkloadSpec};
+use crate::workload::{ArrivalPattern, RequestClass, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
-/// Every purpose has a stream of its own: `arrivals`, `classes`, and by class `input_tokens/NAME`,
-/// `output_tokens/NAME`, `priorities/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
+/// Every purpose has a stream of its own: `arrivals` (`arrivals/NAME` where each class has a process of its own),
+/// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `prefix_tokens/NAME`,
+/// `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -68,7 +70,7 @@ impl Plan {
     pub(super) fn new(workload: Arc<WorkloadSpec>) -> Self {
         let seed = workload.seed;
         Self {
-            arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
+            arrivals: Arrivals::of(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
@@ -89,12 +91,16 @@ impl Iterator for Plan {
     type Item = PlannedRequest;
 
     fn next(&mut self) -> Option<PlannedRequest> {
-        let Some(scheduled) = self.arrivals.next() else {
+        let Some(arrival) = self.arrivals.next() else {
             self.phases.end();
             return None;
         };
+        let scheduled = arrival.moment;
         let (index, phase) = self.phases.admit(scheduled)?;
-        let class = self.class_choice.draw(&mut self.class_stream);
+        let class = match self.workload.arrival {
+            ArrivalPattern::ByClass { .. } => arrival.source,
+            _ => self.class_choice.draw(&mut self.class_stream),
+        };
         let draws = self.classes.get_mut(class)?;
         let input_tokens = draws.input.0.draw(&mut draws.input.1);
         let output_tokens = draws.output.0.draw(&mut draws.output.1);

@@ -1,10 +1,10 @@
 //! An arrival pattern in words.
 
 use super::grid::cell;
-use crate::analysis::ArrivalFigures;
-use crate::analysis::wording::seconds;
+use crate::analysis::ArrivalSequence;
+use crate::analysis::wording::{counted, percent, seconds};
 use crate::units::three_digits;
-use crate::workload::{ArrivalPattern, Stage};
+use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateState, Spike, Stage};
 
 /// What a workload asked for: `poisson, 10 requests/s`.
 pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
@@ -13,6 +13,9 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
         ArrivalPattern::Constant { rate_per_s } => format!("constant, {}", rate(*rate_per_s)),
         ArrivalPattern::Gamma { rate_per_s, burstiness } => {
             format!("gamma, {}, burstiness {}", rate(*rate_per_s), short(*burstiness))
+        }
+        ArrivalPattern::Weibull { rate_per_s, shape } => {
+            format!("weibull, {}, shape {}", rate(*rate_per_s), short(*shape))
         }
         ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => format!(
             "bursts, {} for {}, then {} for {}, and so on: {} on average",
@@ -27,22 +30,87 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
         ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
+        ArrivalPattern::Markov { states } => {
+            let states: Vec<_> = states.iter().map(state).collect();
+            let mean = rate(pattern.mean_rate_per_s());
+            format!("markov-modulated, {}, and so on: {mean} on average", states.join(", then "))
+        }
+        ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, .. } => format!(
+            "diurnal, {} on average, up to {} more and less in each period of {}",
+            rate(*rate_per_s),
+            percent(*amplitude),
+            seconds(*period_s)
+        ),
+        ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
+            let spikes: Vec<_> = spikes.iter().map(spike).collect();
+            format!("{} with spikes: {}", rate(*base_rate_per_s), spikes.join(", "))
+        }
+        ArrivalPattern::Clients { clients } => {
+            format!(
+                "{}, {} together",
+                counted(clients.len() as u64, "client"),
+                rate(pattern.mean_rate_per_s())
+            )
+        }
+        ArrivalPattern::Population { rate_per_s, clients, rates, cv, gaps } => format!(
+            "{}, {} together, {}, {} gaps with a CV of {}",
+            counted(*clients, "client"),
+            rate(*rate_per_s),
+            spread(rates),
+            match gaps {
+                GapFamily::Gamma => "gamma",
+                GapFamily::Weibull => "weibull",
+            },
+            short(*cv)
+        ),
+        ArrivalPattern::ByClass { .. } => {
+            format!("each class has a process of its own: {} on average", rate(pattern.mean_rate_per_s()))
+        }
     }
 }
 
-/// What came of it, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`.
-pub(crate) fn as_delivered(arrivals: &ArrivalFigures) -> String {
-    let Some(delivered) = &arrivals.delivered else { return String::new() };
-    let fit = delivered.fit.as_ref();
-    let parts: Vec<_> = [
-        ("CV of gaps", delivered.gap_cv),
-        ("dispersion", fit.map(|fit| fit.dispersion_index)),
-        ("A²", fit.map(|fit| fit.anderson_darling)),
-    ]
-    .into_iter()
-    .filter_map(|(name, figure)| Some(format!("{name} {}", cell(figure?))))
-    .collect();
+/// What came of it, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`. What was planned
+/// stands in brackets where it differs.
+pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
+    let Some(delivered) = delivered else { return String::new() };
+    let figures = |sequence: &ArrivalSequence| {
+        [
+            ("CV of gaps", sequence.gap_cv),
+            ("dispersion", sequence.count_dispersion),
+            ("A²", sequence.fit.as_ref().map(|fit| fit.anderson_darling)),
+        ]
+        .map(|(name, figure)| (name, figure.map(cell)))
+    };
+    let planned = planned.map(figures);
+    let parts: Vec<_> = figures(delivered)
+        .into_iter()
+        .enumerate()
+        .filter_map(|(i, (name, figure))| {
+            let figure = figure?;
+            let planned = planned.as_ref().and_then(|planned| planned.get(i)?.1.clone());
+            let planned = planned.filter(|planned| *planned != figure);
+            let planned = planned.map(|planned| format!(" (planned {planned})")).unwrap_or_default();
+            Some(format!("{name} {figure}{planned}"))
+        })
+        .collect();
     if parts.is_empty() { String::new() } else { format!("; as delivered: {}", parts.join(", ")) }
+}
+
+fn state(state: &RateState) -> String {
+    format!("{} for {} on average", rate(state.rate_per_s), seconds(state.mean_s))
+}
+
+fn spike(spike: &Spike) -> String {
+    let all = spike.end_s() - spike.at_s;
+    format!("{} at {} for {}", rate(spike.rate_per_s), seconds(spike.at_s), seconds(all))
+}
+
+fn spread(rates: &RateSpread) -> String {
+    match rates {
+        RateSpread::Equal => "all alike".to_owned(),
+        RateSpread::Zipf { exponent } => format!("rates by Zipf's law with exponent {}", short(*exponent)),
+        RateSpread::LogNormal { sigma } => format!("log-normal rates with sigma {}", short(*sigma)),
+    }
 }
 
 fn stage(stage: &Stage) -> String {

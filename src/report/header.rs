@@ -34,12 +34,17 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         "  workload   ",
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
-    let arrived =
-        format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
-    page.entry(Tone::Normal, "  arrivals   ", &arrived);
+    let found = &summary.arrivals;
+    let delivered = arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref());
+    page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", arrivals::in_words(&run.arrival)));
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         page.entry(Tone::Normal, "  trace      ", &trace::what(replayed, found));
         page.entry(Tone::Normal, "             ", &trace::contents(found));
+    }
+    for class in &found.classes {
+        let delivered = arrivals::as_delivered(class.planned.as_ref(), class.delivered.as_ref());
+        let line = format!("{}: {}{delivered}", class.class, arrivals::in_words(&class.arrival));
+        page.entry(Tone::Normal, "             ", &line);
     }
     if let Some(shard) = run.shard {
         let line =

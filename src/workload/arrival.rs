@@ -2,18 +2,17 @@
 
 use serde::Serialize;
 
-use super::reading::{Allowed, Fields, Place};
-use super::window::LONGEST_S;
 use super::{Trace, TraceFindings};
 
-/// Rates that must be there. No client sends more from one machine.
-pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
-/// Rates that may rest at zero.
-const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
-/// A length of time in seconds, up to 31 days.
-pub(super) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
-/// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
-const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
+mod clients;
+mod gaps;
+mod rate;
+mod read;
+
+pub use clients::{Client, RateSpread};
+pub use gaps::{GapFamily, GapForm};
+pub use rate::Course;
+pub(super) use read::{RATE, SECONDS};
 
 /// The process by which requests arrive. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,12 +29,21 @@ pub enum ArrivalPattern {
         rate_per_s: f64,
     },
     /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson,
-    /// below 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness.
+    /// below 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may
+    /// give it, as `cv`, in place of burstiness.
     Gamma {
         /// Requests per second.
         rate_per_s: f64,
         /// Gamma shape.
         burstiness: f64,
+    },
+    /// Weibull gaps with mean 1/rate: the other family that measured gaps follow (`ServeGen`, arXiv 2505.09999).
+    Weibull {
+        /// Requests per second.
+        rate_per_s: f64,
+        /// Weibull shape: 1 is Poisson, below 1 is burstier, above 1 more regular. The gaps' coefficient of variation
+        /// is √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
+        shape: f64,
     },
     /// A Poisson process whose rate steps between two values: each period begins with `base_s` seconds at the
     /// base rate and goes on with `burst_s` seconds at the burst rate.
@@ -58,6 +66,81 @@ pub enum ArrivalPattern {
     /// The very moments of a recorded trace, which brings the lengths of its requests along. In a file it may also
     /// stand by itself, as the table `trace`.
     Trace(Box<Trace>),
+    /// A Markov-modulated Poisson process: it stays in each state for an exponential time, at the state's rate, and
+    /// goes on to the next in the list, from the last to the first. The state it begins in is drawn by how much time
+    /// each takes in the long run, so the mean rate holds from the first second.
+    Markov {
+        /// The states, in order; at least two.
+        states: Vec<RateState>,
+    },
+    /// A Poisson process whose rate swings as the day does:
+    /// rate(t) = `rate_per_s` · (1 + `amplitude` · sin(2π(t + `phase_s`) / `period_s`)).
+    Diurnal {
+        /// Mean requests per second.
+        rate_per_s: f64,
+        /// The swing as a share of the mean, up to 1: then the rate rests at 0 for a moment.
+        amplitude: f64,
+        /// Length of a period in seconds.
+        period_s: f64,
+        /// How far into the period the run begins, seconds: at 0 the rate is the mean and rising, at a quarter of
+        /// the period it is highest. 0 when the file gives none.
+        phase_s: f64,
+    },
+    /// A Poisson process at a base rate with spikes at given moments.
+    Spikes {
+        /// Requests per second before, between and after the spikes.
+        base_rate_per_s: f64,
+        /// The spikes, in order, none beginning before the one before has ended; at least one.
+        spikes: Vec<Spike>,
+    },
+    /// Clients with rates and gaps of their own, superposed. Each is under way when the run begins: its first gap is
+    /// what is left of one, so no common start shows.
+    Clients {
+        /// The clients; at least one.
+        clients: Vec<Client>,
+    },
+    /// As [`ArrivalPattern::Clients`], with a total rate shared out among many of them.
+    Population {
+        /// Requests per second of all clients together.
+        rate_per_s: f64,
+        /// How many clients.
+        clients: u64,
+        /// How the rate is shared out; a Zipf law with exponent 1 when the file gives none.
+        rates: RateSpread,
+        /// Coefficient of variation of every client's gaps; 1 when the file gives none.
+        cv: f64,
+        /// Family of the gaps; gamma when the file gives none.
+        gaps: GapFamily,
+    },
+    /// A process for each class, superposed. In a file each class has its own `arrival`.
+    ByClass {
+        /// One for each class of the workload, in the same order; none is itself of this kind.
+        classes: Vec<ArrivalPattern>,
+    },
+}
+
+/// One state of [`ArrivalPattern::Markov`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RateState {
+    /// Requests per second in this state; may be 0.
+    pub rate_per_s: f64,
+    /// Mean time until the next state, seconds.
+    pub mean_s: f64,
+}
+
+/// One spike of [`ArrivalPattern::Spikes`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spike {
+    /// When the rate leaves the base rate, seconds since the run began.
+    pub at_s: f64,
+    /// Requests per second at the top.
+    pub rate_per_s: f64,
+    /// Seconds of the straight way up; 0, a jump, when the file gives none.
+    pub rise_s: f64,
+    /// Seconds at the top.
+    pub hold_s: f64,
+    /// Seconds of the straight way down; 0, a jump, when the file gives none.
+    pub fall_s: f64,
 }
 
 /// One stage of [`ArrivalPattern::Stages`]: the rate goes linearly from `from_rate_per_s` to `to_rate_per_s`.
@@ -71,48 +154,37 @@ pub struct Stage {
     pub to_rate_per_s: f64,
 }
 
-impl ArrivalPattern {
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
-        place.tagged(
-            "arrival",
-            &[
-                ("poisson", |fields| Some(Self::Poisson { rate_per_s: rate(fields)? })),
-                ("constant", |fields| Some(Self::Constant { rate_per_s: rate(fields)? })),
-                ("gamma", |fields| {
-                    let rate_per_s = rate(fields);
-                    let burstiness = fields.required("burstiness", |place| place.number(BURSTINESS));
-                    Some(Self::Gamma { rate_per_s: rate_per_s?, burstiness: burstiness? })
-                }),
-                ("bursts", |fields| {
-                    let base_rate_per_s =
-                        fields.required("base_rate_per_s", |place| place.number(RATE_OR_NONE));
-                    let burst_rate_per_s = fields.required("burst_rate_per_s", |place| place.number(RATE));
-                    let base_s = fields.required("base_s", |place| place.number(SECONDS));
-                    let burst_s = fields.required("burst_s", |place| place.number(SECONDS));
-                    Some(Self::Bursts {
-                        base_rate_per_s: base_rate_per_s?,
-                        burst_rate_per_s: burst_rate_per_s?,
-                        base_s: base_s?,
-                        burst_s: burst_s?,
-                    })
-                }),
-                ("stages", |fields| {
-                    let stages = fields.required("stages", |place| place.list(Stage::read))?;
-                    let pattern = Self::Stages { stages };
-                    if pattern.mean_rate_per_s() > 0.0 {
-                        return Some(pattern);
-                    }
-                    fields.complain_of(
-                        "stages",
-                        "has a rate of 0 throughout; give at least one stage a rate above 0",
-                    );
-                    None
-                }),
-                ("trace", |fields| Trace::read_fields(fields).map(|trace| Self::Trace(Box::new(trace)))),
-            ],
-        )
+impl Spike {
+    /// When the rate is back at the base rate, seconds since the run began.
+    #[must_use]
+    pub fn end_s(&self) -> f64 {
+        self.at_s + self.rise_s + self.hold_s + self.fall_s
     }
 
+    /// The rate with these spikes over this base as stages, the last of which never ends.
+    #[must_use]
+    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<Stage> {
+        let base = base_rate_per_s;
+        let mut stages = Vec::new();
+        let mut add = |duration_s: f64, from_rate_per_s, to_rate_per_s| {
+            if duration_s > 0.0 {
+                stages.push(Stage { duration_s, from_rate_per_s, to_rate_per_s });
+            }
+        };
+        let mut now = 0.0;
+        for spike in spikes {
+            add(spike.at_s - now, base, base);
+            add(spike.rise_s, base, spike.rate_per_s);
+            add(spike.hold_s, spike.rate_per_s, spike.rate_per_s);
+            add(spike.fall_s, spike.rate_per_s, base);
+            now = spike.end_s();
+        }
+        add(f64::INFINITY, base, base);
+        stages
+    }
+}
+
+impl ArrivalPattern {
     /// The trace that is replayed, if one is.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
@@ -127,24 +199,4 @@ impl ArrivalPattern {
     pub fn found(&self) -> Option<&TraceFindings> {
         self.trace()?.found.as_ref()
     }
-}
-
-impl Stage {
-    fn read(place: Place<'_>) -> Option<Self> {
-        place.table("a stage", |fields| {
-            let duration_s = fields.required("duration_s", |place| place.number(SECONDS));
-            let from_rate_per_s = fields.required("from_rate_per_s", |place| place.number(RATE_OR_NONE));
-            let flat = from_rate_per_s.unwrap_or_default();
-            let to_rate_per_s = fields.optional("to_rate_per_s", flat, |place| place.number(RATE_OR_NONE));
-            Some(Self {
-                duration_s: duration_s?,
-                from_rate_per_s: from_rate_per_s?,
-                to_rate_per_s: to_rate_per_s?,
-            })
-        })
-    }
-}
-
-fn rate(fields: &mut Fields<'_>) -> Option<f64> {
-    fields.required("rate_per_s", |place| place.number(RATE))
 }

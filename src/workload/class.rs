@@ -3,14 +3,15 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{Distribution, Priority, SharedPrefixes, Slo, Trace, weights};
+use super::{ArrivalPattern, Distribution, Priority, SharedPrefixes, Slo, Trace, weights};
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestClass {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
+    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
+    /// class has an arrival process of its own.
     pub weight: f64,
     /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. A class
     /// of a workload with a trace has no lengths of its own.
@@ -56,11 +57,19 @@ pub enum PromptSource {
 }
 
 impl RequestClass {
-    /// Reads a class of a workload that replays this trace, if it replays one.
-    pub(super) fn read(place: Place<'_>, trace: Option<&Trace>) -> Option<Self> {
+    /// Reads a class of a workload that replays this trace, if it replays one, and the class's own arrival process, if
+    /// it has one.
+    pub(super) fn read(place: Place<'_>, trace: Option<&Trace>) -> Option<(Self, Option<ArrivalPattern>)> {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
+            let arrival = fields.optional("arrival", None, |place| {
+                if trace.is_some() {
+                    place.complain("is given beside a trace, which says when requests arrive; leave it out");
+                    return None;
+                }
+                ArrivalPattern::read_of_class(place).map(Some)
+            });
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
             let shared_prefix = fields.optional("shared_prefix", None, |place| {
@@ -76,7 +85,7 @@ impl RequestClass {
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
-            Some(Self {
+            let class = Self {
                 name: name?,
                 weight: weight?,
                 input_tokens: input_tokens?,
@@ -84,7 +93,8 @@ impl RequestClass {
                 shared_prefix: shared_prefix?,
                 prompt: prompt?,
                 priorities: priorities?,
-            })
+            };
+            Some((class, arrival?))
         })
     }
 }

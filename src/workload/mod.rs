@@ -10,7 +10,6 @@ mod load;
 mod model_mix;
 mod overrides;
 mod popularity;
-mod rate;
 mod reading;
 mod replayed;
 mod shared_prefix;
@@ -21,7 +20,7 @@ mod trace;
 mod weights;
 mod window;
 
-pub use arrival::{ArrivalPattern, Stage};
+pub use arrival::{ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
 pub use distribution::{Distribution, TOKEN_LIMIT};
 pub use findings::{TraceFindings, TraceKind};

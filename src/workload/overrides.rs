@@ -13,8 +13,8 @@ pub struct Overrides {
     pub horizon_s: Option<f64>,
     /// `--requests`: the run has this many requests, in place of ending at the horizon.
     pub requests: Option<u64>,
-    /// `--rate`: mean requests per second. Bursts and stages keep their shape: all their rates are multiplied so
-    /// that the mean over a period or over all stages is this one.
+    /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
+    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](super::ArrivalPattern::mean_rate_per_s)) is this one.
     pub rate_per_s: Option<f64>,
     /// `--seed`.
     pub seed: Option<u64>,

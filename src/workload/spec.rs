@@ -36,7 +36,7 @@ pub struct WorkloadSpec {
     /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
     /// when the file gives none.
     pub drain_s: f64,
-    /// When requests arrive.
+    /// When requests arrive: one process that the classes share by weight, or one for each class.
     pub arrival: ArrivalPattern,
     /// The kinds of request; at least one. Where a trace is replayed, a request is of the class that is called as its
     /// kind in the trace; one of another kind, or of none, is of any class, by their weights.
@@ -107,8 +107,14 @@ impl WorkloadSpec {
             let requests = fields.optional("requests", None, |place| place.whole(REQUESTS).map(Some));
             let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
-            let arrival = read_arrival(fields, seed, survey);
-            let classes = read_classes(fields, arrival.as_ref()).and_then(|classes| {
+            let common = read_common(fields, seed, survey);
+            let trace = common.as_ref().ok().and_then(|arrival| arrival.as_ref()?.trace());
+            let (classes, own): (Option<Vec<RequestClass>>, Option<Vec<_>>) =
+                read_classes(fields, trace).map(|read| read.into_iter().unzip()).unzip();
+            let arrival = common.ok().and_then(|common| {
+                arrival_of(fields, common, classes.as_deref().unwrap_or_default(), own.unwrap_or_default())
+            });
+            let classes = classes.and_then(|classes| {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
@@ -156,33 +162,83 @@ impl WorkloadSpec {
     }
 }
 
-/// The arrivals, or in their place a trace, which is read at once: the rest of the spec depends on what is in it.
-fn read_arrival(
+/// Something that was complained of.
+struct Mistaken;
+
+/// The arrivals that all classes share, if any are given, or in their place a trace, which is read at once: the rest of
+/// the spec depends on what is in it.
+fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,
     survey: TraceSurvey<'_>,
-) -> Option<ArrivalPattern> {
-    let trace = fields.optional("trace", None, |place| Trace::read(place).map(Some));
-    let (field, mut arrival) = match trace? {
-        None => ("arrival", fields.required("arrival", ArrivalPattern::read)?),
-        Some(trace) => {
-            fields.optional("arrival", (), |place| {
-                place.complain(
-                    "is given beside `trace`, which says when requests arrive; leave one of them out",
-                );
-                None
-            })?;
-            ("trace", ArrivalPattern::Trace(Box::new(trace)))
+) -> Result<Option<ArrivalPattern>, Mistaken> {
+    let trace = fields.optional("trace", None, |place| Trace::read(place).map(Some)).ok_or(Mistaken)?;
+    let given = fields.optional("arrival", None, |place| {
+        if trace.is_some() {
+            place.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
+            return None;
         }
+        ArrivalPattern::read(place).map(Some)
+    });
+    let given = given.ok_or(Mistaken)?;
+    let (field, mut arrival) = match trace {
+        None => ("arrival", given),
+        Some(trace) => ("trace", Some(ArrivalPattern::Trace(Box::new(trace)))),
     };
-    if let ArrivalPattern::Trace(trace) = &mut arrival
+    if let Some(ArrivalPattern::Trace(trace)) = &mut arrival
         && trace.found.is_none()
     {
-        match survey(trace, seed?) {
+        match survey(trace, seed.ok_or(Mistaken)?) {
             Ok(found) => trace.found = Some(found),
             // The rest of the spec is read all the same, for its own mistakes.
             Err(cause) => fields.complain_of(field, &format!("cannot be replayed: {cause}")),
         }
+    }
+    Ok(arrival)
+}
+
+/// The process shared by all classes, or those that each class has of its own.
+///
+/// All or none: a weight shares out one process, and beside a class with its own rate it would be a share of
+/// something else.
+fn arrival_of(
+    fields: &mut Fields<'_>,
+    common: Option<ArrivalPattern>,
+    classes: &[RequestClass],
+    own: Vec<Option<ArrivalPattern>>,
+) -> Option<ArrivalPattern> {
+    let arrival = if own.iter().all(Option::is_none) {
+        match common {
+            Some(common) => common,
+            None => fields.required("arrival", ArrivalPattern::read)?,
+        }
+    } else {
+        if common.is_some() {
+            let sentence =
+                "is given, and classes have arrivals of their own; keep one, or one for each class";
+            fields.complain_of("arrival", sentence);
+            return None;
+        }
+        ArrivalPattern::ByClass { classes: own.into_iter().collect::<Option<_>>().or_else(|| {
+            let sentence = "have arrivals of their own or share the workload's, all of them; give one to each or none";
+            fields.complain_of("classes", sentence);
+            None
+        })? }
+    };
+    let ArrivalPattern::ByClass { classes: processes } = &arrival else { return Some(arrival) };
+    if !classes.is_empty() && processes.len() != classes.len() {
+        let (processes, classes) = (processes.len(), classes.len());
+        let sentence = format!("has {processes} processes for {classes} classes; give one for each");
+        fields.complain_of("arrival", &sentence);
+        return None;
+    }
+    if let Some(class) = classes.iter().find(|class| class.weight.to_bits() != 1.0_f64.to_bits()) {
+        let sentence = format!(
+            "have arrivals of their own, whose rates say how many requests each has; leave out the weight of \"{}\"",
+            class.name
+        );
+        fields.complain_of("classes", &sentence);
+        return None;
     }
     Some(arrival)
 }
@@ -192,25 +248,30 @@ pub(super) fn unread(trace: &Trace, _: u64) -> Result<TraceFindings, String> {
     Err(format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
 }
 
+/// A class and the arrival process that it has of its own.
+type ReadClass = (RequestClass, Option<ArrivalPattern>);
+
 /// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
-fn read_classes(fields: &mut Fields<'_>, arrival: Option<&ArrivalPattern>) -> Option<Vec<RequestClass>> {
-    let trace = arrival.and_then(ArrivalPattern::trace);
+fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let read = |place: Place<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
-        Some(trace) => fields.optional("classes", RequestClass::of_trace(trace), read),
+        Some(trace) => {
+            let usual = RequestClass::of_trace(trace).into_iter().map(|class| (class, None));
+            fields.optional("classes", usual.collect(), read)
+        }
     }
 }
 
-fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<RequestClass>> {
+fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
-        let class = RequestClass::read(place, trace)?;
+        let (class, arrival) = RequestClass::read(place, trace)?;
         if seen.contains(&class.name) {
             place.complain(&format!("has the name \"{}\" of a class before it; give it its own", class.name));
         }
         seen.push(class.name.clone());
-        Some(class)
+        Some((class, arrival))
     })
 }
 

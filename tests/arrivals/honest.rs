@@ -1,17 +1,44 @@
 //! Honest plans and deliveries pass, whatever the process.
 
 use skyline::analysis::ArrivalSequence;
+use skyline::arrivals::Hidden;
 use skyline::clock::Timestamp;
 use skyline::random::Stream;
-use skyline::workload::{ArrivalPattern, Stage};
+use skyline::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateState, Spike, Stage};
 
-use crate::support::{at, failed, invalid, plan};
+use crate::support::{at, failed, hidden, invalid, plan};
 
 /// One of each process, about 600 arrivals in 30 s.
-fn processes() -> [(&'static str, ArrivalPattern); 7] {
+fn processes() -> Vec<(&'static str, ArrivalPattern)> {
     let stage =
         |duration_s, from_rate_per_s, to_rate_per_s| Stage { duration_s, from_rate_per_s, to_rate_per_s };
-    [
+    let modulated = |rate_per_s, mean_s| RateState { rate_per_s, mean_s };
+    let client = |rate_per_s, cv, gaps| Client { rate_per_s, cv, gaps };
+    let population =
+        |cv, gaps, rates| ArrivalPattern::Population { rate_per_s: 20.0, clients: 60, rates, cv, gaps };
+    let spike = |at_s| Spike { at_s, rate_per_s: 60.0, rise_s: 2.0, hold_s: 1.0, fall_s: 3.0 };
+    vec![
+        ("weibull 0.4", ArrivalPattern::Weibull { rate_per_s: 20.0, shape: 0.4 }),
+        ("weibull 3", ArrivalPattern::Weibull { rate_per_s: 20.0, shape: 3.0 }),
+        ("markov", ArrivalPattern::Markov { states: vec![modulated(5.0, 4.0), modulated(80.0, 1.0)] }),
+        (
+            "diurnal",
+            ArrivalPattern::Diurnal { rate_per_s: 20.0, amplitude: 1.0, period_s: 20.0, phase_s: 3.0 },
+        ),
+        ("spikes", ArrivalPattern::Spikes { base_rate_per_s: 12.0, spikes: vec![spike(5.0), spike(20.0)] }),
+        (
+            "clients",
+            ArrivalPattern::Clients {
+                clients: vec![
+                    client(10.0, 3.0, GapFamily::Gamma),
+                    client(6.0, 0.3, GapFamily::Gamma),
+                    client(4.0, 2.0, GapFamily::Weibull),
+                ],
+            },
+        ),
+        ("population of gamma", population(2.0, GapFamily::Gamma, RateSpread::Zipf { exponent: 1.0 })),
+        ("population of weibull", population(3.0, GapFamily::Weibull, RateSpread::LogNormal { sigma: 1.5 })),
+        ("population of metronomes, nearly", population(0.05, GapFamily::Gamma, RateSpread::Equal)),
         ("poisson", ArrivalPattern::Poisson { rate_per_s: 20.0 }),
         ("constant", ArrivalPattern::Constant { rate_per_s: 20.0 }),
         ("gamma 0.05", ArrivalPattern::Gamma { rate_per_s: 20.0, burstiness: 0.05 }),
@@ -37,7 +64,9 @@ fn honest_plans_pass() {
     for (name, pattern) in processes() {
         let (mut alone, mut as_plans) = (0, 0);
         for seed in 0..1_000 {
-            let sequence = ArrivalSequence::of(&pattern, at(30.0), &plan(&pattern, seed, 30.0));
+            let moments = plan(&pattern, seed, 30.0);
+            let hidden = hidden(&pattern, seed, moments.len());
+            let sequence = ArrivalSequence::of(&pattern, &hidden, at(30.0), &moments);
             alone += u32::from(failed(&sequence.delivered_checks(&pattern, None)));
             as_plans += u32::from(failed(&sequence.planned_checks(&pattern)));
         }
@@ -61,9 +90,10 @@ fn honest_deliveries_are_valid() {
                     at(if stood { standstill + 0.02 } else { moment + 1e-4 * chance })
                 };
                 let moments = plan(&pattern, seed, 30.0);
+                let hidden = hidden(&pattern, seed, moments.len());
                 let delivery =
                     moments.into_iter().map(|moment| (moment, late(moment, jitter.unit()))).collect();
-                invalid(&pattern, 30.0, &delivery)
+                invalid(&pattern, &hidden, 30.0, &delivery)
             })
             .count();
         assert!(accused <= 1, "{name}: {accused} of 300 honest deliveries accused");
@@ -85,7 +115,7 @@ fn a_release_takes_its_time_at_high_rates() {
         })
         .collect();
     let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-    let fit = ArrivalSequence::of(&pattern, at(20.0), &moments).fit.unwrap();
+    let fit = ArrivalSequence::of(&pattern, &Hidden::Nothing, at(20.0), &moments).fit.unwrap();
     assert!(fit.anderson_darling > 1.959 && fit.largest_cdf_deviation > 0.01, "{fit:?}");
-    assert!(!invalid(&pattern, 20.0, &delivery));
+    assert!(!invalid(&pattern, &Hidden::Nothing, 20.0, &delivery));
 }

@@ -26,11 +26,12 @@
 //! Where it is, the counts of two runs betray it ([`counts_over_runs`]).
 
 use skyline::analysis::{ArrivalSequence, CheckOutcome, counts_over_runs};
+use skyline::arrivals::Hidden;
 use skyline::clock::Timestamp;
-use skyline::workload::ArrivalPattern;
+use skyline::workload::{ArrivalPattern, Client, GapFamily, RateState, Spike};
 
 use crate::flaws;
-use crate::support::{Delivery, at, failed, invalid, plan};
+use crate::support::{Delivery, at, failed, hidden, invalid, plan};
 
 const SEEDS: u64 = 200;
 
@@ -62,7 +63,12 @@ fn hold_plan(
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             // What lands on the very end of the stretch belongs to it.
-            let sequence = ArrivalSequence::of(declared, at(until_s + 1e-6), &flaw(20.0, seed, until_s));
+            let sequence = ArrivalSequence::of(
+                declared,
+                &Hidden::Nothing,
+                at(until_s + 1e-6),
+                &flaw(20.0, seed, until_s),
+            );
             (failed(&sequence.delivered_checks(declared, None)), failed(&sequence.planned_checks(declared)))
         })
     });
@@ -107,6 +113,31 @@ fn another_process_than_declared_is_caught() {
     hold_plan("poisson for gamma 0.8", &gamma(0.8), flaws::plain_poisson, [[50, 1], [100, 99]]);
     hold_plan("poisson for gamma 1.25", &gamma(1.25), flaws::plain_poisson, [[50, 4], [100, 99]]);
     hold_plan("poisson for bursts", &bursts, flaws::plain_poisson, all);
+    let weibull = ArrivalPattern::Weibull { rate_per_s: 20.0, shape: 0.6 };
+    hold_plan("poisson for weibull 0.6", &weibull, flaws::plain_poisson, [[99, 90], [100, 100]]);
+    let diurnal = ArrivalPattern::Diurnal { rate_per_s: 20.0, amplitude: 0.6, period_s: 15.0, phase_s: 0.0 };
+    hold_plan("poisson for diurnal", &diurnal, flaws::plain_poisson, [[97, 80], [100, 100]]);
+    let spikes = vec![Spike { at_s: 10.0, rate_per_s: 60.0, rise_s: 1.0, hold_s: 4.0, fall_s: 1.0 }];
+    let spikes = ArrivalPattern::Spikes { base_rate_per_s: 20.0, spikes };
+    hold_plan("poisson for spikes", &spikes, flaws::plain_poisson, [[100, 99], [90, 50]]);
+}
+
+/// A process whose hidden draws are known is held to them: other states or clients than those drawn are caught.
+#[test]
+fn other_hidden_draws_are_caught() {
+    let state = |rate_per_s, mean_s| RateState { rate_per_s, mean_s };
+    let markov = ArrivalPattern::Markov { states: vec![state(5.0, 8.0), state(80.0, 2.0)] };
+    let client = |rate_per_s, cv| Client { rate_per_s, cv, gaps: GapFamily::Gamma };
+    let clients = ArrivalPattern::Clients { clients: vec![client(15.0, 3.0), client(5.0, 0.2)] };
+    for pattern in [markov, clients] {
+        let caught = percent_caught(|seed| {
+            let moments = plan(&pattern, seed, 60.0);
+            let other = hidden(&pattern, seed + SEEDS, moments.len());
+            let sequence = ArrivalSequence::of(&pattern, &other, at(60.0), &moments);
+            (failed(&sequence.delivered_checks(&pattern, None)), failed(&sequence.planned_checks(&pattern)))
+        });
+        assert!(caught[0] >= 98 && caught[1] >= 97, "{pattern:?}: caught {caught:?} %");
+    }
 }
 
 /// Holds a delivery to its floors, [alone, beside the plan] at 600 arrivals and at 5,000.
@@ -122,8 +153,11 @@ fn hold_delivery(
         percent_caught(|seed| {
             let delivery = flaw(&plan(&declared, seed, until_s), seed);
             let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-            let alone = ArrivalSequence::of(&declared, at(until_s), &moments);
-            (failed(&alone.delivered_checks(&declared, None)), invalid(&declared, until_s, &delivery))
+            let alone = ArrivalSequence::of(&declared, &Hidden::Nothing, at(until_s), &moments);
+            (
+                failed(&alone.delivered_checks(&declared, None)),
+                invalid(&declared, &Hidden::Nothing, until_s, &delivery),
+            )
         })
     });
     hold(name, found, floors);
@@ -151,7 +185,7 @@ fn dropped_arrivals_are_caught() {
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             let kept = flaws::dropped_when_full(&plan(&POISSON, seed, until_s));
-            let sequence = ArrivalSequence::of(&POISSON, at(until_s), &kept);
+            let sequence = ArrivalSequence::of(&POISSON, &Hidden::Nothing, at(until_s), &kept);
             (failed(&sequence.delivered_checks(&POISSON, None)), false)
         })
     });
@@ -162,8 +196,10 @@ fn dropped_arrivals_are_caught() {
 #[test]
 fn counts_over_runs_betray_rescaling() {
     let accused = |moments: Vec<Vec<Timestamp>>| {
-        let runs: Vec<_> =
-            moments.iter().map(|moments| ArrivalSequence::of(&POISSON, at(30.000_001), moments)).collect();
+        let runs: Vec<_> = moments
+            .iter()
+            .map(|moments| ArrivalSequence::of(&POISSON, &Hidden::Nothing, at(30.000_001), moments))
+            .collect();
         counts_over_runs(&runs.iter().collect::<Vec<_>>()).outcome == CheckOutcome::Failed
     };
     for seed in 0..20 {

@@ -1,8 +1,8 @@
 //! Plans drawn as Skyline draws them, and the verdicts on them.
 
 use skyline::analysis::{ArrivalFigures, Check, CheckOutcome};
+use skyline::arrivals::{Arrivals, Hidden};
 use skyline::clock::Timestamp;
-use skyline::generator::Arrivals;
 use skyline::random::Stream;
 use skyline::workload::ArrivalPattern;
 
@@ -16,14 +16,19 @@ pub(crate) fn at(seconds: f64) -> Timestamp {
 /// The plan of `pattern` with this seed, before `until_s` seconds.
 pub(crate) fn plan(pattern: &ArrivalPattern, seed: u64, until_s: f64) -> Vec<Timestamp> {
     let arrivals = Arrivals::new(pattern, Stream::named(seed, "arrivals"));
-    arrivals.take_while(|&moment| moment < at(until_s)).collect()
+    arrivals.map(|arrival| arrival.moment).take_while(|&moment| moment < at(until_s)).collect()
+}
+
+/// What the first so many arrivals of that plan hide.
+pub(crate) fn hidden(pattern: &ArrivalPattern, seed: u64, count: usize) -> Hidden {
+    Hidden::of(pattern, Stream::named(seed, "arrivals"), count)
 }
 
 pub(crate) fn failed(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.outcome == CheckOutcome::Failed)
 }
 
-/// Whether a run of this plan that was delivered so is invalid.
-pub(crate) fn invalid(pattern: &ArrivalPattern, until_s: f64, delivery: &Delivery) -> bool {
-    failed(&ArrivalFigures::of_delivery(pattern, at(until_s), delivery).checks(pattern))
+/// Whether a run of this plan, which hides `hidden`, is invalid when it was delivered so.
+pub(crate) fn invalid(pattern: &ArrivalPattern, hidden: &Hidden, until_s: f64, delivery: &Delivery) -> bool {
+    failed(&ArrivalFigures::of_delivery(pattern, hidden, at(until_s), delivery).checks(pattern))
 }

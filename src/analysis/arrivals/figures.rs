@@ -6,12 +6,14 @@ use serde::Serialize;
 
 use super::judged::{adjective, broken, not_tested};
 use super::sequence::FEWEST;
-use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, GapLaw, Law};
+use super::{ArrivalFit, ArrivalSequence, ArrivalShift, ClassArrivals, Facet, GapLaw, Law};
 use crate::analysis::wording::counted;
 use crate::analysis::{Check, Rule};
+use crate::arrivals::Hidden;
 use crate::clock::Timestamp;
+use crate::random::Stream;
 use crate::record::RunLog;
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// Why the arrivals of a trace are not put to tests of a process.
 const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
@@ -29,6 +31,20 @@ pub struct ArrivalFigures {
     pub shift: Option<ArrivalShift>,
     /// Why nothing can be said; absent when it can.
     pub untested: Option<Untested>,
+    /// The arrivals of each class, where each has a process of its own; else empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassArrivals>,
+}
+
+/// A request of a run as far as its arrival is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    /// Place of its class in the workload's list.
+    pub(super) class: u16,
+    /// When the plan lets it go.
+    pub(super) planned: Timestamp,
+    /// When it was let go.
+    pub(super) delivered: Timestamp,
 }
 
 /// Why the arrivals of a log say nothing about their process.
@@ -45,13 +61,8 @@ pub enum Untested {
 }
 
 impl ArrivalFigures {
-    /// Of a plan that has not been flown: its moments before `until`.
-    #[must_use]
-    pub fn of_plan(pattern: &ArrivalPattern, until: Timestamp, moments: &[Timestamp]) -> Self {
-        Self { planned: Some(ArrivalSequence::of(pattern, until, moments)), ..Self::default() }
-    }
-
-    /// Of requests planned and delivered at these moments, as far as they are before `until`.
+    /// Of requests planned and delivered at these moments, as far as they are before `until`, in the order of the plan
+    /// of one process, which hides `hidden`.
     ///
     /// A request that left at most a tenth of the mean gap late, at least 0.1 ms and at most 1 ms, was on time: no
     /// server of language models, whose steps take longer than that, can tell the difference, and where many gaps are
@@ -60,6 +71,7 @@ impl ArrivalFigures {
     #[must_use]
     pub fn of_delivery(
         pattern: &ArrivalPattern,
+        hidden: &Hidden,
         until: Timestamp,
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
@@ -72,16 +84,39 @@ impl ArrivalFigures {
                 if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
             })
             .collect();
-        let sequence = ArrivalSequence::of(pattern, until, &planned);
+        let sequence = ArrivalSequence::of(pattern, hidden, until, &planned);
         Self {
             delivered: Some(if delivered == planned {
                 sequence.clone()
             } else {
-                ArrivalSequence::of(pattern, until, &delivered)
+                ArrivalSequence::of(pattern, hidden, until, &delivered)
             }),
             planned: Some(sequence),
             shift: ArrivalShift::of(&in_time),
-            untested: None,
+            ..Self::default()
+        }
+    }
+
+    /// Of a plan that has not been flown: its requests before `until`, each with the place of its class.
+    #[must_use]
+    pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
+        let departures: Vec<_> = requests
+            .iter()
+            .map(|&(class, planned)| Departure { class, planned, delivered: planned })
+            .collect();
+        let figures = Self::of_departures(workload, until, &departures);
+        let classes = figures.classes.into_iter().map(|class| ClassArrivals { delivered: None, ..class });
+        Self { delivered: None, shift: None, classes: classes.collect(), ..figures }
+    }
+
+    /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
+    fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Self {
+        let moments: Vec<_> = departures.iter().map(|request| (request.planned, request.delivered)).collect();
+        let stream = Stream::named(workload.seed, "arrivals");
+        let hidden = Hidden::of(&workload.arrival, stream, moments.len());
+        Self {
+            classes: ClassArrivals::of(workload, until, departures),
+            ..Self::of_delivery(&workload.arrival, &hidden, until, &moments)
         }
     }
 
@@ -90,34 +125,43 @@ impl ArrivalFigures {
         let untested = |why| Self { untested: Some(why), ..Self::default() };
         let Some(footer) = &log.footer else { return untested(Untested::CutOffLog) };
         let until = footer.released_until.min(log.header.plan.window_end);
-        let mut places: Vec<u64> =
-            log.records.iter().filter(|record| record.scheduled < until).map(|record| record.index).collect();
-        places.sort_unstable();
-        if (0..).zip(places).any(|(place, index)| place != index) {
+        let mut records: Vec<_> = log.records.iter().collect();
+        records.sort_unstable_by_key(|record| record.index);
+        let in_time = records.iter().filter(|record| record.scheduled < until);
+        if (0..).zip(in_time).any(|(place, record)| place != record.index) {
             let share = log.header.shard.is_some();
             return untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
-        let moments: Vec<_> =
-            log.records.iter().map(|record| (record.scheduled, record.dispatched)).collect();
-        Self::of_delivery(&log.header.workload.arrival, until, &moments)
+        let departures: Vec<_> = records
+            .into_iter()
+            .map(|record| Departure {
+                class: record.class,
+                planned: record.scheduled,
+                delivered: record.dispatched,
+            })
+            .collect();
+        Self::of_departures(&log.header.workload, until, &departures)
     }
 
     /// Puts the arrivals to all tests, those of the plan first.
     ///
     /// A plan is refused once in 10,000 honest seeds. Delivered arrivals alone would be accused once or twice in 100
     /// honest runs; but what the plan itself had of that was the seed's chance, and only what delivery added counts
-    /// against it.
+    /// against it. Classes with processes of their own are each put to them.
     #[must_use]
     pub fn checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
         if let Some(why) = self.untested {
             return [Rule::PlannedArrivals, Rule::DeliveredArrivals].map(|rule| why.check(rule)).to_vec();
+        }
+        let shift = self.shift.iter().flat_map(ArrivalShift::checks);
+        if !self.classes.is_empty() {
+            return shift.chain(self.classes.iter().flat_map(ClassArrivals::checks)).collect();
         }
         let planned = self.planned.iter().flat_map(|planned| planned.planned_checks(pattern));
         let delivered = self
             .delivered
             .iter()
             .flat_map(|delivered| delivered.delivered_checks(pattern, self.planned.as_ref()));
-        let shift = self.shift.iter().flat_map(ArrivalShift::checks);
         planned.chain(shift).chain(delivered).collect()
     }
 }

@@ -1,21 +1,8 @@
-//! The law that a workload declares for its arrivals, as a clock of expected arrivals.
+//! How the arrivals of a declared process are tested.
 
-use crate::analysis::statistics::ln_gamma_survival;
-use crate::random::Stream;
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, GapForm};
 
-/// The most that one gamma gap counts for on the clock: e⁻⁷⁰⁰ is about as unlikely as a float can say.
-const LONGEST_GAP: f64 = 700.0;
-
-/// Gamma gaps up to this long, seconds, are not told from one another: a thousand times the resolution of a moment.
-const UNRESOLVED_S: f64 = 1e-6;
-
-/// The declared law of arrivals.
-///
-/// Its clock shows how many arrivals were to be expected by a moment, given all arrivals before it: the integral of
-/// the process's conditional intensity, along which every such process is Poisson with rate one, so that the steps
-/// from arrival to arrival are independent exponentials with mean 1 (the time-rescaling theorem: Papangelou 1972;
-/// Brown et al., *Neural Computation* 14, 2002, 325–346).
+/// The declared law of arrivals, as far as all of its sequences have it in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law<'a> {
     pattern: &'a ArrivalPattern,
@@ -33,6 +20,8 @@ pub(super) enum GapLaw {
     Metronome,
     /// Those of a trace, which declares no process.
     Replayed,
+    /// Not at all: each class has a law of its own.
+    ByClass,
 }
 
 impl<'a> Law<'a> {
@@ -44,60 +33,33 @@ impl<'a> Law<'a> {
         match self.pattern {
             ArrivalPattern::Constant { .. } => GapLaw::Metronome,
             ArrivalPattern::Trace(_) => GapLaw::Replayed,
-            ArrivalPattern::Gamma { .. } => GapLaw::Specified,
+            ArrivalPattern::Gamma { .. }
+            | ArrivalPattern::Weibull { .. }
+            | ArrivalPattern::Clients { .. }
+            | ArrivalPattern::Population { .. } => GapLaw::Specified,
             ArrivalPattern::Poisson { .. }
             | ArrivalPattern::Bursts { .. }
-            | ArrivalPattern::Stages { .. } => GapLaw::Exponential,
+            | ArrivalPattern::Stages { .. }
+            | ArrivalPattern::Markov { .. }
+            | ArrivalPattern::Diurnal { .. }
+            | ArrivalPattern::Spikes { .. } => GapLaw::Exponential,
+            ArrivalPattern::ByClass { .. } => GapLaw::ByClass,
         }
-    }
-
-    /// Steps of the clock from arrival to arrival, the first from the run's zero, of arrivals in order, in seconds.
-    ///
-    /// Most gaps of a very bursty gamma process are shorter than a nanosecond, and moments are whole nanoseconds. Of a
-    /// gap up to 1 µs only that is used; where it lies among its like is drawn (a randomised probability-integral
-    /// transform: Dunn and Smyth, *Journal of Computational and Graphical Statistics* 5, 1996, 236–244), in the same
-    /// way every time.
-    pub(super) fn steps(self, seconds: &[f64]) -> Vec<f64> {
-        let before = [0.0].into_iter().chain(seconds.iter().copied());
-        let gaps = before.zip(seconds.iter().copied());
-        if self.gaps() != GapLaw::Specified {
-            return gaps.map(|(from, until)| self.step(from, until)).collect();
-        }
-        let below = -libm::expm1(-self.step(0.0, UNRESOLVED_S));
-        let mut places = Stream::named(0, "places of unresolved gaps");
-        gaps.map(|(from, until)| {
-            let place = places.unit();
-            if until - from > UNRESOLVED_S { self.step(from, until) } else { -libm::log1p(-place * below) }
-        })
-        .collect()
-    }
-
-    /// How far the clock goes from an arrival (or the run's zero) at `from` until `until`, in seconds both, when
-    /// nothing arrives between them.
-    ///
-    /// Poisson, at whatever rate: ∫λ. Gamma gaps: the integrated hazard −ln P(gap > until − from).
-    pub(super) fn step(self, from: f64, until: f64) -> f64 {
-        match self.pattern {
-            ArrivalPattern::Gamma { rate_per_s, burstiness } => {
-                let gap = burstiness * rate_per_s * (until - from);
-                (-ln_gamma_survival(*burstiness, gap)).min(LONGEST_GAP)
-            }
-            pattern => (pattern.expected_arrivals(until) - pattern.expected_arrivals(from)).max(0.0),
-        }
-    }
-
-    /// Arrivals expected by `until`, seconds, whatever came before.
-    pub(super) fn expected_by(self, until: f64) -> f64 {
-        self.pattern.expected_arrivals(until)
     }
 
     /// Standard deviation of the number of arrivals where `count` are expected: √count for Poisson; for independent
-    /// gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962), for gamma 1/√burstiness.
+    /// gaps √count times their coefficient of variation (Cox, *Renewal Theory*, 1962). Of clients whose gaps are
+    /// long beside the run the counts vary as Poisson ones, so of the two the smaller is taken for each.
     pub(super) fn deviation_of(self, count: f64) -> f64 {
-        match self.pattern {
-            ArrivalPattern::Gamma { burstiness, .. } => libm::sqrt(count / burstiness),
-            _ => libm::sqrt(count),
+        if let Some((_, form)) = self.pattern.gaps() {
+            return libm::sqrt(count) * form.cv();
         }
+        let spread = |clients: &[(f64, GapForm)]| {
+            let rate: f64 = clients.iter().map(|client| client.0).sum();
+            let least = |form: GapForm| form.cv().min(1.0);
+            clients.iter().map(|&(rate, form)| rate * least(form) * least(form)).sum::<f64>() / rate
+        };
+        libm::sqrt(count * self.pattern.clients().map_or(1.0, |clients| spread(&clients)))
     }
 
     /// What people call it.
@@ -106,9 +68,15 @@ impl<'a> Law<'a> {
             ArrivalPattern::Poisson { .. } => "poisson process",
             ArrivalPattern::Constant { .. } => "constant rate",
             ArrivalPattern::Gamma { .. } => "gamma process",
+            ArrivalPattern::Weibull { .. } => "weibull process",
             ArrivalPattern::Bursts { .. } => "process of bursts",
             ArrivalPattern::Stages { .. } => "process of stages",
             ArrivalPattern::Trace(_) => "trace",
+            ArrivalPattern::Markov { .. } => "markov-modulated process",
+            ArrivalPattern::Diurnal { .. } => "diurnal process",
+            ArrivalPattern::Spikes { .. } => "process of spikes",
+            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => "process of clients",
+            ArrivalPattern::ByClass { .. } => "processes of the classes",
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::{ArrivalBeats, GapLaw, Law};
+use super::{ArrivalBeats, Expectation, GapLaw, Law};
 use crate::analysis::statistics::{
     anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
     uniform_distance, variance,
 };
+use crate::arrivals::Hidden;
 use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;
 
@@ -18,8 +19,9 @@ pub(super) const FEWEST: u64 = 50;
 pub struct ArrivalSequence {
     /// How many arrived.
     pub arrivals: u64,
-    /// How many the declared process expects over the same stretch: rate × time or its integral; for gamma gaps the
-    /// hazard integrated from arrival to arrival; of a trace, what its survey counted.
+    /// How many the declared process expects over the same stretch: rate × time or its integral; of states, given
+    /// those that were drawn; of independent gaps and clients the hazard integrated from arrival to arrival; of a trace,
+    /// what its survey counted.
     pub expected: f64,
     /// The stretch that they are counted over, seconds.
     pub span_s: f64,
@@ -27,6 +29,11 @@ pub struct ArrivalSequence {
     pub rate_per_s: Option<f64>,
     /// Standard deviation ÷ mean of the gaps: 1 for Poisson, 0 for a metronome; absent for fewer than two.
     pub gap_cv: Option<f64>,
+    /// Variance ÷ mean of the counts in √n equal slices of time: 1 for Poisson, above it for traffic in bursts,
+    /// whatever was declared; absent for fewer than 50 arrivals.
+    pub count_dispersion: Option<f64>,
+    /// Length of those slices, seconds: bursts much shorter or longer than one show less.
+    pub count_slice_s: Option<f64>,
     /// How they fit a process of chance; absent for a metronome, a trace, or fewer than 50 arrivals.
     pub fit: Option<ArrivalFit>,
     /// How they keep the beats of a metronome; absent for other processes, or fewer than 50 arrivals.
@@ -37,16 +44,16 @@ pub struct ArrivalSequence {
 /// expects, which makes a Poisson process of rate one of each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ArrivalFit {
-    /// Anderson–Darling's A² of the gaps: against the exponential with estimated mean, A²(1 + 0.6/n), or for gamma
-    /// gaps against the declared distribution.
+    /// Anderson–Darling's A² of the gaps: against the exponential with estimated mean, A²(1 + 0.6/n), or for
+    /// independent gaps and clients against the declared distribution.
     pub anderson_darling: f64,
     /// Largest distance between the gaps' distribution function and that one, from 0 to 1: the share of gaps that
     /// are too short, or too long.
     pub largest_cdf_deviation: f64,
     /// Spearman's correlation of each gap with the next.
     pub lag1_spearman: f64,
-    /// Variance ÷ mean of the counts in slices of equally many expected arrivals: 1 as declared, also for gamma,
-    /// bursts and stages.
+    /// Variance ÷ mean of the counts in slices of equally many expected arrivals: 1 as declared, whatever
+    /// was.
     pub dispersion_index: f64,
     /// How many slices: as many as each holds arrivals, √n. Fewer and longer ones see slow waves, more and shorter
     /// ones see clumps; generators that fix the count of every second are seen from one to the other.
@@ -57,25 +64,30 @@ pub struct ArrivalFit {
 }
 
 impl ArrivalSequence {
-    /// Looks at the `moments` before `until`, in any order, of a sequence that should come from `pattern`.
+    /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
+    /// `pattern`, which hides `hidden`.
     #[must_use]
-    pub fn of(pattern: &ArrivalPattern, until: Timestamp, moments: &[Timestamp]) -> Self {
-        let mut seconds: Vec<f64> =
-            moments.iter().filter(|&&moment| moment < until).map(|moment| moment.as_secs_f64()).collect();
-        seconds.sort_unstable_by(f64::total_cmp);
+    pub fn of(pattern: &ArrivalPattern, hidden: &Hidden, until: Timestamp, moments: &[Timestamp]) -> Self {
+        let places = moments.iter().zip(0..).filter(|(moment, _)| **moment < until);
+        let mut arrivals: Vec<(f64, usize)> =
+            places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();
+        arrivals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let law = Law::of(pattern);
         let span_s = until.as_secs_f64();
-        let last = seconds.last().copied().unwrap_or(0.0);
-        let steps = law.steps(&seconds);
-        let expected = steps.iter().sum::<f64>() + law.step(last, span_s);
+        let expectation = Expectation::of(pattern, hidden, span_s, &arrivals);
+        let seconds: Vec<f64> = arrivals.into_iter().map(|arrival| arrival.0).collect();
         let enough = seconds.len() as u64 >= FEWEST;
+        let slices = if enough { Some(slice_count(seconds.len())) } else { None };
+        let counts = slices.map(|slices| counts(seconds.iter().copied(), span_s, slices));
         Self {
             arrivals: seconds.len() as u64,
-            expected,
+            expected: expectation.whole,
             span_s,
             rate_per_s: (span_s > 0.0).then(|| seconds.len() as f64 / span_s),
             gap_cv: gap_cv(&seconds),
-            fit: if enough { fit(law, &seconds, &steps, expected) } else { None },
+            count_dispersion: counts.and_then(|counts| Some(dispersion(&counts)?.index)),
+            count_slice_s: slices.map(|slices| span_s / slices as f64),
+            fit: if enough { fit(law, &expectation) } else { None },
             beats: if enough { ArrivalBeats::of(pattern, &seconds) } else { None },
         }
     }
@@ -87,16 +99,20 @@ fn gap_cv(seconds: &[f64]) -> Option<f64> {
     Some(libm::sqrt(variance(&gaps)?) / mean)
 }
 
-fn fit(law: Law<'_>, seconds: &[f64], steps: &[f64], expected: f64) -> Option<ArrivalFit> {
+fn fit(law: Law<'_>, expectation: &Expectation) -> Option<ArrivalFit> {
+    let steps = &expectation.steps;
     let unit = match law.gaps() {
-        GapLaw::Metronome | GapLaw::Replayed => return None,
+        GapLaw::Metronome | GapLaw::Replayed | GapLaw::ByClass => return None,
         GapLaw::Exponential => mean(steps).filter(|&mean| mean > 0.0)?,
         GapLaw::Specified => 1.0,
     };
     // The probability-integral transform.
     let uniforms: Vec<f64> = steps.iter().map(|step| -libm::expm1(-step / unit)).collect();
-    let dispersion = dispersion(&slices(steps, expected))?;
-    let last = seconds.last()?;
+    let passed = steps.iter().scan(0.0, |passed, step| {
+        *passed += step;
+        Some(*passed)
+    });
+    let dispersion = dispersion(&counts(passed, expectation.whole, slice_count(steps.len())))?;
     Some(ArrivalFit {
         anderson_darling: match law.gaps() {
             GapLaw::Specified => anderson_darling_uniform(&uniforms)?,
@@ -107,18 +123,20 @@ fn fit(law: Law<'_>, seconds: &[f64], steps: &[f64], expected: f64) -> Option<Ar
         lag1_spearman: lag1_spearman(steps).unwrap_or(1.0),
         dispersion_index: dispersion.index,
         dispersion_slices: dispersion.counts,
-        last_arrival_offset: law.expected_by(*last) - seconds.len() as f64,
+        last_arrival_offset: expectation.by_last - steps.len() as f64,
     })
 }
 
-/// Arrivals in each of √n equal slices of `expected`.
-fn slices(steps: &[f64], expected: f64) -> Vec<f64> {
-    let slices = libm::floor(libm::sqrt(steps.len() as f64)) as usize;
+/// √n slices: as many as each holds arrivals.
+fn slice_count(arrivals: usize) -> usize {
+    libm::floor(libm::sqrt(arrivals as f64)) as usize
+}
+
+/// How many of the marks lie in each of so many equal slices from 0 to `whole`.
+fn counts(marks: impl Iterator<Item = f64>, whole: f64, slices: usize) -> Vec<f64> {
     let mut counts = vec![0.0; slices];
-    let mut passed = 0.0;
-    for step in steps {
-        passed += step;
-        let slice = (passed / expected * slices as f64) as usize;
+    for mark in marks {
+        let slice = (mark / whole * slices as f64) as usize;
         if let Some(count) = counts.get_mut(slice.min(slices - 1)) {
             *count += 1.0;
         }

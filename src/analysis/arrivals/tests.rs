@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Check, CheckOutcome, Rule, summarise};
+use crate::arrivals::Hidden;
 use crate::clock::Timestamp;
 use crate::random::Stream;
 use crate::record::{Phase, RequestRecord, RunEnding, RunLog, Shard};
@@ -173,21 +174,21 @@ fn a_metronome_has_beats_and_no_chance() {
             .map(|k| Timestamp::from_nanos(k * 100_000_000 + if k % 50 == 0 { off_ns } else { 0 }))
             .collect()
     };
-    let plan = ArrivalFigures::of_plan(&pattern, until, &beats(0));
-    let planned = plan.planned.as_ref().unwrap();
+    let planned = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &beats(0));
     assert!(planned.fit.is_none() && planned.beats.unwrap().beat_ms == 100.0);
-    assert!(plan.checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
+    assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
     // 2 % of the beats 5 ms off: no plan, but delivered well enough; 15 ms off: not.
     for (off_ms, planned, delivered) in
         [(5, CheckOutcome::Failed, CheckOutcome::Passed), (15, CheckOutcome::Failed, CheckOutcome::Failed)]
     {
-        let sequence = ArrivalSequence::of(&pattern, until, &beats(off_ms * 1_000_000));
+        let sequence = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &beats(off_ms * 1_000_000));
         assert_eq!(sequence.planned_checks(&pattern)[0].outcome, planned, "{off_ms} ms");
         assert_eq!(sequence.delivered_checks(&pattern, None)[0].outcome, delivered, "{off_ms} ms");
     }
     // Half of them missing.
     let halved: Vec<_> = beats(0).into_iter().step_by(2).collect();
-    let checks = ArrivalSequence::of(&pattern, until, &halved).delivered_checks(&pattern, None);
+    let checks =
+        ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &halved).delivered_checks(&pattern, None);
     assert!(
         checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine"))
     );
@@ -207,12 +208,12 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
         moments.take_while(|&moment| moment < until).collect()
     };
     let accused = |seed: &u64| {
-        let sequence = ArrivalSequence::of(&pattern, until, &moments(*seed));
+        let sequence = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &moments(*seed));
         let alone = sequence.delivered_checks(&pattern, None);
         alone.iter().any(|check| check.outcome == CheckOutcome::Failed)
     };
     let unusual = (0..1_000).find(accused).unwrap();
     let delivery: Vec<_> = moments(unusual).into_iter().map(|moment| (moment, moment)).collect();
-    let checks = ArrivalFigures::of_delivery(&pattern, until, &delivery).checks(&pattern);
+    let checks = ArrivalFigures::of_delivery(&pattern, &Hidden::Nothing, until, &delivery).checks(&pattern);
     assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Passed), "seed {unusual}");
 }

@@ -2,10 +2,10 @@
 
 use super::{Finding, FindingKind, finding};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Metric, Quantile, Summary};
+use crate::analysis::{Metric, Quantile, Summary, Window};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, Course, Spike};
 
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
@@ -153,11 +153,14 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
-    let cure = match arrival {
-        ArrivalPattern::Bursts { base_s, burst_s, .. } => {
-            format!("let the window last a whole number of periods of {}", seconds(base_s + burst_s))
+    if let ArrivalPattern::Spikes { spikes, .. } = arrival {
+        return spikes.iter().find_map(|spike| cut_spike(window, spike));
+    }
+    let cure = match (arrival, arrival.course()) {
+        (_, Course::Periodic(period_s)) => {
+            format!("let the window last a whole number of periods of {}", seconds(period_s))
         }
-        ArrivalPattern::Stages { stages } => {
+        (ArrivalPattern::Stages { stages }, _) => {
             let all = stages.iter().map(|stage| stage.duration_s).sum();
             format!(
                 "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
@@ -166,12 +169,7 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
             )
         }
         // What a trace does unevenly is what it is replayed for.
-        ArrivalPattern::Trace(_)
-        | ArrivalPattern::Poisson { .. }
-        | ArrivalPattern::Constant { .. }
-        | ArrivalPattern::Gamma { .. } => {
-            return None;
-        }
+        _ => return None,
     };
     let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
     let expected = arrival.expected_arrivals(window.end_s) - arrival.expected_arrivals(window.start_s);
@@ -188,6 +186,23 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
         percent(UNEVEN_BAR)
     );
     Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
+}
+
+/// A spike of which the window misses a part: then it says nothing of what the whole spike does.
+fn cut_spike(window: &Window, spike: &Spike) -> Option<Finding> {
+    let (from, until) = (spike.at_s, spike.end_s());
+    if window.start_s <= from && until <= window.end_s {
+        return None;
+    }
+    let sentence = format!(
+        "the spike from {} to {} is not whole in the window, which goes from {} to {}",
+        seconds(from),
+        seconds(until),
+        seconds(window.start_s),
+        seconds(window.end_s)
+    );
+    let cure = "let the horizon be later than the spike's end, and the warm-up over before it begins";
+    Some(finding(FindingKind::UnevenArrivals, sentence, cure))
 }
 
 pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {

@@ -3,7 +3,7 @@
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{FindingKind, Summary, summarise};
 use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
-use crate::workload::{ArrivalPattern, Distribution, Priority, SharedPrefixes, Slo, Stage};
+use crate::workload::{ArrivalPattern, Distribution, Priority, SharedPrefixes, Slo, Spike, Stage};
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
     summary.findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.sentence.clone())
@@ -118,6 +118,11 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
     assert_eq!(told(ramp.clone(), 10_000), None);
     assert!(told(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
     assert_eq!(told(ArrivalPattern::Poisson { rate_per_s: 100.0 }, 28_000), None);
+    // A spike is not like its base rate; but the window should hold the whole of it.
+    let spike = Spike { at_s: 10.0, rate_per_s: 50.0, rise_s: 1.0, hold_s: 3.0, fall_s: 1.0 };
+    let spikes = ArrivalPattern::Spikes { base_rate_per_s: 5.0, spikes: vec![spike] };
+    assert_eq!(told(spikes.clone(), 15_000), None);
+    assert!(told(spikes, 14_000).unwrap().contains("the spike from 10 s to 15 s is not whole in the window"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Check, CheckOutcome, Metric, Quantile, Rule, Summary, Trend};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::ArrivalPattern;
+use crate::workload::Course;
 
 /// Over the window the requests present and the latency may both surely grow by this share of their means: nothing, but
 /// for what rounding makes of level figures and what matters to nobody in a run of millions.
@@ -38,11 +38,7 @@ fn wait(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    let changes = matches!(
-        summary.run.arrival,
-        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_)
-    );
-    if summary.steady_state.is_some() || !changes {
+    if summary.steady_state.is_some() || summary.run.arrival.course() == Course::Level {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }
     if summary.requests.flown() < LEAST {

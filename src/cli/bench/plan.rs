@@ -12,16 +12,16 @@ const MOST: usize = 100_000;
 /// Refuses a whole plan whose arrivals hardly ever come of the process that the workload declares.
 pub(super) fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
     let mut until = facts.window_end;
-    let mut moments: Vec<_> = schedule
+    let mut requests: Vec<_> = schedule
         .plan()
-        .map(|request| request.scheduled)
-        .take_while(|&moment| moment < until)
+        .map(|request| (request.class, request.scheduled))
+        .take_while(|&(_, moment)| moment < until)
         .take(MOST + 1)
         .collect();
-    if moments.len() > MOST {
-        until = moments.pop().unwrap_or(until);
+    if requests.len() > MOST {
+        until = requests.pop().map_or(until, |(_, moment)| moment);
     }
-    let checks = ArrivalFigures::of_plan(&spec.arrival, until, &moments).checks(&spec.arrival);
+    let checks = ArrivalFigures::of_plan(spec, until, &requests).checks(&spec.arrival);
     match checks.into_iter().find(|check| check.outcome == CheckOutcome::Failed) {
         None => Ok(()),
         Some(check) => Err(Stop::usage(format!(

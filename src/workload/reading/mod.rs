@@ -19,5 +19,5 @@ pub(super) use mistakes::Mistakes;
 pub use mistakes::{Mistake, SpecError};
 pub(super) use near::nearest;
 pub(super) use node::Node;
-pub(super) use place::Place;
+pub(super) use place::{KindReader, Place};
 pub(super) use toml_text::parse as parse_toml;

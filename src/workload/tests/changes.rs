@@ -1,6 +1,6 @@
 //! The command line's changes.
 
-use super::super::{ArrivalPattern, Overrides, WorkloadSpec};
+use super::super::{ArrivalPattern, Client, GapFamily, Overrides, WorkloadSpec};
 
 fn load(name: &str) -> WorkloadSpec {
     WorkloadSpec::load(name).unwrap()
@@ -59,6 +59,23 @@ fn the_rate_scales_bursts() {
     let bursts =
         ArrivalPattern::Bursts { base_rate_per_s: 1.0, burst_rate_per_s: 4.0, base_s: 10.0, burst_s: 5.0 };
     assert_eq!(changed.arrival, bursts);
+}
+
+#[test]
+fn the_rate_scales_each_class_s_own() {
+    let class = &super::LEAST[super::LEAST.find("[[classes]]").unwrap()..];
+    let own =
+        |name: &str, kind: &str| class.replace("\"only\"", &format!("\"{name}\"\narrival = {{ {kind} }}"));
+    let classes = own("a", "kind = \"gamma\", rate_per_s = 3, cv = 2")
+        + &own("b", "kind = \"clients\", clients = [{ rate_per_s = 0.5 }, { rate_per_s = 0.5, cv = 3 }]");
+    let spec = WorkloadSpec::from_toml(&format!("name = \"own\"\n{classes}"), "own").unwrap();
+    let changed = spec.with(&Overrides { rate_per_s: Some(8.0), ..Overrides::default() }).unwrap();
+    let client = |cv| Client { rate_per_s: 1.0, cv, gaps: GapFamily::Gamma };
+    let expected = vec![
+        ArrivalPattern::Gamma { rate_per_s: 6.0, burstiness: 0.25 },
+        ArrivalPattern::Clients { clients: vec![client(1.0), client(3.0)] },
+    ];
+    assert_eq!(changed.arrival, ArrivalPattern::ByClass { classes: expected });
 }
 
 #[test]

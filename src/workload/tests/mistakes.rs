@@ -127,6 +127,74 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
         "line 3: `arrival.burstiness` is 0.001; it must be a number from 0.01 to 1,000",
     ),
     (
+        "kind = \"poisson\"",
+        "kind = \"gamma\"",
+        "line 3: `arrival.burstiness` is missing; give it, or `cv`, the coefficient of variation of the gaps",
+    ),
+    (
+        "kind = \"poisson\"",
+        "kind = \"weibull\", shape = 2, cv = 2",
+        "line 3: `arrival.cv` says again what `shape` says; keep one of them",
+    ),
+    (
+        "kind = \"poisson\"",
+        "kind = \"weibull\", cv = 9",
+        "line 3: `arrival.cv` is 9; it must be a number from 0.04 to 8",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"markov\", states = [{ rate_per_s = 1, mean_s = 5 }]",
+        "line 3: `arrival.states` has one state, between which nothing changes; give two or more",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"markov\", states = [{ rate_per_s = 0, mean_s = 5 }, { rate_per_s = 0, mean_s = 1 }]",
+        "line 3: `arrival.states` has a rate of 0 throughout; give at least one state a rate above 0",
+    ),
+    (
+        "kind = \"poisson\"",
+        "kind = \"diurnal\", period_s = 60, amplitude = 1.5",
+        "line 3: `arrival.amplitude` is 1.5; it must be a number above 0, at most 1",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"spikes\", base_rate_per_s = 2, spikes = [{ at_s = 1, rate_per_s = 9, hold_s = 0 }]",
+        "line 3: `arrival.spikes[0]` lasts no time; give it a rise, a hold or a fall",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"spikes\", base_rate_per_s = 2, spikes = [{ at_s = 9, rate_per_s = 9, hold_s = 2 }, \
+         { at_s = 10, rate_per_s = 9, hold_s = 2 }]",
+        "line 3: `arrival.spikes[1]` begins at 10 s, and the spike before it ends at 11 s; put spikes in order, each \
+         after the end of the last",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"clients\", clients = [{ rate_per_s = 1e6 }, { rate_per_s = 1 }]",
+        "line 3: `arrival.clients` has 2 clients that send 1000001 requests/s together; the most is 10000 clients and \
+         a rate above 0, at most 1,000,000",
+    ),
+    (
+        "kind = \"poisson\"",
+        "kind = \"population\", clients = 20000",
+        "line 3: `arrival.clients` is 20000; it must be a whole number from 1 to 10,000",
+    ),
+    (
+        "kind = \"poisson\"",
+        "kind = \"population\", clients = 20, rates = { kind = \"zip\", exponent = 1 }",
+        "line 3: `arrival.rates.kind` is \"zip\"; did you mean \"zipf\"? (allowed: equal, zipf, log_normal)",
+    ),
+    (
+        "name = \"only\"",
+        "name = \"only\"\narrival = { kind = \"poisson\", rate_per_s = 1 }",
+        "line 3: `arrival` is given, and classes have arrivals of their own; keep one, or one for each class",
+    ),
+    (
+        "kind = \"poisson\", rate_per_s = 2",
+        "kind = \"by_class\", classes = [{ kind = \"poisson\", rate_per_s = 2 }, { kind = \"poisson\", rate_per_s = 2 }]",
+        "line 3: `arrival` has 2 processes for 1 classes; give one for each",
+    ),
+    (
         "name = \"least\"",
         "name = \"least\"\nwarmup_s = 60",
         "line 3: `warmup_s` is 60 s, and the run ends at 60 s: nothing would be measured; make the warm-up shorter \
@@ -257,6 +325,21 @@ fn two_classes_may_not_share_a_name() {
     let error = said_of(&format!("{LEAST}{class}"));
     let said = "line 8: `classes[1]` has the name \"only\" of a class before it; give it its own";
     assert_eq!(error, format!("1 mistake in my.toml\n  {said}"));
+}
+
+#[test]
+fn classes_have_arrivals_of_their_own_or_share_one() {
+    let class = &LEAST[LEAST.find("[[classes]]").unwrap()..];
+    let own = class.replace("\"only\"", "\"other\"\narrival = { kind = \"poisson\", rate_per_s = 1 }");
+    let shared = "arrival = { kind = \"poisson\", rate_per_s = 2 }";
+    let error = said_of(&format!("{}{own}", LEAST.replace(shared, "")));
+    let said = "line 4: `classes` have arrivals of their own or share the workload's, all of them; give one to each or \
+                none";
+    assert_eq!(error, format!("1 mistake in my.toml\n  {said}"));
+    let weighed = format!("name = \"all_own\"\n{own}weight = 3\n");
+    let said = "line 2: `classes` have arrivals of their own, whose rates say how many requests each has; leave out the \
+                weight of \"other\"";
+    assert_eq!(said_of(&weighed), format!("1 mistake in my.toml\n  {said}"));
 }
 
 #[test]

@@ -15,7 +15,6 @@ fn every_workload_of_the_library_loads_under_its_own_name() {
     );
     for (name, spec) in library::names().zip(all) {
         assert_eq!(WorkloadSpec::load(name).unwrap(), spec);
-        assert_eq!(spec.horizon_s, 60.0, "{name}");
         assert!(!spec.description.is_empty(), "{name}");
         for class in &spec.classes {
             let texts = match &class.prompt {
@@ -47,6 +46,36 @@ fn short_chat_is_as_promised() {
     let PromptSource::Templates { templates } = &chat.prompt else { panic!("templates") };
     assert!(templates.len() >= 20);
     assert_eq!(spec.arrival.expected_arrivals(spec.horizon_s), 600.0);
+}
+
+/// The longest prompt and the longest answer of each workload, its template's share left over, fit a common context.
+#[test]
+fn every_workload_fits_the_context_that_it_names() {
+    for (name, context) in [
+        ("chat", 8_192),
+        ("code_generation", 16_384),
+        ("long_context_qa", 131_072),
+        ("summarization", 32_768),
+        ("batch_offline", 8_192),
+        ("prefill_heavy", 8_192),
+        ("decode_heavy", 2_048),
+        ("smoke", 2_048),
+    ] {
+        let longest = |distribution: &Distribution| match *distribution {
+            Distribution::LogNormal { max, .. } | Distribution::Uniform { max, .. } => max,
+            _ => panic!("{name}: log-normal or uniform lengths"),
+        };
+        let [class] = &WorkloadSpec::load(name).unwrap().classes[..] else { panic!("{name}: one class") };
+        let both = longest(&class.input_tokens) + longest(&class.output_tokens);
+        assert!(both + 128 <= context, "{name}: {both} of {context} tokens");
+        assert!(class.priorities.iter().all(|share| !share.slo.is_empty()), "{name}: promises something");
+    }
+}
+
+#[test]
+fn the_smoke_test_lasts_five_seconds() {
+    let spec = WorkloadSpec::load("smoke").unwrap();
+    assert_eq!((spec.horizon_s, spec.arrival.expected_arrivals(5.0)), (5.0, 50.0));
 }
 
 #[test]
@@ -125,13 +154,13 @@ fn files_are_found_by_path() {
     let error = WorkloadSpec::load("short_caht").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `short_caht`; did you mean `short_chat`?
-      the library has: short_chat, long_rag, bursty_mix
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, batch_offline, prefill_heavy, decode_heavy, smoke
       or give the path of a .toml or .json file
     ");
     let error = WorkloadSpec::load("zzz").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `zzz`
-      the library has: short_chat, long_rag, bursty_mix
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, batch_offline, prefill_heavy, decode_heavy, smoke
       or give the path of a .toml or .json file
     ");
 }

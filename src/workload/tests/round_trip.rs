@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::{
-    ArrivalPattern, Distribution, ModelMix, Priority, PriorityShare, PromptSource, RequestClass,
-    SharedPrefixes, Slo, Stage, Tenant, WorkloadSpec, library,
+    ArrivalPattern, Client, Distribution, GapFamily, ModelMix, Priority, PriorityShare, PromptSource,
+    RateSpread, RateState, RequestClass, SharedPrefixes, Slo, Spike, Stage, Tenant, WorkloadSpec, library,
 };
 
 fn distribution() -> impl Strategy<Value = Distribution> {
@@ -24,7 +24,70 @@ fn distribution() -> impl Strategy<Value = Distribution> {
     ]
 }
 
+/// The process of a workload, or of its one class.
 fn arrival() -> impl Strategy<Value = ArrivalPattern> {
+    process().prop_flat_map(|process| {
+        let one = ArrivalPattern::ByClass { classes: vec![process.clone()] };
+        prop_oneof![Just(process), Just(one)]
+    })
+}
+
+fn process() -> impl Strategy<Value = ArrivalPattern> {
+    prop_oneof![shared_process(), modulated(), clients()]
+}
+
+fn modulated() -> impl Strategy<Value = ArrivalPattern> {
+    let rate = || 50.0..1e4;
+    let state = (rate(), 0.1..100.0).prop_map(|(rate_per_s, mean_s)| RateState { rate_per_s, mean_s });
+    let diurnal =
+        (rate(), 0.01..=1.0, 1.0..1e5, 0.0..1e5).prop_map(|(rate_per_s, amplitude, period_s, phase_s)| {
+            ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, phase_s }
+        });
+    let spike = (rate(), 0.0..10.0, 0.1..10.0, 0.0..10.0);
+    let spikes = (rate(), prop::collection::vec(spike, 1..4)).prop_map(|(base_rate_per_s, spikes)| {
+        let spike = |(i, (rate_per_s, rise_s, hold_s, fall_s))| Spike {
+            at_s: 100.0 * i as f64,
+            rate_per_s,
+            rise_s,
+            hold_s,
+            fall_s,
+        };
+        ArrivalPattern::Spikes {
+            base_rate_per_s,
+            spikes: spikes.into_iter().enumerate().map(spike).collect(),
+        }
+    });
+    prop_oneof![
+        prop::collection::vec(state, 2..4).prop_map(|states| ArrivalPattern::Markov { states }),
+        diurnal,
+        spikes,
+    ]
+}
+
+fn clients() -> impl Strategy<Value = ArrivalPattern> {
+    let gaps = || prop_oneof![Just(GapFamily::Gamma), Just(GapFamily::Weibull)];
+    let cv = || 0.04..8.0;
+    let client = (20.0..1e3, cv(), gaps()).prop_map(|(rate_per_s, cv, gaps)| Client { rate_per_s, cv, gaps });
+    let rates = prop_oneof![
+        Just(RateSpread::Equal),
+        (0.0..5.0).prop_map(|exponent| RateSpread::Zipf { exponent }),
+        (0.01..5.0).prop_map(|sigma| RateSpread::LogNormal { sigma }),
+    ];
+    prop_oneof![
+        prop::collection::vec(client, 1..4).prop_map(|clients| ArrivalPattern::Clients { clients }),
+        (50.0..1e4, 1_u64..=10_000, rates, cv(), gaps()).prop_map(
+            |(rate_per_s, clients, rates, cv, gaps)| ArrivalPattern::Population {
+                rate_per_s,
+                clients,
+                rates,
+                cv,
+                gaps
+            }
+        ),
+    ]
+}
+
+fn shared_process() -> impl Strategy<Value = ArrivalPattern> {
     let rate = || 50.0..1e4;
     let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| Stage {
         duration_s,
@@ -36,6 +99,7 @@ fn arrival() -> impl Strategy<Value = ArrivalPattern> {
         rate().prop_map(|rate_per_s| ArrivalPattern::Constant { rate_per_s }),
         (rate(), 0.01..1e3)
             .prop_map(|(rate_per_s, burstiness)| ArrivalPattern::Gamma { rate_per_s, burstiness }),
+        (rate(), 0.25..100.0).prop_map(|(rate_per_s, shape)| ArrivalPattern::Weibull { rate_per_s, shape }),
         (rate(), rate(), 0.1..1e3, 0.1..1e3).prop_map(
             |(base_rate_per_s, burst_rate_per_s, base_s, burst_s)| {
                 ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s }
@@ -119,6 +183,10 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
             marks,
         )| {
             let (tenants, models) = marks;
+            if matches!(arrival, ArrivalPattern::ByClass { .. }) {
+                classes.truncate(1);
+                classes[0].weight = 1.0;
+            }
             for (i, class) in classes.iter_mut().enumerate() {
                 class.name = format!("class_{i}");
             }

@@ -1,0 +1,114 @@
+//! The arrivals of classes that each have a process of their own.
+
+use serde::Serialize;
+
+use super::figures::Departure;
+use super::{ArrivalFigures, ArrivalSequence};
+use crate::analysis::Check;
+use crate::arrivals::{Arrivals, Hidden};
+use crate::clock::Timestamp;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
+
+/// The arrivals of one class beside the process that it declares.
+///
+/// The classes' streams of chance are independent, so each class can be judged as if it were alone. Every class has
+/// the tests' small chance to be accused without fault, so many classes have as many of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassArrivals {
+    /// Name of the class.
+    pub class: String,
+    /// Its process.
+    pub arrival: ArrivalPattern,
+    /// As the plan has them.
+    pub planned: Option<ArrivalSequence>,
+    /// As requests were let go.
+    pub delivered: Option<ArrivalSequence>,
+}
+
+impl ClassArrivals {
+    /// Of every class of `workload`, if each has a process of its own, from all requests in the order of the plan.
+    pub(super) fn of(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Vec<Self> {
+        let ArrivalPattern::ByClass { classes: patterns } = &workload.arrival else { return Vec::new() };
+        let classes = workload.classes.iter().zip(patterns).zip(0..);
+        classes
+            .map(|((class, pattern), place)| {
+                let own = departures.iter().filter(|request| request.class == place);
+                let moments: Vec<_> = own.map(|request| (request.planned, request.delivered)).collect();
+                let stream = Arrivals::stream_of(class, workload.seed);
+                let hidden = Hidden::of(pattern, stream, moments.len());
+                let figures = ArrivalFigures::of_delivery(pattern, &hidden, until, &moments);
+                Self {
+                    class: class.name.clone(),
+                    arrival: pattern.clone(),
+                    planned: figures.planned,
+                    delivered: figures.delivered,
+                }
+            })
+            .collect()
+    }
+
+    /// The tests of its plan and of its delivery, each said of this class.
+    pub(super) fn checks(&self) -> Vec<Check> {
+        let planned = self.planned.iter().flat_map(|planned| planned.planned_checks(&self.arrival));
+        let delivered = self
+            .delivered
+            .iter()
+            .flat_map(|delivered| delivered.delivered_checks(&self.arrival, self.planned.as_ref()));
+        let said =
+            |check: Check| Check { sentence: format!("of {}: {}", self.class, check.sentence), ..check };
+        planned.chain(delivered).map(said).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::CheckOutcome;
+    use crate::analysis::test_runs::by_class;
+
+    /// The plan of a workload until 60 s.
+    fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {
+        let arrivals = Arrivals::of(workload).map(|arrival| (arrival.source as u16, arrival.moment));
+        arrivals.take_while(|(_, moment)| moment.as_secs_f64() < 60.0).collect()
+    }
+
+    fn failed(judged: &WorkloadSpec, requests: &[(u16, Timestamp)]) -> Vec<String> {
+        let figures = ArrivalFigures::of_plan(judged, Timestamp::from_secs_f64(60.0), requests);
+        let checks = figures.checks(&judged.arrival);
+        let failed = checks.into_iter().filter(|check| check.outcome == CheckOutcome::Failed);
+        failed.map(|check| check.sentence).collect()
+    }
+
+    const STEADY: &str = r#"{ kind = "constant", rate_per_s = 2 }"#;
+    const MODULATED: &str =
+        r#"{ kind = "markov", states = [{ rate_per_s = 2, mean_s = 5 }, { rate_per_s = 40, mean_s = 2 }] }"#;
+    const CLIENTS: &str = r#"{ kind = "population", rate_per_s = 10, clients = 30, cv = 2.5 }"#;
+
+    #[test]
+    fn each_class_is_judged_by_its_own_process_and_what_its_seed_hides() {
+        for seed in 0..20 {
+            let workload = by_class(seed, &[STEADY, MODULATED, CLIENTS]);
+            let requests = plan(&workload);
+            assert_eq!(failed(&workload, &requests), [""; 0], "seed {seed}");
+            let figures = ArrivalFigures::of_plan(&workload, Timestamp::from_secs_f64(60.0), &requests);
+            let whole = figures.planned.unwrap();
+            let by_class: Vec<_> =
+                figures.classes.iter().map(|class| class.planned.as_ref().unwrap()).collect();
+            assert_eq!(by_class.iter().map(|class| class.arrivals).sum::<u64>(), whole.arrivals);
+            assert!(by_class[0].beats.is_some() && by_class[2].fit.is_some() && whole.fit.is_none());
+            assert!(by_class[1].count_dispersion.unwrap() > 3.0, "bursts show in the counts");
+        }
+    }
+
+    #[test]
+    fn a_class_of_another_process_is_named() {
+        let drawn = by_class(3, &[STEADY, CLIENTS]);
+        let declared = by_class(3, &[STEADY, MODULATED]);
+        let said = failed(&declared, &plan(&drawn));
+        let named = |said: &String| said.starts_with("of class_1: ");
+        assert!(!said.is_empty() && said.iter().all(named), "{said:?}");
+        // With another seed the states are others too.
+        let other = plan(&by_class(4, &[STEADY, MODULATED]));
+        assert!(!failed(&declared, &other).is_empty());
+    }
+}

@@ -1,0 +1,207 @@
+//! The moments at which requests arrive.
+
+use std::f64::consts::TAU;
+
+use super::{Beginning, RateCurve, Renewal, Segment, StatePath, Superposition};
+use crate::clock::Timestamp;
+use crate::random::Stream;
+use crate::workload::{ArrivalPattern, RequestClass, Spike, WorkloadSpec};
+
+/// One arrival. In order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival {
+    /// When.
+    pub moment: Timestamp,
+    /// Where it comes from: the place of its client in a pattern of clients, of its class in one by class; 0 in others.
+    pub source: usize,
+}
+
+/// The arrivals of a pattern, in order, for as long as one asks.
+///
+/// They are drawn once and never touched again: not stretched so that a count comes out, not moved so that the
+/// first leaves at zero. Seconds add up in `f64` and are rounded down to the nanosecond at the very end. The
+/// iterator ends only where the pattern's rate falls to zero for ever.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    process: Process,
+}
+
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are a few of them in a plan, and a stream of chance is what is large"
+)]
+enum Process {
+    /// The n-th request at n gaps.
+    Metronome { rate_per_s: f64, count: u64 },
+    /// Independent gaps.
+    Renewal(Renewal),
+    /// Poisson on straight pieces of a rate.
+    Poisson(RateCurve, Stream),
+    /// Poisson at a rate that swings.
+    Swinging(Swing, Stream),
+    /// A renewal process of each client.
+    Clients(Superposition<Moments>),
+    /// A process of each class.
+    Classes(Superposition<Arrivals>),
+}
+
+impl Arrivals {
+    /// The arrivals of a whole workload, under its seed: stream `arrivals`, or where each class has a process of its own
+    /// `arrivals/NAME`.
+    #[must_use]
+    pub fn of(workload: &WorkloadSpec) -> Self {
+        let seed = workload.seed;
+        match &workload.arrival {
+            ArrivalPattern::ByClass { classes } => {
+                let streams = workload.classes.iter().map(|class| Self::stream_of(class, seed));
+                Self::superposed(classes, streams)
+            }
+            pattern => Self::new(pattern, Stream::named(seed, "arrivals")),
+        }
+    }
+
+    /// The stream of a class that has a process of its own.
+    #[must_use]
+    pub fn stream_of(class: &RequestClass, seed: u64) -> Stream {
+        Stream::named(seed, &format!("arrivals/{}", class.name))
+    }
+
+    /// The arrivals of `pattern`, with `stream` as their chance. What needs more than one sequence of chance takes
+    /// branches of it from 1 on: the states of a Markov-modulated process the first, each client or class its own.
+    #[must_use]
+    pub fn new(pattern: &ArrivalPattern, stream: Stream) -> Self {
+        let process = match pattern {
+            ArrivalPattern::Poisson { rate_per_s } => {
+                Process::Poisson(RateCurve::new(vec![Segment::endless(*rate_per_s)]), stream)
+            }
+            ArrivalPattern::Constant { rate_per_s } => {
+                Process::Metronome { rate_per_s: *rate_per_s, count: 0 }
+            }
+            ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
+                let round = vec![
+                    Segment::level(*base_s, *base_rate_per_s),
+                    Segment::level(*burst_s, *burst_rate_per_s),
+                ];
+                Process::Poisson(RateCurve::new(round), stream)
+            }
+            ArrivalPattern::Stages { stages } => {
+                let last = stages.last().map_or(0.0, |stage| stage.to_rate_per_s);
+                let segments = stages.iter().map(Segment::from).chain([Segment::endless(last)]).collect();
+                Process::Poisson(RateCurve::new(segments), stream)
+            }
+            ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
+                let segments = Spike::stages(*base_rate_per_s, spikes).iter().map(Segment::from).collect();
+                Process::Poisson(RateCurve::new(segments), stream)
+            }
+            ArrivalPattern::Markov { states } => {
+                Process::Poisson(RateCurve::along(StatePath::new(states, stream.branch(1))), stream)
+            }
+            ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, phase_s } => {
+                let swing = Swing {
+                    rate_per_s: *rate_per_s,
+                    amplitude: *amplitude,
+                    period_s: *period_s,
+                    phase_s: *phase_s,
+                    seconds: 0.0,
+                };
+                Process::Swinging(swing, stream)
+            }
+            ArrivalPattern::Gamma { .. }
+            | ArrivalPattern::Weibull { .. }
+            | ArrivalPattern::Clients { .. }
+            | ArrivalPattern::Population { .. } => return Self::of_gaps(pattern, stream),
+            // The moments of a trace are read, not drawn.
+            ArrivalPattern::Trace(_) => Process::Poisson(RateCurve::new(Vec::new()), stream),
+            ArrivalPattern::ByClass { classes } => {
+                return Self::superposed(classes, (1..).map(|branch| stream.branch(branch)));
+            }
+        };
+        Self { process }
+    }
+
+    /// Of a pattern of independent gaps: of one sequence of them, or of many clients.
+    fn of_gaps(pattern: &ArrivalPattern, stream: Stream) -> Self {
+        let process = if let Some((rate_per_s, form)) = pattern.gaps() {
+            Process::Renewal(Renewal::new(rate_per_s, form, Beginning::WithTheRun, stream))
+        } else {
+            let clients = pattern.clients().unwrap_or_default().into_iter().zip(1..);
+            let clients = clients.map(|((rate_per_s, form), branch)| {
+                Moments(Renewal::new(rate_per_s, form, Beginning::LongBefore, stream.branch(branch)))
+            });
+            Process::Clients(Superposition::new(clients.collect()))
+        };
+        Self { process }
+    }
+
+    fn superposed(classes: &[ArrivalPattern], streams: impl Iterator<Item = Stream>) -> Self {
+        let sequences = classes.iter().zip(streams).map(|(class, stream)| Self::new(class, stream)).collect();
+        Self { process: Process::Classes(Superposition::new(sequences)) }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        let seconds = match &mut self.process {
+            Process::Metronome { rate_per_s, count } => {
+                *count += 1;
+                *count as f64 / *rate_per_s
+            }
+            Process::Renewal(renewal) => renewal.next()?,
+            Process::Poisson(curve, stream) => curve.advance(stream.exponential())?,
+            Process::Swinging(swing, stream) => swing.advance(stream)?,
+            Process::Clients(clients) => {
+                let (moment, source) = clients.next()?;
+                return Some(Arrival { moment, source });
+            }
+            Process::Classes(classes) => {
+                let (arrival, source) = classes.next()?;
+                return Some(Arrival { moment: arrival.moment, source });
+            }
+        };
+        seconds.is_finite().then(|| Arrival { moment: Timestamp::from_secs_f64(seconds), source: 0 })
+    }
+}
+
+/// The seconds of a renewal process as moments.
+#[derive(Clone, Debug)]
+struct Moments(Renewal);
+
+impl Iterator for Moments {
+    type Item = Timestamp;
+
+    fn next(&mut self) -> Option<Timestamp> {
+        self.0.next().map(Timestamp::from_secs_f64)
+    }
+}
+
+/// A rate that swings as a sine about its mean.
+#[derive(Clone, Copy, Debug)]
+struct Swing {
+    rate_per_s: f64,
+    amplitude: f64,
+    period_s: f64,
+    phase_s: f64,
+    seconds: f64,
+}
+
+impl Swing {
+    /// Goes on to the next arrival by thinning: candidates at the highest rate, each kept with the rate at its moment
+    /// as a share of that (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413). Exact, and by
+    /// other means than the integral by which the arrivals are judged.
+    fn advance(&mut self, stream: &mut Stream) -> Option<f64> {
+        let highest = 1.0 + self.amplitude;
+        loop {
+            self.seconds += stream.exponential() / (self.rate_per_s * highest);
+            if !self.seconds.is_finite() {
+                return None;
+            }
+            let turn = ((self.seconds + self.phase_s) / self.period_s).fract();
+            if stream.unit() * highest < 1.0 + self.amplitude * libm::sin(TAU * turn) {
+                return Some(self.seconds);
+            }
+        }
+    }
+}

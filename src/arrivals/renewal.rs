@@ -1,0 +1,75 @@
+//! Independent gaps, one after the other.
+
+use crate::random::Stream;
+use crate::workload::GapForm;
+
+/// Where the first gap begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// With the run: as if something had arrived at its zero.
+    WithTheRun,
+    /// Long before: the first arrival comes when the gap under way ends. So the expected arrivals are rate × time from
+    /// the first second, and many clients do not begin all at once.
+    LongBefore,
+}
+
+/// The moments of a renewal process, in seconds.
+#[derive(Clone, Debug)]
+pub(super) struct Renewal {
+    rate_per_s: f64,
+    form: GapForm,
+    /// Where the next gap begins.
+    beginning: Beginning,
+    seconds: f64,
+    stream: Stream,
+}
+
+impl Renewal {
+    pub(super) fn new(rate_per_s: f64, form: GapForm, beginning: Beginning, stream: Stream) -> Self {
+        Self { rate_per_s, form, beginning, seconds: 0.0, stream }
+    }
+
+    /// A gap.
+    ///
+    /// Weibull by the inverse of its distribution function, scale·E^(1/shape) with E exponential.
+    fn gap(&mut self) -> f64 {
+        match self.form {
+            GapForm::Gamma(shape) => self.stream.gamma(shape) / (shape * self.rate_per_s),
+            GapForm::Weibull(shape) => {
+                weibull_scale(shape, self.rate_per_s) * libm::pow(self.stream.exponential(), 1.0 / shape)
+            }
+        }
+    }
+
+    /// What is left of the gap that is under way at a moment chosen without regard to the process: a uniform share of
+    /// a gap drawn in proportion to its length (Cox, *Renewal Theory*, 1962, section 5.4). Such a gap is for gamma
+    /// one of the shape above; for Weibull (gap/scale)^shape is then gamma with shape 1 + 1/shape.
+    fn rest_of_gap(&mut self) -> f64 {
+        let gap = match self.form {
+            GapForm::Gamma(shape) => self.stream.gamma(shape + 1.0) / (shape * self.rate_per_s),
+            GapForm::Weibull(shape) => {
+                let power = self.stream.gamma(1.0 + 1.0 / shape);
+                weibull_scale(shape, self.rate_per_s) * libm::pow(power, 1.0 / shape)
+            }
+        };
+        gap * self.stream.open_unit()
+    }
+}
+
+impl Iterator for Renewal {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        self.seconds += match self.beginning {
+            Beginning::WithTheRun => self.gap(),
+            Beginning::LongBefore => self.rest_of_gap(),
+        };
+        self.beginning = Beginning::WithTheRun;
+        self.seconds.is_finite().then_some(self.seconds)
+    }
+}
+
+/// The Weibull scale with which gaps have the mean 1/rate.
+fn weibull_scale(shape: f64, rate_per_s: f64) -> f64 {
+    1.0 / (rate_per_s * libm::tgamma(1.0 + 1.0 / shape))
+}

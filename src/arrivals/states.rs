@@ -1,0 +1,40 @@
+//! The states that a Markov-modulated rate goes through.
+
+use crate::random::{Stream, WeightedChoice};
+use crate::workload::RateState;
+
+/// A stretch of time in one state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stay {
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Requests per second during it.
+    pub rate_per_s: f64,
+}
+
+/// The path through the states from the run's zero on, without end.
+#[derive(Clone, Debug)]
+pub struct StatePath {
+    states: Vec<RateState>,
+    current: usize,
+    stream: Stream,
+}
+
+impl StatePath {
+    /// The path under `stream`. It begins in a state drawn by the share of time that each has in the long run.
+    #[must_use]
+    pub fn new(states: &[RateState], mut stream: Stream) -> Self {
+        let current = WeightedChoice::new(states.iter().map(|state| state.mean_s)).draw(&mut stream);
+        Self { states: states.to_vec(), current, stream }
+    }
+}
+
+impl Iterator for StatePath {
+    type Item = Stay;
+
+    fn next(&mut self) -> Option<Stay> {
+        let state = self.states.get(self.current)?;
+        self.current = (self.current + 1) % self.states.len();
+        Some(Stay { seconds: state.mean_s * self.stream.exponential(), rate_per_s: state.rate_per_s })
+    }
+}

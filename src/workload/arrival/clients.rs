@@ -1,0 +1,91 @@
+//! Clients that each send requests at a rate of their own.
+
+use serde::Serialize;
+
+use super::{GapFamily, GapForm};
+use crate::random::normal_quantile;
+
+/// One client: independent gaps with mean 1/rate.
+///
+/// Most of what is bursty in production comes of a few large clients (`ServeGen`: Xiang et al., *Workload
+/// Characterization and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Client {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// Coefficient of variation of the gaps: 1 is Poisson, above 1 burstier; 1 when the file gives none.
+    pub cv: f64,
+    /// Family of the gaps; gamma when the file gives none.
+    pub gaps: GapFamily,
+}
+
+/// How a total rate is shared out among the clients of a population, the largest first. The shares are quantiles, not
+/// draws: every seed and every repeat has the same clients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum RateSpread {
+    /// All alike.
+    Equal,
+    /// The i-th client's rate is proportional to 1/i^exponent.
+    Zipf {
+        /// 0 makes all alike; at 1 the first ten of 100 clients send 56 % of the requests.
+        exponent: f64,
+    },
+    /// Log-normal: the i-th of n rates is proportional to exp(sigma·Φ⁻¹(1 − (i − ½)/n)).
+    LogNormal {
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+impl Client {
+    /// The form of its gaps.
+    #[must_use]
+    pub fn form(&self) -> GapForm {
+        self.gaps.with_cv(self.cv)
+    }
+}
+
+impl RateSpread {
+    /// The rates of `clients` clients that sum to `total_per_s`, the largest first.
+    #[must_use]
+    pub fn rates(&self, total_per_s: f64, clients: u64) -> Vec<f64> {
+        let n = clients as f64;
+        let weight = |i: u64| match *self {
+            Self::Equal => 1.0,
+            Self::Zipf { exponent } => libm::pow(i as f64, -exponent),
+            Self::LogNormal { sigma } => libm::exp(sigma * normal_quantile(1.0 - (i as f64 - 0.5) / n)),
+        };
+        let weights: Vec<f64> = (1..=clients).map(weight).collect();
+        let all: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| total_per_s * weight / all).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_shared_as_declared() {
+        // By hand: 1 + 1/2 + 1/4 = 7/4.
+        let zipf = RateSpread::Zipf { exponent: 1.0 }.rates(7.0, 4);
+        let by_hand = [7.0 * 12.0 / 25.0, 7.0 * 6.0 / 25.0, 7.0 * 4.0 / 25.0, 7.0 * 3.0 / 25.0];
+        assert!(zipf.iter().zip(by_hand).all(|(rate, hand)| (rate - hand).abs() < 1e-12), "{zipf:?}");
+        assert_eq!(RateSpread::Equal.rates(3.0, 3), [1.0; 3]);
+        // scipy 1.17.1, numpy 2.4.6: w = exp(1.5 * norm.ppf(1 - (arange(1, 6) - .5) / 5)); 10 * w / w.sum().
+        let log_normal = RateSpread::LogNormal { sigma: 1.5 }.rates(10.0, 5);
+        assert!(
+            log_normal.iter().zip(LOG_NORMAL).all(|(rate, scipy)| (rate - scipy).abs() < 1e-9),
+            "{log_normal:?}"
+        );
+    }
+
+    const LOG_NORMAL: [f64; 5] = [
+        6.428_979_687_908_303,
+        2.064_915_419_412_021,
+        0.940_342_129_288_044_8,
+        0.428_222_537_253_249_7,
+        0.137_540_226_138_382_24,
+    ];
+}
