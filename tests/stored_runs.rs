@@ -168,6 +168,18 @@ fn a_log_of_what_cannot_have_been_is_refused() {
             "request 1: the class \"chat\" has no requests of high priority",
         ),
         (
+            refused(3, |line| line["request"]["tenant"] = 0.into()),
+            "request 1: tenant 0 is none of the workload's 0, which count from 0",
+        ),
+        (
+            refused(3, |line| line["request"]["model"] = 2.into()),
+            "request 1: model 2 is none of the workload's 0, which count from 0",
+        ),
+        (
+            refused(3, |line| line["request"]["prefix"] = json!({"number": 1, "tokens": 4})),
+            "request 1: the class \"chat\" has no shared prefix 1",
+        ),
+        (
             refused(3, |line| line["request"]["phase"] = "cooldown".into()),
             "request 1: it was scheduled at 0.5 s, and the cool-down begins at 2 s",
         ),

@@ -47,7 +47,8 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec()?;
     let described = args.model.describe()?;
-    if described.fleet.layout.rule() == RoutingRule::PrefixAware {
+    let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
     }
@@ -55,6 +56,9 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.words(
             "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
         );
+    }
+    if shared.any(|prefixes| prefixes.warmed() > 0) {
+        printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
     }
     let runs = PlannedRun::all(&spec, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);

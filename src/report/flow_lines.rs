@@ -57,7 +57,7 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
     let expected = format!(
-        "{range} of prompt tokens by the plan, in blocks of {}; at most, unless it has room for {} of {}",
+        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room for {} of {}",
         count(u64::from(cache.block_tokens)),
         if cache.prefixes == 1 {
             "1 prefix".to_owned()

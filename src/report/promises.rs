@@ -76,11 +76,14 @@ fn shared(group: &Group) -> Option<Slo> {
     group.promises.iter().all(|promise| promise.slo == first).then_some(first)
 }
 
+/// Title of the breakdown that tells how fair the server was.
+const BY_TENANT: &str = "By tenant";
+
 pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
     for (title, groups) in [
         ("By priority", &summary.by_priority),
         ("By class", &summary.by_class),
-        ("By tenant", &summary.by_tenant),
+        (BY_TENANT, &summary.by_tenant),
         ("By model", &summary.by_model),
     ] {
         // One group says what the whole run says.
@@ -90,26 +93,32 @@ pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
             if groups.iter().any(|group| group.slo.declared) {
                 attainments(page, groups);
             }
+            if title == BY_TENANT {
+                fairness(page, summary);
+            }
         }
     }
-    if let Some(fairness) = &summary.fairness {
-        let indices: Vec<_> = [
-            ("attainment", fairness.attainment),
-            ("service", fairness.service),
-            ("promptness", fairness.promptness),
-        ]
-        .into_iter()
-        .filter_map(|(of, index)| Some(format!("{of} {}", three_digits(index?))))
-        .collect();
-        if !indices.is_empty() {
-            let line = format!(
-                "{} (Jain's index over {} tenants: 1 is even, {} one gets all)",
-                indices.join(", "),
-                count(fairness.tenants),
-                three_digits(1.0 / fairness.tenants as f64)
-            );
-            page.entry(Tone::Normal, "  fairness    ", &line);
-        }
+}
+
+/// How evenly the tenants were served.
+fn fairness(page: &mut Page, summary: &Summary) {
+    let Some(fairness) = &summary.fairness else { return };
+    let indices: Vec<_> = [
+        ("attainment", fairness.attainment),
+        ("service", fairness.service),
+        ("promptness", fairness.promptness),
+    ]
+    .into_iter()
+    .filter_map(|(of, index)| Some(format!("{of} {}", three_digits(index?))))
+    .collect();
+    if !indices.is_empty() {
+        let line = format!(
+            "{} (Jain's index over {} tenants: 1 is even, {} one gets all)",
+            indices.join(", "),
+            count(fairness.tenants),
+            three_digits(1.0 / fairness.tenants as f64)
+        );
+        page.entry(Tone::Normal, "  fairness    ", &line);
     }
 }
 

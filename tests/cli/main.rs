@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod faults;
 mod help;
+mod marks;
 mod mistakes;
 mod mock;
 #[path = "../support/quick.rs"]
