@@ -94,6 +94,10 @@ fn mistakes_about_a_trace_are_told_with_their_fields() {
         (format!("{SHORT}speed = 2\n"), "`trace.speed` is not a field of a trace"),
         (format!("{SHORT}{class}{constant}"), "`classes[0].input_tokens` is given beside a trace"),
         (
+            format!("{SHORT}{class}shared_prefix = {{ count = 2, tokens = 10 }}\n"),
+            "`classes[0].shared_prefix` is given beside a trace",
+        ),
+        (
             format!("horizon_s = 60.5\n{SHORT}"),
             "`horizon_s` is 60.5 s, and the slice of the trace ends after 60 s of the run",
         ),
