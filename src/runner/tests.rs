@@ -1,16 +1,19 @@
 //! Whole runs in exact, paused time, against an engine that follows a script.
 
+mod engines;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
+use engines::{Endless, Script, SeenLate};
+
 use super::{Feed, Interrupt, Pacing, Progress, Run, RunOptions, Timeouts};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
+use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
     FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
@@ -22,98 +25,6 @@ const fn ms(millis: u64) -> Duration {
 
 const fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
-}
-
-/// Answers every request with `tokens` tokens: the first after `ttft`, the others `gap` apart.
-#[derive(Clone, Copy)]
-struct Script {
-    ttft: Duration,
-    gap: Duration,
-    tokens: u32,
-}
-
-impl Engine for Script {
-    type Answer = Scripted;
-
-    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
-    }
-
-    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
-        Scripted { script: *self, clock, sent: None, told: 0 }
-    }
-
-    async fn warm_up(&self, _count: usize) {}
-}
-
-struct Scripted {
-    script: Script,
-    clock: RunClock,
-    sent: Option<Timestamp>,
-    told: u32,
-}
-
-impl Answer for Scripted {
-    async fn next(&mut self) -> AnswerEvent {
-        let Some(sent) = self.sent else {
-            let now = self.clock.now();
-            self.sent = Some(now);
-            return AnswerEvent::Sent { at: now, opened_connection: false };
-        };
-        let moment = sent.after(self.script.ttft + self.script.gap * self.told.min(self.script.tokens - 1));
-        sleep_until(self.clock.instant(moment)).await;
-        if self.told == self.script.tokens {
-            let end = AnswerEnd {
-                at: moment,
-                result: Ok(()),
-                whole_answer: None,
-                finish_reason: None,
-                usage: None,
-            };
-            return AnswerEvent::Ended(Box::new(end));
-        }
-        self.told += 1;
-        AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }
-    }
-}
-
-/// Answers every request at once with one token and the end, and says that they came later: as a loop that was held up
-/// sees what the kernel had stamped while it was not looking.
-#[derive(Clone, Copy)]
-struct SeenLate {
-    token: Option<Duration>,
-    end: Duration,
-}
-
-impl Engine for SeenLate {
-    type Answer = SeenLateAnswer;
-
-    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
-    }
-
-    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> SeenLateAnswer {
-        SeenLateAnswer { begin: clock.now(), left: *self }
-    }
-
-    async fn warm_up(&self, _count: usize) {}
-}
-
-struct SeenLateAnswer {
-    begin: Timestamp,
-    left: SeenLate,
-}
-
-impl Answer for SeenLateAnswer {
-    async fn next(&mut self) -> AnswerEvent {
-        if let Some(token) = self.left.token.take() {
-            let at = self.begin.after(token);
-            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
-        }
-        let at = self.begin.after(self.left.end);
-        let end = AnswerEnd { at, result: Ok(()), whole_answer: Some(at), finish_reason: None, usage: None };
-        AnswerEvent::Ended(Box::new(end))
-    }
 }
 
 fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
@@ -319,44 +230,6 @@ async fn each_time_limit_fails_the_request_at_its_moment() {
     let generous = Timeouts { first_token: Some(ms(41)), between_tokens: Some(ms(21)), total: Some(ms(221)) };
     let flown = fly(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
     assert_eq!(window(&flown)[0].outcome, Outcome::Completed);
-}
-
-/// Says all of its one-token text after 40 ms, and why it stopped, and then nothing more.
-#[derive(Clone, Copy)]
-struct Endless;
-
-struct EndlessAnswer {
-    clock: RunClock,
-    told: bool,
-}
-
-impl Engine for Endless {
-    type Answer = EndlessAnswer;
-
-    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
-    }
-
-    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> EndlessAnswer {
-        EndlessAnswer { clock, told: false }
-    }
-
-    async fn warm_up(&self, _count: usize) {}
-}
-
-impl Answer for EndlessAnswer {
-    async fn next(&mut self) -> AnswerEvent {
-        if self.told {
-            return std::future::pending().await;
-        }
-        sleep_until(self.clock.instant(at(40))).await;
-        self.told = true;
-        AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false }
-    }
-
-    fn finish_reason(&self) -> Option<FinishReason> {
-        self.told.then_some(FinishReason::Stop)
-    }
 }
 
 #[tokio::test(start_paused = true)]
