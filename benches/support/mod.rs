@@ -33,6 +33,6 @@ pub(crate) fn request(index: u64, tokens: u32) -> RequestSpec {
         output_tokens: tokens,
         priority: Priority::Medium,
         slo: Slo::default(),
-        prompt: Prompt("Count from one to ten.".to_owned()),
+        prompt: Prompt::Text("Count from one to ten.".to_owned()),
     }
 }

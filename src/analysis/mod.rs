@@ -30,6 +30,7 @@ pub mod statistics;
 mod steady_state;
 mod subject;
 mod summary;
+mod taken;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod tokens;
@@ -64,6 +65,7 @@ pub use rates::Rates;
 pub use steady_state::{Beginning, SteadyState};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
+pub use taken::{TakenImages, TakenPrompts};
 pub use tokens::{Balance, TokenAccount};
 pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};

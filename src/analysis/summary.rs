@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::observed::Observed;
 use super::{
     Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Finding, Group, InFlight,
-    Judgement, LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TokenAccount,
-    Verdict,
+    Judgement, LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TakenImages,
+    TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -76,6 +76,12 @@ pub struct RunDescription {
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
+    /// Datasets that prompts were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datasets: Vec<TakenPrompts>,
+    /// Folders that images were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TakenImages>,
     /// Who answered.
     pub engine: EngineFacts,
     /// What the client enforced.
@@ -172,6 +178,8 @@ fn describe(log: &RunLog) -> RunDescription {
         plan_hash: header.plan.hash,
         shard: header.shard,
         prompt_method: header.prompts.method,
+        datasets: TakenPrompts::all(log),
+        images: TakenImages::all(log),
         engine: header.engine,
         limits: header.limits,
         host: header.host,

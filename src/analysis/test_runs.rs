@@ -134,6 +134,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         input_tokens: Distribution::Constant { value: 100 },
         output_tokens: Distribution::Constant { value: 10 },
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
+        images: None,
         priorities: slos
             .iter()
             .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })

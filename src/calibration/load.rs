@@ -125,7 +125,7 @@ impl Load {
             output_tokens: self.tokens,
             priority: Priority::default(),
             slo: Slo::default(),
-            prompt: Prompt(format!("{} {}", self.tokens, self.gap.as_nanos())),
+            prompt: Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! When each request leaves and what it says: a workload drawn into a schedule.
 
 mod arrivals;
+mod datasets;
 mod lengths;
 mod plan;
 mod prompts;
@@ -8,8 +9,9 @@ mod request;
 mod schedule;
 
 pub use arrivals::Arrivals;
+pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
 pub use lengths::Lengths;
 pub use plan::{Plan, PlannedRequest};
-pub use prompts::{PromptBuilder, PromptError};
+pub use prompts::{PromptBuilder, PromptError, TokenCounter};
 pub use request::{Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};

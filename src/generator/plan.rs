@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Arrivals, Lengths, Prompt, RequestSpec};
+use super::datasets::RowDraws;
+use super::{Arrivals, Datasets, Lengths, Prompt, RequestSpec};
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
 use crate::record::Phase;
-use crate::workload::{Priority, RequestClass, Slo, WorkloadSpec};
+use crate::workload::{Distribution, Priority, RequestClass, Slo, WorkloadSpec};
 
 /// One request of a plan: all of its work order but the prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +28,10 @@ pub struct PlannedRequest {
     pub priority: Priority,
     /// What it promises.
     pub slo: Slo,
+    /// The row that it says, from 0 among those that are sent; absent where its class has no dataset.
+    pub row: Option<u64>,
+    /// How many images go along.
+    pub images: u16,
 }
 
 impl PlannedRequest {
@@ -50,7 +55,7 @@ impl PlannedRequest {
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
 /// Every purpose has a stream of its own: `arrivals`, `classes`, and by class `input_tokens/NAME`,
-/// `output_tokens/NAME` and `priorities/NAME`. So changing a length distribution never moves an arrival, and
+/// `output_tokens/NAME`, `priorities/NAME`, `rows/NAME` and `images/NAME`. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -69,25 +74,32 @@ pub struct Plan {
 /// What is drawn for the requests of one class.
 #[derive(Clone, Debug)]
 struct ClassDraws {
-    input: (Lengths, Stream),
-    output: (Lengths, Stream),
+    /// The law of a length; none where the dataset's rows say.
+    input: (Option<Lengths>, Stream),
+    output: (Option<Lengths>, Stream),
     share: (WeightedChoice, Stream),
+    /// Rows of the dataset, where the class has one that is open.
+    rows: Option<RowDraws>,
+    images: Option<(Lengths, Stream)>,
 }
 
 impl ClassDraws {
-    fn new(class: &RequestClass, seed: u64) -> Self {
+    fn new(class: &RequestClass, seed: u64, rows: Option<RowDraws>) -> Self {
         let stream = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", class.name));
+        let law = |length: &Distribution| (!length.is_of_rows()).then(|| Lengths::new(length));
         let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
         Self {
-            input: (Lengths::new(&class.input_tokens), stream("input_tokens")),
-            output: (Lengths::new(&class.output_tokens), stream("output_tokens")),
+            input: (law(&class.input_tokens), stream("input_tokens")),
+            output: (law(&class.output_tokens), stream("output_tokens")),
             share: (shares, stream("priorities")),
+            rows,
+            images: class.images.as_ref().map(|images| (Lengths::new(&images.per_request), stream("images"))),
         }
     }
 }
 
 impl Plan {
-    pub(super) fn new(workload: Arc<WorkloadSpec>) -> Self {
+    pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let seed = workload.seed;
         let cooldown_end = match workload.requests {
             Some(_) => None,
@@ -97,7 +109,9 @@ impl Plan {
             arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(class, seed)).collect(),
+            classes: (workload.classes.iter().enumerate())
+                .map(|(place, class)| ClassDraws::new(class, seed, datasets.rows(place, class, seed)))
+                .collect(),
             next_index: 0,
             cooldown_end,
             latest: Timestamp::ZERO,
@@ -147,8 +161,13 @@ impl Iterator for Plan {
         }
         let class = self.class_choice.draw(&mut self.class_stream);
         let draws = self.classes.get_mut(class)?;
-        let input_tokens = draws.input.0.draw(&mut draws.input.1);
-        let output_tokens = draws.output.0.draw(&mut draws.output.1);
+        let row = draws.rows.as_mut().map(RowDraws::draw);
+        let said = |tokens: Option<u32>, (lengths, stream): &mut (Option<Lengths>, Stream)| {
+            lengths.as_ref().map_or(tokens, |lengths| Some(lengths.draw(stream)))
+        };
+        let input_tokens = said(row.map(|row| row.input_tokens), &mut draws.input)?;
+        let output_tokens = said(row.and_then(|row| row.output_tokens), &mut draws.output)?;
+        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
         let share = draws.share.0.draw(&mut draws.share.1);
         let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
         let (priority, slo) = share.map(|share| (share.priority, share.slo)).unwrap_or_default();
@@ -162,6 +181,8 @@ impl Iterator for Plan {
             output_tokens,
             priority,
             slo,
+            row: row.map(|row| row.row),
+            images,
         })
     }
 }

@@ -60,5 +60,18 @@ impl RequestSpec {
 }
 
 /// What a request says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prompt(pub String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// A text; in a chat, the one message of the user.
+    Text(String),
+    /// The messages of a chat: a JSON list, sent byte for byte.
+    Messages(String),
+    /// Token ids, of the completions endpoint.
+    TokenIds(Vec<u32>),
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}

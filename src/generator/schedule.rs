@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Plan, PlannedRequest, PromptBuilder, RequestSpec};
+use super::{Datasets, Plan, PlannedRequest, PromptBuilder, RequestSpec};
 use crate::clock::Timestamp;
 use crate::record::{Phase, PlanFacts};
+use crate::units::hexadecimal;
 use crate::workload::{Priority, WorkloadSpec};
 
 /// Begins the bytes that are hashed; the number goes up if their layout changes.
@@ -20,6 +21,7 @@ const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
 #[derive(Clone, Debug)]
 pub struct Schedule {
     workload: Arc<WorkloadSpec>,
+    datasets: Arc<Datasets>,
     /// The first index of this share of the plan.
     first: u64,
     /// The distance from one index of this share to the next.
@@ -35,10 +37,17 @@ pub struct ShardError {
 }
 
 impl Schedule {
-    /// The whole schedule of `workload`, which must be valid.
+    /// The whole schedule of `workload`, which must be valid. Where a class has a dataset there are no requests: its
+    /// rows must be there, as in [`Schedule::draw_from`].
     #[must_use]
     pub fn draw(workload: &WorkloadSpec) -> Self {
-        Self { workload: Arc::new(workload.clone()), first: 0, step: 1 }
+        Self::draw_from(workload, Arc::default())
+    }
+
+    /// The whole schedule of `workload`, whose datasets are these.
+    #[must_use]
+    pub fn draw_from(workload: &WorkloadSpec, datasets: Arc<Datasets>) -> Self {
+        Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
     /// Every `shards`-th request of this schedule, beginning with number `shard`.
@@ -51,13 +60,17 @@ impl Schedule {
         }
         let first = self.first.saturating_add(self.step.saturating_mul(shard));
         let step = self.step.saturating_mul(shards);
-        Ok(Self { workload: Arc::clone(&self.workload), first, step })
+        Ok(Self { first, step, ..self.clone() })
     }
 
     /// The requests in order, without prompts.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         let share = self.clone();
-        Plan::new(Arc::clone(&self.workload)).filter(move |request| share.has(request.index))
+        self.whole_plan().filter(move |request| share.has(request.index))
+    }
+
+    fn whole_plan(&self) -> Plan {
+        Plan::new(Arc::clone(&self.workload), &self.datasets)
     }
 
     fn has(&self, index: u64) -> bool {
@@ -84,7 +97,8 @@ impl Schedule {
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
-    /// (4), priority (1: 0 high, 1 medium, 2 low).
+    /// (4), priority (1: 0 high, 1 medium, 2 low). After those of a request that says a row of a dataset come the
+    /// row's number from 0 (8), and after those of one with images how many they are (2).
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
@@ -98,7 +112,7 @@ impl Schedule {
             Some(_) => Timestamp::ZERO,
             None => Timestamp::from_secs_f64(self.workload.horizon_s),
         };
-        let mut plan = Plan::new(Arc::clone(&self.workload));
+        let mut plan = self.whole_plan();
         for request in plan.by_ref() {
             let own = u64::from(self.has(request.index));
             match request.phase {
@@ -107,6 +121,12 @@ impl Schedule {
                 Phase::Cooldown => break,
             }
             hash.update(hashed_bytes(&request));
+            if let Some(row) = request.row {
+                hash.update(row.to_le_bytes());
+            }
+            if request.images > 0 {
+                hash.update(request.images.to_le_bytes());
+            }
         }
         if self.workload.requests.is_some() {
             window_end = plan.latest_arrival().max(window_end);
@@ -121,13 +141,8 @@ impl Schedule {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 fn with_prompt(request: PlannedRequest, prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.build(request.class, request.input_tokens, request.index))
+    request.saying(prompts.say(&request))
 }
 
 fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {

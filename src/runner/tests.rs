@@ -127,7 +127,7 @@ fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
         output_tokens: 4,
         priority: Priority::Medium,
         slo: Slo::default(),
-        prompt: Prompt("hello".to_owned()),
+        prompt: Prompt::Text("hello".to_owned()),
     }
 }
 

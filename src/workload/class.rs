@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::reading::{Fields, Place};
-use super::{Distribution, Priority, Slo, weights};
+use super::reading::{Allowed, Fields, Given, Place};
+use super::{Dataset, Distribution, Images, Priority, Slo, weights};
+
+/// Sizes of vocabularies: the largest known have some 260,000 entries.
+const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,12 +15,18 @@ pub struct RequestClass {
     pub name: String,
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
-    /// Tokens of prompt content asked for, the chat template's own tokens not counted.
+    /// Tokens of prompt content asked for, the chat template's own tokens not counted. Of a class with a dataset, whose
+    /// prompts are as long as they are, the file says nothing.
+    #[serde(skip_serializing_if = "Distribution::is_of_rows")]
     pub input_tokens: Distribution,
-    /// Tokens of answer asked for.
+    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says.
+    #[serde(skip_serializing_if = "Distribution::is_of_rows")]
     pub output_tokens: Distribution,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
+    /// Pictures that go along; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<Images>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
 }
@@ -33,7 +42,7 @@ pub struct PriorityShare {
     pub slo: Slo,
 }
 
-/// What prompts say. Whatever the source, each grows or is cut to the asked token count.
+/// What prompts say. Templates and retrieved passages grow or are cut to the asked token count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptSource {
@@ -47,6 +56,14 @@ pub enum PromptSource {
         /// The questions; at least one.
         questions: Vec<String>,
     },
+    /// Prompts from a file, as they stand there.
+    Dataset(Dataset),
+    /// Token ids at random, sent as such (`prompt` of the completions endpoint): exactly as many as asked, and no text.
+    RandomTokens {
+        /// Ids are drawn from 0 to one less than this; absent: those of the run's tokenizer but for its special ones.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vocabulary: Option<u32>,
+    },
 }
 
 impl RequestClass {
@@ -54,9 +71,24 @@ impl RequestClass {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let input_tokens = fields.required("input_tokens", Distribution::read);
-            let output_tokens = fields.required("output_tokens", Distribution::read);
+            let input_tokens = fields.given("input_tokens", Distribution::read);
+            let output_tokens = fields.given("output_tokens", Distribution::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
+            let images = fields.optional("images", None, |place| Images::read(place).map(Some));
+            let rows = match &prompt {
+                Some(PromptSource::Dataset(dataset)) => Some(RowLengths::of(dataset)),
+                _ => None,
+            };
+            if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
+                let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
+                fields.complain_of("input_tokens", sentence);
+            }
+            let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
+            let input_tokens = length(fields, "input_tokens", input_tokens, of_prompts);
+            let output_tokens = length(fields, "output_tokens", output_tokens, of_answers);
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
+                fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
@@ -66,9 +98,45 @@ impl RequestClass {
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
                 prompt: prompt?,
+                images: images?,
                 priorities: priorities?,
             })
         })
+    }
+}
+
+/// The lengths that the rows of a dataset have.
+struct RowLengths {
+    input: Distribution,
+    output: Distribution,
+}
+
+impl RowLengths {
+    fn of(dataset: &Dataset) -> Self {
+        let found = dataset.found.as_ref();
+        Self {
+            input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
+            output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
+        }
+    }
+}
+
+/// A length that was given, or else that of a dataset's rows; one of them there must be.
+fn length(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    given: Given<Distribution>,
+    of_rows: Option<Distribution>,
+) -> Option<Distribution> {
+    match given {
+        Given::Right(length) => Some(length),
+        Given::Wrong => None,
+        Given::Absent => {
+            if of_rows.is_none() {
+                fields.miss(name);
+            }
+            of_rows
+        }
     }
 }
 
@@ -119,8 +187,20 @@ impl PromptSource {
                 ("retrieval", |fields| {
                     Some(Self::Retrieval { questions: fields.required("questions", texts)? })
                 }),
+                ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
+                ("random_tokens", |fields| {
+                    let vocabulary =
+                        fields.optional("vocabulary", None, |place| place.whole(VOCABULARY).map(Some));
+                    Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
+                }),
             ],
         )
+    }
+
+    /// Whether prompts are taken from elsewhere as they are, in place of being written to a length.
+    #[must_use]
+    pub const fn is_taken(&self) -> bool {
+        matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 
     /// Openings for a class whose file names none: the everyday questions that chat servers are asked.

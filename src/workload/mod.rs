@@ -2,8 +2,11 @@
 
 mod arrival;
 mod class;
+mod dataset;
+mod dataset_change;
 mod distribution;
 mod expectation;
+mod images;
 pub mod library;
 mod load;
 mod overrides;
@@ -16,7 +19,10 @@ mod window;
 
 pub use arrival::{ArrivalPattern, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
+pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
+pub use dataset_change::DatasetChange;
 pub use distribution::{Distribution, TOKEN_LIMIT};
+pub use images::{ImageFindings, Images};
 pub use overrides::Overrides;
 pub use reading::{Mistake, SpecError};
 pub use slo::{Priority, Slo};

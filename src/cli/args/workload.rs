@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::dataset::DatasetArgs;
 use super::{above_zero, duration, seconds};
 use crate::cli::exit::Stop;
 use crate::workload::{Overrides, WorkloadSpec};
@@ -45,6 +46,9 @@ pub(in crate::cli) struct WorkloadArgs {
     /// After the horizon wait this long for answers, then censor what is left [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
     drain: Option<std::time::Duration>,
+
+    #[command(flatten)]
+    dataset: DatasetArgs,
 }
 
 impl WorkloadArgs {
@@ -57,6 +61,8 @@ impl WorkloadArgs {
             seed: self.seed,
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
+            output_tokens: self.dataset.output_tokens,
+            dataset: self.dataset.change(),
         };
         WorkloadSpec::load(&self.workload).and_then(|spec| spec.with(&overrides)).map_err(Stop::usage)
     }

@@ -15,7 +15,7 @@ use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
-use crate::generator::RequestSpec;
+use crate::generator::{Prompt, RequestSpec};
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 
 /// Token counts asked for at the same time.
@@ -114,7 +114,7 @@ impl OpenAiEngine {
     ///
     /// What went wrong, with a hint at the cure.
     pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
-        let body = self.template.render(smoke::PROMPT, smoke::OUTPUT_TOKENS);
+        let body = self.template.render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS);
         let delays = Arc::default();
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut answer = self.exchange(PreparedRequest { index: 0, body }, clock, &delays);
@@ -173,7 +173,7 @@ impl Engine for OpenAiEngine {
     type Answer = Exchange;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        let body = self.template.render(&request.prompt.0, request.output_tokens);
+        let body = self.template.render(&request.prompt, request.output_tokens);
         PreparedRequest { index: request.index, body }
     }
 

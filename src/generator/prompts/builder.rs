@@ -1,6 +1,7 @@
 //! Makes prompts of an asked number of tokens.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokenizers::Tokenizer;
 
@@ -11,7 +12,8 @@ use super::error::PromptError;
 use super::lead::Leads;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::Prompt;
+use crate::generator::datasets::{Source, led_by};
+use crate::generator::{Datasets, PlannedRequest, Prompt};
 use crate::random::Stream;
 use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
@@ -21,10 +23,13 @@ const ATTEMPTS: u64 = 8;
 /// How many words are tried at the end of a prompt that could not be written to its count.
 const MENDS: u32 = 64;
 
+/// Tokens for which there is room in a lead by itself: more than any has.
+const LEAD_ROOM: u32 = 256;
+
 /// Makes the prompts of a workload's classes.
 ///
-/// A prompt depends on the salt, the class, the asked tokens and the request's index, and on nothing else: the
-/// same four give the same text.
+/// A written prompt depends on the salt, the class, the asked tokens and the request's index, and on nothing else: the
+/// same four give the same text. Those of a dataset are the dataset's.
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
@@ -34,6 +39,8 @@ pub struct PromptBuilder {
     salt: u64,
     method: PromptMethod,
     tokenizer: Option<Box<Tokenizer>>,
+    /// What is not written but taken from elsewhere.
+    datasets: Arc<Datasets>,
 }
 
 impl PromptBuilder {
@@ -98,7 +105,18 @@ impl PromptBuilder {
             salt,
             method,
             tokenizer: None,
+            datasets: Arc::default(),
         }
+    }
+
+    /// The same builder for classes whose prompts, or images, come from `datasets`.
+    #[must_use]
+    pub fn with_datasets(self, datasets: Arc<Datasets>) -> Self {
+        let method = match self.method {
+            PromptMethod::WordList if !datasets.writes_words() => PromptMethod::AsGiven,
+            method => method,
+        };
+        Self { method, datasets, ..self }
     }
 
     /// The same builder, with the texts of another salt.
@@ -108,6 +126,32 @@ impl PromptBuilder {
         Self { leads, stream, salt, ..self }
     }
 
+    /// What a request says.
+    #[must_use]
+    pub fn say(&self, request: &PlannedRequest) -> Prompt {
+        let PlannedRequest { index, class, input_tokens, images, .. } = *request;
+        let mut stream = self.stream.branch(index);
+        let prompt = match (self.datasets.source(class), request.row) {
+            (Source::Rows { index: rows, salted }, Some(row)) => {
+                let prompt = rows.prompt(row);
+                if *salted { led_by(&self.lead(index), prompt) } else { prompt }
+            }
+            (Source::TokenIds(vocabulary), _) => Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream)),
+            _ => self.build(class, input_tokens, index),
+        };
+        match self.datasets.images(class) {
+            Some(folder) => folder.beside(prompt, images, &mut stream),
+            None => prompt,
+        }
+    }
+
+    /// Words that no other request of this run begins with.
+    fn lead(&self, index: u64) -> String {
+        let mut draft = Draft::new(LEAD_ROOM);
+        self.leads.write(index, &mut draft);
+        draft.finish()
+    }
+
     /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
     ///
     /// With a tokenizer the count is checked and the prompt mended until it is exact; should a vocabulary make
@@ -115,13 +159,13 @@ impl PromptBuilder {
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
         let Some(tokenizer) = &self.tokenizer else {
-            return Prompt(self.write(class, input_tokens, index, 0));
+            return Prompt::Text(self.write(class, input_tokens, index, 0));
         };
         let mut budget = input_tokens;
         let mut closest: Option<(u32, String)> = None;
         for attempt in 0..ATTEMPTS {
             let text = self.write(class, budget, index, attempt);
-            let Some(tokens) = count_tokens(tokenizer, &text) else { return Prompt(text) };
+            let Some(tokens) = count_tokens(tokenizer, &text) else { return Prompt::Text(text) };
             budget = (budget + input_tokens).saturating_sub(tokens);
             let error = tokens.abs_diff(input_tokens);
             if closest.as_ref().is_none_or(|(least, _)| error < *least) {
@@ -131,7 +175,7 @@ impl PromptBuilder {
                 break;
             }
         }
-        Prompt(match closest {
+        Prompt::Text(match closest {
             Some((0, text)) => text,
             Some((_, text)) => self.mend(tokenizer, text, input_tokens, index),
             None => String::new(),

@@ -10,6 +10,7 @@
 mod builder;
 mod class_text;
 mod costs;
+mod counter;
 mod draft;
 mod error;
 mod estimate;
@@ -18,4 +19,5 @@ mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
+pub use counter::TokenCounter;
 pub use error::PromptError;

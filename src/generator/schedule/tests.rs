@@ -15,6 +15,7 @@ fn chat() -> RequestClass {
         input_tokens: Distribution::Normal { mean: 256.0, std: 128.0, min: 16, max: 1024 },
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
+        images: None,
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
             PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },
@@ -197,7 +198,7 @@ fn a_run_may_be_so_many_requests_long() {
     assert!(plan.iter().all(|request| request.scheduled.as_secs_f64() < last + 30.0 + 1e-9));
     // With no drain there is no cool-down, but the window ends where it did.
     let no_drain = WorkloadSpec { drain_s: 0.0, ..workload.clone() };
-    assert_eq!(Plan::new(Arc::new(no_drain.clone())).count(), 200);
+    assert_eq!(Schedule::draw(&no_drain).plan().count(), 200);
     assert_eq!(Schedule::draw(&no_drain).facts(), facts);
 }
 

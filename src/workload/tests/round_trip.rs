@@ -72,6 +72,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
             input_tokens,
             output_tokens,
             prompt,
+            images: None,
             priorities,
         },
     )
