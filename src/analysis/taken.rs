@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::record::RunLog;
-use crate::workload::{DatasetFormat, PromptSource, RequestClass, RowFilter, RowOrder};
+use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder};
 
 /// A dataset that a class took its prompts from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,7 +54,7 @@ impl TakenPrompts {
     /// The datasets of a run, by class.
     pub(crate) fn all(log: &RunLog) -> Vec<Self> {
         let taken = |(place, class): (usize, &RequestClass)| {
-            let PromptSource::Dataset(dataset) = &class.prompt else { return None };
+            let dataset = class.prompt.dataset()?;
             let found = dataset.found.clone()?;
             let requests = log.records.iter().filter(|record| usize::from(record.class) == place).count();
             Some(Self {

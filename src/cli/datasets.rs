@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use super::exit::Stop;
 use super::printer::Printer;
+use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, TokenCounter, Wire};
 use crate::units::count;
-use crate::workload::{PromptSource, WorkloadSpec};
+use crate::workload::WorkloadSpec;
+
+/// A file that takes a while to read, bytes.
+const LARGE: u64 = 50_000_000;
 
 /// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
 /// tokenizer, or estimated where there is none.
@@ -22,15 +26,20 @@ pub(super) fn open(
     if !takes(&spec) {
         return Ok((spec, Arc::default()));
     }
+    for path in spec.classes.iter().filter_map(|class| class.prompt.dataset()).map(|dataset| &dataset.path) {
+        if let Some(size) = std::fs::metadata(path).ok().map(|file| file.len()).filter(|size| *size > LARGE) {
+            printer.words(&format!("reading {path}, {} MB", count(size / 1_000_000)));
+        }
+    }
     let counter = TokenCounter::open(tokenizer).map_err(Stop::usage)?;
     let (spec, datasets) = Datasets::open(spec, &counter).map_err(Stop::usage)?;
     for class in &spec.classes {
-        let PromptSource::Dataset(dataset) = &class.prompt else { continue };
+        let Some(dataset) = class.prompt.dataset() else { continue };
         let Some(found) = dataset.found.as_ref().filter(|found| found.bad_rows > 0) else { continue };
         printer.words(&format!(
-            "{}: {} rows passed over that cannot be used, {} left",
+            "{}: {} passed over that cannot be used, {} left",
             dataset.path,
-            count(found.bad_rows),
+            counted(found.bad_rows, "row"),
             count(found.rows)
         ));
     }

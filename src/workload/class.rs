@@ -75,17 +75,20 @@ impl RequestClass {
             let output_tokens = fields.given("output_tokens", Distribution::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.optional("images", None, |place| Images::read(place).map(Some));
-            let rows = match &prompt {
-                Some(PromptSource::Dataset(dataset)) => Some(RowLengths::of(dataset)),
-                _ => None,
-            };
+            let rows = prompt.as_ref().and_then(PromptSource::dataset).map(RowLengths::of);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
                 let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
                 fields.complain_of("input_tokens", sentence);
             }
             let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
-            let input_tokens = length(fields, "input_tokens", input_tokens, of_prompts);
-            let output_tokens = length(fields, "output_tokens", output_tokens, of_answers);
+            if let (Some(_), None) = (&prompt, &of_prompts) {
+                for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
+                    if let Given::Absent = length {
+                        fields.miss(name);
+                    }
+                }
+            }
+            let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
                 fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
             }
@@ -117,25 +120,6 @@ impl RowLengths {
         Self {
             input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
             output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
-        }
-    }
-}
-
-/// A length that was given, or else that of a dataset's rows; one of them there must be.
-fn length(
-    fields: &mut Fields<'_>,
-    name: &'static str,
-    given: Given<Distribution>,
-    of_rows: Option<Distribution>,
-) -> Option<Distribution> {
-    match given {
-        Given::Right(length) => Some(length),
-        Given::Wrong => None,
-        Given::Absent => {
-            if of_rows.is_none() {
-                fields.miss(name);
-            }
-            of_rows
         }
     }
 }
@@ -195,6 +179,15 @@ impl PromptSource {
                 }),
             ],
         )
+    }
+
+    /// The dataset that prompts are taken from, if they are.
+    #[must_use]
+    pub const fn dataset(&self) -> Option<&Dataset> {
+        match self {
+            Self::Dataset(dataset) => Some(dataset),
+            _ => None,
+        }
     }
 
     /// Whether prompts are taken from elsewhere as they are, in place of being written to a length.

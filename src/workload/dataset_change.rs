@@ -45,7 +45,7 @@ impl DatasetChange {
             ("--skip-bad", self.skip_bad),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
-        let has_dataset = classes.iter().any(|class| matches!(class.prompt, PromptSource::Dataset(_)));
+        let has_dataset = classes.iter().any(|class| class.prompt.dataset().is_some());
         (!has_dataset)
             .then(|| format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset"))
     }

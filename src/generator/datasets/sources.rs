@@ -92,7 +92,7 @@ impl Datasets {
         let Some(ClassSource { source: Source::Rows { index, .. }, .. }) = self.classes.get(place) else {
             return None;
         };
-        let PromptSource::Dataset(dataset) = &class.prompt else { return None };
+        let dataset = class.prompt.dataset()?;
         let stream = Stream::named(seed, &format!("rows/{}", class.name));
         Some(RowDraws::new(Arc::clone(index), dataset.order, stream))
     }

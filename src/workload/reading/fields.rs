@@ -27,6 +27,17 @@ pub(crate) enum Given<T> {
     Wrong,
 }
 
+impl<T> Given<T> {
+    /// The value, or else `usual`; neither of a field that cannot be read.
+    pub(crate) fn or(self, usual: Option<T>) -> Option<T> {
+        match self {
+            Self::Absent => usual,
+            Self::Right(value) => Some(value),
+            Self::Wrong => None,
+        }
+    }
+}
+
 impl<'n> Fields<'n> {
     pub(super) fn new(table: Place<'n>, what: &str, entries: &'n [Entry]) -> Self {
         Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
