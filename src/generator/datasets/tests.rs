@@ -297,8 +297,14 @@ fn the_plan_s_hash_tells_the_rows_and_no_plan_is_drawn_without_them() {
     assert_eq!(hash(""), hash(", salt = false"));
     assert_ne!(hash(""), hash(", order = \"shuffled\""));
     assert_ne!(hash(""), hash(", rows = 2"));
-    let (spec, _) = open(with_dataset(&sample("prompts.jsonl"), "")).unwrap();
+    let (spec, datasets) = open(with_dataset(&sample("prompts.jsonl"), ", order = \"shuffled\"")).unwrap();
     assert_eq!(Schedule::draw(&spec).plan().count(), 0);
+    // Shards say what the whole says.
+    let whole = Schedule::draw_from(&spec, datasets);
+    let mut joined: Vec<PlannedRequest> =
+        (0..2).flat_map(|shard| whole.shard(shard, 2).unwrap().plan().collect::<Vec<_>>()).collect();
+    joined.sort_by_key(|request| request.index);
+    assert!(whole.plan().eq(joined));
 }
 
 #[test]
