@@ -210,6 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn messages_and_token_ids_are_sent_as_they_are() {
+        let mut target = target(Dialect::Openai);
+        let rendered = |target: &Target, prompt: Prompt| {
+            let body = BodyTemplate::new(target, "m").render(&prompt, 7);
+            String::from_utf8(body.to_vec()).unwrap()
+        };
+        let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(body.ends_with(&format!(r#""messages":{messages}}}"#)), "{body}");
+        target.endpoint = Endpoint::Completions;
+        let body = rendered(&target, Prompt::TokenIds(vec![1, 20, 300]));
+        assert!(body.ends_with(r#""prompt":[1,20,300]}"#), "{body}");
+        // What an endpoint cannot carry is JSON all the same.
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(serde_json::from_str::<Value>(&body).unwrap()["prompt"].is_array());
+        target.endpoint = Endpoint::Chat;
+        let body = rendered(&target, Prompt::TokenIds(vec![1]));
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["messages"][0]["content"], json!([1]));
+    }
+
+    #[test]
     fn the_extra_body_wins_merges_and_takes_out() {
         let mut target = target(Dialect::Vllm);
         let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,

@@ -43,8 +43,8 @@ impl Index {
         })
     }
 
-    /// What row number `row` says. Should the file have been changed since it was indexed, an empty prompt, which the
-    /// server refuses, and a warning.
+    /// What row number `row` says. The file stays open, so that one put in its place does no harm; should it be written
+    /// over, the prompt is empty, and a warning says so.
     pub(crate) fn prompt(&self, row: u64) -> Prompt {
         match self.read(row) {
             Ok(row) => row.prompt,

@@ -122,6 +122,41 @@ fn csv_columns_are_found_by_name() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    for (name, content) in [
+        ("a.csv", "\u{feff}prompt,output_tokens\nOne,5\nTwo,6\n"),
+        (
+            "a.jsonl",
+            "\u{feff}{\"prompt\":\"One\",\"output_tokens\":5}\r\n{\"prompt\":\"Two\",\"output_tokens\":6}",
+        ),
+        (
+            "a.json",
+            "\u{feff}[{\"conversations\":[{\"value\":\"One\"},{\"value\":\"1\"}]},\
+             {\"conversations\":[{\"value\":\"Two\"},{\"value\":\"2\"}]}]",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let requests = said(with_dataset(&path, ""));
+        assert_eq!((&requests[0].1, &requests[1].1), (&text("One"), &text("Two")), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_gives_empty_prompts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    std::fs::write(&path, "{\"prompt\":\"One\",\"output_tokens\":5}\n").unwrap();
+    let (spec, datasets) = open(with_dataset(&path, "")).unwrap();
+    let prompts = PromptBuilder::with_word_list(&spec.classes, 1).with_datasets(Arc::clone(&datasets));
+    let request = Schedule::draw_from(&spec, datasets).plan().next().unwrap();
+    assert_eq!(prompts.say(&request), text("One"));
+    std::fs::write(&path, "{}").unwrap();
+    assert_eq!(prompts.say(&request), text(""));
+}
+
+#[test]
 fn every_bad_row_has_its_place_its_cause_and_its_cure() {
     let hint = "\nhint: mend the row, or pass over such rows with skip_bad = true in the workload file or --skip-bad";
     for (name, content, said) in [
