@@ -32,7 +32,7 @@ impl Engine for AtOnce {
     type Answer = Ended;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.index, body: Bytes::new() }
+        PreparedRequest { index: request.planned.index, body: Bytes::new() }
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Ended {

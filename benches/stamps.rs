@@ -78,7 +78,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
         let at = move |index: u64| begin.after(BETWEEN * index as u32);
         let schedule = (0..STREAMS).map(move |index| {
             let mut request = request(index, TOKENS);
-            request.scheduled = at(index);
+            request.planned.scheduled = at(index);
             request
         });
         let plan = PlanFacts {

@@ -59,6 +59,26 @@ fn schema_2_says_what_it_said() {
 }
 
 #[test]
+fn schema_3_says_what_it_said() {
+    let log = RunLog::read(&stored(3)).unwrap();
+    let summary = summarise(&log, &[]);
+    assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
+    assert_eq!(log.header.engine.cache_block_tokens, Some(16));
+    // 13 requests of 48 tokens, 40 of them shared: two whole blocks. The first prefix was sent before the run for both
+    // models; the first request of the second misses for each of them.
+    let cache = summary.prefix_cache.unwrap();
+    assert_eq!((cache.prefixes, cache.expected_least), (4, 352.0 / 624.0));
+    assert_eq!(cache.measured.unwrap().rate, cache.expected_least);
+    let groups = |groups: &[skyline::analysis::Group]| -> Vec<(String, u64)> {
+        groups.iter().map(|group| (group.name.clone(), group.requests)).collect()
+    };
+    let named = |name: &str, requests| (name.to_owned(), requests);
+    assert_eq!(groups(&summary.by_tenant), [named("steady", 7), named("noisy", 2)]);
+    assert_eq!(groups(&summary.by_model), [named("base", 7), named("sql", 2)]);
+    assert_eq!(summary.fairness.unwrap().service, Some(1.0));
+}
+
+#[test]
 fn a_log_survives_being_written_and_read() {
     let log = RunLog::read(&stored(RunHeader::SCHEMA)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -146,6 +166,18 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         (
             refused(3, |line| line["request"]["priority"] = "high".into()),
             "request 1: the class \"chat\" has no requests of high priority",
+        ),
+        (
+            refused(3, |line| line["request"]["tenant"] = 0.into()),
+            "request 1: tenant 0 is none of the workload's 0, which count from 0",
+        ),
+        (
+            refused(3, |line| line["request"]["model"] = 2.into()),
+            "request 1: model 2 is none of the workload's 0, which count from 0",
+        ),
+        (
+            refused(3, |line| line["request"]["prefix"] = json!({"number": 1, "tokens": 4})),
+            "request 1: the class \"chat\" has no shared prefix 1",
         ),
         (
             refused(3, |line| line["request"]["phase"] = "cooldown".into()),

@@ -4,11 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skyline::clock::Timestamp;
 use skyline::engine::{Dialect, OpenAiEngine, Target};
-use skyline::generator::{Prompt, RequestSpec};
-use skyline::record::Phase;
-use skyline::workload::{Priority, Slo};
+use skyline::generator::{PlannedRequest, Prompt, RequestSpec};
 use tokio::runtime::{Builder, Runtime};
 
 /// The kind of runtime that `skyline bench` has.
@@ -24,15 +21,7 @@ pub(crate) async fn engine_at(address: SocketAddr) -> Arc<OpenAiEngine> {
 
 /// A request that leaves at once.
 pub(crate) fn request(index: u64, tokens: u32) -> RequestSpec {
-    RequestSpec {
-        index,
-        phase: Phase::Measured,
-        class: 0,
-        scheduled: Timestamp::ZERO,
-        input_tokens: 4,
-        output_tokens: tokens,
-        priority: Priority::Medium,
-        slo: Slo::default(),
-        prompt: Prompt::Text("Count from one to ten.".to_owned()),
-    }
+    let planned =
+        PlannedRequest { index, input_tokens: 4, output_tokens: tokens, ..PlannedRequest::default() };
+    planned.saying(Prompt::Text("Count from one to ten.".to_owned()))
 }

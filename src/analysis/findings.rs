@@ -57,6 +57,8 @@ pub enum FindingKind {
     MergedReads,
     /// A prefix cache was warm.
     WarmCache,
+    /// A prefix cache found less than requests share.
+    LostPrefixes,
     /// Requests opened their own connections.
     ColdConnections,
 }
@@ -66,7 +68,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 16] = [
+        const RULES: [Advice; 17] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -82,6 +84,7 @@ impl Finding {
             answers::token_mismatch,
             answers::merged_reads,
             answers::warm_cache,
+            answers::lost_prefixes,
             load::cold_connections,
         ];
         let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();

@@ -1,4 +1,4 @@
-//! A run broken down by class or by priority.
+//! A run broken down by class, priority, tenant or model.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::observed::{Measured, Observed};
 use super::{Attainment, LatencyTable};
 use crate::record::Outcome;
-use crate::workload::{Priority, RequestClass, Slo};
+use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec};
 
 /// What a class promises to its requests of one priority.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,14 +16,17 @@ pub struct Promise {
     pub class: String,
     /// The priority.
     pub priority: Priority,
+    /// Name of the tenant, where it is one with a promise of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// The bounds; none are given where nothing is promised.
     pub slo: Slo,
 }
 
-/// The requests of one class, or of one priority.
+/// The requests of one class, priority, tenant or model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Group {
-    /// Name of the class or priority.
+    /// Name of the class, priority, tenant or model.
     pub name: String,
     /// What the workload promises to them, in its order.
     pub promises: Vec<Promise>,
@@ -44,25 +47,57 @@ pub struct Group {
 impl Group {
     /// One group a class, in the order of the workload.
     pub(crate) fn by_class(observed: &Observed<'_>) -> Vec<Self> {
-        let classes = &observed.log.header.workload.classes;
+        let workload = &observed.log.header.workload;
         Self::by(
             observed,
             |request| request.record.class,
             |class| {
-                let own: Vec<_> = classes.get(usize::from(class)).into_iter().collect();
-                let name = own.first().map_or_else(|| format!("class {class}"), |class| class.name.clone());
-                (name, promises(own, |_| true))
+                let own = workload.classes.get(usize::from(class));
+                let name = own.map_or_else(|| format!("class {class}"), |class| class.name.clone());
+                let promises = promises(workload, |promise| promise.class == name);
+                (name, promises)
             },
         )
     }
 
     /// One group a priority, the most urgent first.
     pub(crate) fn by_priority(observed: &Observed<'_>) -> Vec<Self> {
-        let classes = &observed.log.header.workload.classes;
+        let workload = &observed.log.header.workload;
         Self::by(
             observed,
             |request| request.record.priority,
-            |priority| (priority.to_string(), promises(classes, |of| of == priority)),
+            |priority| (priority.to_string(), promises(workload, |promise| promise.priority == priority)),
+        )
+    }
+
+    /// One group a tenant, in the order of the workload; none where nobody tells tenants apart.
+    pub(crate) fn by_tenant(observed: &Observed<'_>) -> Vec<Self> {
+        let workload = &observed.log.header.workload;
+        if workload.tenants.is_empty() {
+            return Vec::new();
+        }
+        Self::by(
+            observed,
+            |request| request.record.tenant,
+            |tenant| match tenant.and_then(|tenant| workload.tenants.get(usize::from(tenant))) {
+                Some(tenant) => (tenant.name.clone(), promises_to(workload, tenant)),
+                None => ("no tenant".to_owned(), Vec::new()),
+            },
+        )
+    }
+
+    /// One group a model, in the order of the workload; none where all requests ask for one.
+    pub(crate) fn by_model(observed: &Observed<'_>) -> Vec<Self> {
+        let workload = &observed.log.header.workload;
+        let Some(models) = &workload.models else { return Vec::new() };
+        Self::by(
+            observed,
+            |request| request.record.model,
+            |model| {
+                let name = model.and_then(|model| models.names.get(usize::from(model)));
+                let name = name.map_or_else(|| "no model".to_owned(), Clone::clone);
+                (name, promises(workload, |_| true))
+            },
         )
     }
 
@@ -100,16 +135,44 @@ impl Group {
     }
 }
 
-/// What `classes` promise to the priorities wanted.
-fn promises<'c>(
-    classes: impl IntoIterator<Item = &'c RequestClass>,
-    wanted: impl Fn(Priority) -> bool,
-) -> Vec<Promise> {
+/// What a workload promises, as far as it is wanted: to the requests of each class and priority, and to those of each
+/// tenant with a promise of its own.
+fn promises(workload: &WorkloadSpec, wanted: impl Fn(&Promise) -> bool) -> Vec<Promise> {
     let mut promises = Vec::new();
-    for class in classes {
-        for share in class.priorities.iter().filter(|share| wanted(share.priority)) {
-            promises.push(Promise { class: class.name.clone(), priority: share.priority, slo: share.slo });
+    for class in &workload.classes {
+        let mut senders: Vec<Option<&Tenant>> =
+            workload.tenants.iter().filter(|tenant| tenant.sends(&class.name)).map(own_promise).collect();
+        if senders.is_empty() {
+            senders.push(None);
+        }
+        // Those without a promise of their own are one sender, and the first to be told.
+        senders.sort_by_key(Option::is_some);
+        senders.dedup_by_key(|sender| sender.map(|tenant| &tenant.name));
+        for share in &class.priorities {
+            promises.extend(senders.iter().map(|sender| promise(class, share, *sender)));
         }
     }
+    promises.retain(wanted);
     promises
+}
+
+/// What it promises to the requests of one tenant.
+fn promises_to(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<Promise> {
+    let sent = workload.classes.iter().filter(|class| tenant.sends(&class.name));
+    sent.flat_map(|class| class.priorities.iter().map(|share| promise(class, share, own_promise(tenant))))
+        .collect()
+}
+
+/// The tenant, if it has a promise of its own.
+fn own_promise(tenant: &Tenant) -> Option<&Tenant> {
+    tenant.slo.is_some().then_some(tenant)
+}
+
+fn promise(class: &RequestClass, share: &PriorityShare, tenant: Option<&Tenant>) -> Promise {
+    Promise {
+        class: class.name.clone(),
+        priority: share.priority,
+        tenant: tenant.map(|tenant| tenant.name.clone()),
+        slo: tenant.and_then(|tenant| tenant.slo).unwrap_or(share.slo),
+    }
 }

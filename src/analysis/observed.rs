@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
-use crate::workload::Slo;
 
 use super::{RequestLatency, attainment::SloOutcome};
 
@@ -117,19 +116,12 @@ pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'
     let latency = RequestLatency::of(record);
     let latency = if log.header.engine.streamed { latency } else { latency.of_whole_answer() };
     let completed = record.outcome == Outcome::Completed;
-    let (promise, latency_of_answer) = (promise(log, record), completed.then_some(&latency));
+    let promise = log.header.workload.promise(record.class, record.priority, record.tenant);
+    let latency_of_answer = completed.then_some(&latency);
     let slo = if log.header.engine.streamed {
         SloOutcome::of(promise, latency_of_answer)
     } else {
         SloOutcome::of_whole_answer(promise, latency_of_answer)
     };
     Measured { record, latency, slo }
-}
-
-/// The SLO that the workload gives to a request of this class and priority.
-fn promise(log: &RunLog, record: &RequestRecord) -> Slo {
-    let class = log.header.workload.classes.get(usize::from(record.class));
-    let share =
-        class.and_then(|class| class.priorities.iter().find(|share| share.priority == record.priority));
-    share.map(|share| share.slo).unwrap_or_default()
 }

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Finding, Group, InFlight,
-    Judgement, LatencyTable, Objective, PauseImpact, Rates, RequestCounts, Stalls, SteadyState, TakenImages,
-    TakenPrompts, TokenAccount, Verdict,
+    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Fairness, Finding, Group,
+    InFlight, Judgement, LatencyTable, Objective, PauseImpact, PrefixCache, Rates, RequestCounts, Stalls,
+    SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -37,10 +37,18 @@ pub struct Summary {
     pub by_class: Vec<Group>,
     /// The same by priority, the most urgent first.
     pub by_priority: Vec<Group>,
+    /// The same by tenant, in the order of the workload; empty where nobody tells tenants apart.
+    pub by_tenant: Vec<Group>,
+    /// How evenly the tenants were served; absent with fewer than two.
+    pub fairness: Option<Fairness>,
+    /// The same by model, in the order of the workload; empty where all requests ask for one.
+    pub by_model: Vec<Group>,
     /// What went wrong.
     pub failures: Failures,
     /// Tokens asked, told and seen.
     pub tokens: TokenAccount,
+    /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
+    pub prefix_cache: Option<PrefixCache>,
     /// Long silences inside answers.
     pub stalls: Stalls,
     /// Requests in flight; absent for an empty window.
@@ -82,6 +90,8 @@ pub struct RunDescription {
     /// Folders that images were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<TakenImages>,
+    /// Names of the models that requests asked for, where they are several; else the one of `engine`.
+    pub models: Vec<String>,
     /// Who answered.
     pub engine: EngineFacts,
     /// What the client enforced.
@@ -139,6 +149,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
     let pauses = PauseImpact::of(&observed, &latency);
+    let by_tenant = Group::by_tenant(&observed);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
@@ -151,8 +162,12 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         slo: Attainment::of(&observed, observed.due(), &outcomes),
         by_class: Group::by_class(&observed),
         by_priority: Group::by_priority(&observed),
+        fairness: Fairness::of(&observed, &by_tenant),
+        by_tenant,
+        by_model: Group::by_model(&observed),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
+        prefix_cache: PrefixCache::of(log),
         stalls,
         in_flight: InFlight::of(&observed),
         steady_state: SteadyState::of(&observed),
@@ -180,6 +195,7 @@ fn describe(log: &RunLog) -> RunDescription {
         prompt_method: header.prompts.method,
         datasets: TakenPrompts::all(log),
         images: TakenImages::all(log),
+        models: header.workload.models.map(|mix| mix.names).unwrap_or_default(),
         engine: header.engine,
         limits: header.limits,
         host: header.host,

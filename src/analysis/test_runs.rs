@@ -25,6 +25,9 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         phase: Phase::Measured,
         class: 0,
         priority: Priority::High,
+        prefix: None,
+        tenant: None,
+        model: None,
         input_tokens_asked: 100,
         output_tokens_asked: 0,
         scheduled: Timestamp::ZERO,
@@ -133,6 +136,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         weight: 1.0,
         input_tokens: Distribution::Constant { value: 100 },
         output_tokens: Distribution::Constant { value: 10 },
+        shared_prefix: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
         priorities: slos
@@ -163,6 +167,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 drain_s: 30.0,
                 arrival: declared(&records),
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
+                tenants: Vec::new(),
+                models: None,
             },
             repeat: None,
             plan: PlanFacts {
@@ -173,6 +179,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 window_end: ms(window_ms),
             },
             prompts: PromptFacts { method: PromptMethod::WordList, salt: 1 },
+            cache: None,
             engine: EngineFacts {
                 engine: "vllm".to_owned(),
                 url: "http://127.0.0.1:8000".to_owned(),
@@ -181,6 +188,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),
                 server_version: Some("0.11.0".to_owned()),
                 max_model_len: None,
+                cache_block_tokens: Some(16),
                 request_id_prefix: "0badcafe-0000-4000-8000-".to_owned(),
                 modelled: serde_json::Map::new(),
             },

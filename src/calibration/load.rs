@@ -10,10 +10,9 @@ use super::CalibrationError;
 use super::server::{KnownServer, Writes};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
-use crate::generator::{Prompt, RequestSpec};
-use crate::record::{Phase, PlanFacts, RequestRecord};
+use crate::generator::{PlannedRequest, Prompt, RequestSpec};
+use crate::record::{PlanFacts, RequestRecord};
 use crate::runner::{Feed, Progress, Run, RunOptions};
-use crate::workload::{Priority, Slo};
 
 /// How long the server, which is there already, may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
@@ -116,16 +115,13 @@ const CONNECTIONS: usize = 96;
 impl Load {
     /// The `k`-th request, under the place that it has in the whole calibration.
     fn order(&self, k: u64, index: u64, begin: Timestamp) -> RequestSpec {
-        RequestSpec {
+        let planned = PlannedRequest {
             index,
-            phase: Phase::Measured,
-            class: 0,
             scheduled: begin.after(self.apart * k as u32),
             input_tokens: 1,
             output_tokens: self.tokens,
-            priority: Priority::default(),
-            slo: Slo::default(),
-            prompt: Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())),
-        }
+            ..PlannedRequest::default()
+        };
+        planned.saying(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::args::ServerArgs;
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use super::session::Session;
+use super::session::{Asked, Session};
 use crate::units;
 
 /// Waits for a server and sends it one short request.
@@ -18,7 +18,7 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let session = Session::open(&args.server, printer)?;
+    let session = Session::open(&args.server, Asked::default(), printer)?;
     let (facts, smoke) = (session.engine.facts(), &session.smoke);
     let mut rows = vec![
         ("server", format!("{} at {}", facts.engine, facts.url)),

@@ -33,6 +33,10 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Option<String>,
 
+    /// Name of an adapter to serve beside the model; repeat for more [default: none]
+    #[arg(long = "adapter", value_name = "NAME", help_heading = "Server", value_parser = NonEmptyStringValueParser::new())]
+    adapters: Vec<String>,
+
     #[command(flatten)]
     engine: ModelArgs,
 
@@ -97,6 +101,7 @@ impl MockArgs {
 
     fn options(&self) -> MockOptions {
         MockOptions {
+            adapters: self.adapters.clone(),
             stop_length: self.stop_length,
             words: if self.echo { Words::Echo } else { Words::Stock },
             prompt_details: if self.enable_prompt_tokens_details {

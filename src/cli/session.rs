@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use super::args::{Server, ServerArgs};
 use super::exit::Stop;
 use super::printer::Printer;
-use crate::engine::{ConnectProgress, OpenAiEngine, SmokeReport};
+use crate::engine::{ConnectProgress, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::units;
 
@@ -20,6 +20,15 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often a server that is not ready is mentioned.
 const MENTION: Duration = Duration::from_secs(5);
+
+/// What requests of a run ask for one by one; the default asks for nothing but the one model.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Models, where requests are drawn one of their own.
+    pub(super) models: Vec<String>,
+    /// Whether they say how urgent they are.
+    pub(super) priority: PriorityField,
+}
 
 /// A connected engine with all that keeps it alive.
 pub(super) struct Session {
@@ -40,14 +49,14 @@ impl Session {
     }
 
     /// Waits for the server, connects and sends one test request, before any load.
-    pub(super) fn open(args: &ServerArgs, printer: Printer) -> Result<Self, Stop> {
+    pub(super) fn open(args: &ServerArgs, asked: Asked, printer: Printer) -> Result<Self, Stop> {
         let (url, mock) = match args.server()? {
             Server::At(url) => (url, None),
             Server::EmbeddedMock => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::preset().map_err(Stop::impossible)?;
-                let mock =
-                    MockServer::start(backend, MockOptions::default(), loopback).map_err(Stop::impossible)?;
+                let options = MockOptions { adapters: asked.models.clone(), ..MockOptions::default() };
+                let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
             }
@@ -56,7 +65,7 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
-        let target = args.target(url)?;
+        let target = Target { models: asked.models, priority: asked.priority, ..args.target(url)? };
         let mut mentioned = None;
         let (engine, smoke) = runtime.block_on(async {
             let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {

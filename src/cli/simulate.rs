@@ -14,7 +14,7 @@ use super::{command_line, datasets, folder, host};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
-use crate::simulator::RoutingRule;
+use crate::simulator::{BLOCK_SIZE, RoutingRule};
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -47,9 +47,13 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
     let described = args.model.describe()?;
-    if described.fleet.layout.rule() == RoutingRule::PrefixAware {
+    let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
+    }
+    if shared.any(|prefixes| prefixes.warmed() > 0) {
+        printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
     }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
@@ -117,6 +121,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         repeat: run.repeat,
         plan: run.plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        cache: None,
         engine: EngineFacts {
             engine: ENGINE.to_owned(),
             url: "virtual time".to_owned(),
@@ -125,6 +130,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             model: described.model.clone(),
             server_version: None,
             max_model_len: described.max_model_len,
+            cache_block_tokens: Some(BLOCK_SIZE),
             request_id_prefix: String::new(),
             modelled: described.facts.clone(),
         },

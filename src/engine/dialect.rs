@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::simulator::urgency;
+use crate::workload::Priority;
+
 /// A server's way of speaking the OpenAI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -43,6 +46,41 @@ pub struct DialectTraits {
     pub counters: Option<CounterNames>,
     /// What a connection costs it that is open and carries nothing.
     pub idle_connections: IdleConnections,
+    /// Empties its prefix cache when posted to, where its operator allows that.
+    pub reset_cache: Option<CacheReset>,
+    /// Tokens of a block of its prefix cache, of which only whole ones are found again, unless it tells otherwise.
+    pub cache_block_tokens: Option<u32>,
+    /// Which of two values of the field `priority` is served sooner; absent where there is no such field.
+    pub priority: Option<PriorityOrder>,
+}
+
+/// How a prefix cache is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheReset {
+    /// The path to post to.
+    pub path: &'static str,
+    /// What to do where a server has no such path.
+    pub cure: &'static str,
+}
+
+/// The order in which a server takes values of the field `priority`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorityOrder {
+    /// The lower is sooner.
+    LowerFirst,
+    /// The higher is sooner.
+    HigherFirst,
+}
+
+impl PriorityOrder {
+    /// The value for a priority: 0 is medium, as for requests that say nothing.
+    #[must_use]
+    pub const fn value(self, priority: Priority) -> i32 {
+        match self {
+            Self::LowerFirst => urgency(priority),
+            Self::HigherFirst => -urgency(priority),
+        }
+    }
 }
 
 /// What a connection costs a server that is open and carries nothing.
@@ -66,6 +104,12 @@ pub struct CounterNames {
     pub generation_tokens: &'static str,
     /// Requests that ended well, where they are counted.
     pub requests_succeeded: Option<&'static str>,
+    /// Prompt tokens looked up in the prefix cache.
+    pub cache_queries: &'static str,
+    /// Of them, found there.
+    pub cache_hits: &'static str,
+    /// The series whose label `block_size` tells the tokens of a block of the cache, where there is one.
+    pub cache_config: Option<&'static str>,
 }
 
 /// How the length of an answer is forced.
@@ -123,6 +167,9 @@ impl Dialect {
             tokenize: None,
             counters: None,
             idle_connections: IdleConnections::Free,
+            reset_cache: None,
+            cache_block_tokens: None,
+            priority: None,
         };
         let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
         match self {
@@ -136,7 +183,16 @@ impl Dialect {
                     prompt_tokens: "vllm:prompt_tokens_total",
                     generation_tokens: "vllm:generation_tokens_total",
                     requests_succeeded: Some("vllm:request_success_total"),
+                    cache_queries: "vllm:prefix_cache_queries_total",
+                    cache_hits: "vllm:prefix_cache_hits_total",
+                    cache_config: Some("vllm:cache_config_info"),
                 }),
+                reset_cache: Some(CacheReset {
+                    path: "/reset_prefix_cache",
+                    cure: "start vLLM with VLLM_SERVER_DEV_MODE=1 in its environment, or leave --reset-cache out",
+                }),
+                cache_block_tokens: Some(16),
+                priority: Some(PriorityOrder::LowerFirst),
                 ..plain
             },
             Self::Sglang => DialectTraits {
@@ -151,7 +207,18 @@ impl Dialect {
                     prompt_tokens: "sglang:prompt_tokens_total",
                     generation_tokens: "sglang:generation_tokens_total",
                     requests_succeeded: None,
+                    cache_queries: "sglang:prompt_tokens_total",
+                    cache_hits: "sglang:cached_tokens_total",
+                    cache_config: None,
                 }),
+                reset_cache: Some(CacheReset {
+                    path: "/flush_cache",
+                    cure: "let the server come to rest first, or leave --reset-cache out",
+                }),
+                // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
+                cache_block_tokens: Some(1),
+                // Unless it was started with --schedule-low-priority-values-first.
+                priority: Some(PriorityOrder::HigherFirst),
                 ..plain
             },
             Self::Trtllm => DialectTraits {

@@ -13,10 +13,17 @@ mod wire;
 
 pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
-pub use dialect::{CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, TokenizeCall};
+pub use dialect::{
+    CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
+    TokenizeCall,
+};
 pub use limits::ConnectionLimits;
-pub use openai::{ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport};
+pub use openai::{
+    CacheError, ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport,
+};
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};
-pub use target::{AnswerForm, CertificateCheck, Endpoint, Header, Sampling, Secret, Target, TlsOptions};
+pub use target::{
+    AnswerForm, CertificateCheck, Endpoint, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
+};
 pub use wire::Exchange;

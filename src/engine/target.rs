@@ -25,6 +25,10 @@ pub struct Target {
     pub form: AnswerForm,
     /// The model to ask for; found from `/v1/models` when absent.
     pub model: Option<String>,
+    /// The models of requests that are drawn one of their own, by its place here; empty: all ask for `model`.
+    pub models: Vec<String>,
+    /// Whether requests say how urgent they are.
+    pub priority: PriorityField,
     /// Headers sent with every request; they win over ours, and one given twice is sent twice.
     pub headers: Vec<Header>,
     /// Sent as `Authorization: Bearer`.
@@ -48,6 +52,8 @@ impl Target {
             endpoint: Endpoint::Chat,
             form: AnswerForm::Streamed,
             model: None,
+            models: Vec::new(),
+            priority: PriorityField::Unsent,
             headers: Vec::new(),
             api_key: None,
             sampling: Sampling::default(),
@@ -60,13 +66,28 @@ impl Target {
 impl fmt::Debug for Target {
     /// Shows which fields the extra body has, and not their values: one may be a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, dialect, endpoint, form, model, headers, api_key, sampling, extra_body, tls } = self;
+        let Self {
+            url,
+            dialect,
+            endpoint,
+            form,
+            model,
+            models,
+            priority,
+            headers,
+            api_key,
+            sampling,
+            extra_body,
+            tls,
+        } = self;
         f.debug_struct("Target")
             .field("url", url)
             .field("dialect", dialect)
             .field("endpoint", endpoint)
             .field("form", form)
             .field("model", model)
+            .field("models", models)
+            .field("priority", priority)
             .field("headers", headers)
             .field("api_key", api_key)
             .field("sampling", sampling)
@@ -122,6 +143,16 @@ impl FromStr for Endpoint {
             _ => Err(format!("`{name}` is not an endpoint; there are chat and completions")),
         }
     }
+}
+
+/// Whether requests carry the field `priority`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PriorityField {
+    /// They do not: the server knows nothing of priorities.
+    #[default]
+    Unsent,
+    /// They do, in the server's own order.
+    Sent,
 }
 
 /// How an answer comes.

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, Prompt, Schedule};
+use crate::generator::{PlannedRequest, Schedule};
 use crate::record::{
     Failure, FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter,
     TokenSource, Usage,
 };
-use crate::simulator::{Driver, Effort, End, Gauges, History, Job, JobId, Prefix, Server, urgency};
+use crate::simulator::{
+    BLOCK_SIZE, Driver, Effort, End, Gauges, History, Job, JobId, Prefix, Server, urgency,
+};
 
 /// One run in virtual time.
 ///
@@ -112,15 +114,19 @@ impl VirtualRun {
     }
 }
 
-/// A request as the simulator sees it. Its prompt is like no other, as the salted prompts of a run against a server
-/// are, so that no prefix cache is warm by accident.
+/// A request as the simulator sees it. But for a prefix that it shares, its prompt is like no other, as the salted prompts
+/// of a run against a server are, so that no prefix cache is warm by accident. Each model computes prefixes of its own.
 fn job(request: &PlannedRequest) -> Job {
+    let prefix = request.prefix.map_or_else(Prefix::default, |prefix| {
+        let (model, class) = (u64::from(request.model.unwrap_or(0)), u64::from(request.class));
+        Prefix::of_group(model << 48 | class << 32 | u64::from(prefix.number), prefix.tokens / BLOCK_SIZE)
+    });
     Job {
         id: JobId(request.index),
         input_tokens: request.input_tokens,
         output_tokens: request.output_tokens,
         priority: urgency(request.priority),
-        prefix: Prefix::default(),
+        prefix,
     }
 }
 
@@ -181,6 +187,6 @@ fn record(request: &PlannedRequest, history: History, now: Timestamp) -> Request
         usage,
         output_tokens: tokens,
         output_tokens_source: source,
-        ..request.saying(Prompt::default()).record(arrived)
+        ..request.record(arrived)
     }
 }

@@ -3,59 +3,18 @@
 use std::sync::Arc;
 
 use super::datasets::RowDraws;
-use super::{Arrivals, Datasets, Lengths, Prompt, RequestSpec};
+use super::prefixes::PrefixDraws;
+use super::{Arrivals, Datasets, Lengths, PlannedRequest};
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
 use crate::record::Phase;
-use crate::workload::{Distribution, Priority, RequestClass, Slo, WorkloadSpec};
-
-/// One request of a plan: all of its work order but the prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlannedRequest {
-    /// Place in the schedule, from 0.
-    pub index: u64,
-    /// Which part of the run it belongs to.
-    pub phase: Phase,
-    /// Index of its class in the workload's list.
-    pub class: u16,
-    /// The moment it leaves.
-    pub scheduled: Timestamp,
-    /// Tokens of prompt content asked for.
-    pub input_tokens: u32,
-    /// Tokens of answer asked for.
-    pub output_tokens: u32,
-    /// How urgent it is.
-    pub priority: Priority,
-    /// What it promises.
-    pub slo: Slo,
-    /// The row that it says, from 0 among those that are sent; absent where its class has no dataset.
-    pub row: Option<u64>,
-    /// How many images go along.
-    pub images: u16,
-}
-
-impl PlannedRequest {
-    /// The work order, with what it says.
-    #[must_use]
-    pub fn saying(self, prompt: Prompt) -> RequestSpec {
-        RequestSpec {
-            index: self.index,
-            phase: self.phase,
-            class: self.class,
-            scheduled: self.scheduled,
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            priority: self.priority,
-            slo: self.slo,
-            prompt,
-        }
-    }
-}
+use crate::workload::{Distribution, RequestClass, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
 /// Every purpose has a stream of its own: `arrivals`, `classes`, and by class `input_tokens/NAME`,
-/// `output_tokens/NAME`, `priorities/NAME`, `rows/NAME` and `images/NAME`. So changing a length distribution never moves an arrival, and
+/// `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`, `images/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and
+/// `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -64,6 +23,7 @@ pub struct Plan {
     class_choice: WeightedChoice,
     class_stream: Stream,
     classes: Vec<ClassDraws>,
+    models: Option<(WeightedChoice, Stream)>,
     next_index: u64,
     /// The last moment of which load may still arrive; unknown until the window's end is.
     cooldown_end: Option<Timestamp>,
@@ -81,19 +41,31 @@ struct ClassDraws {
     /// Rows of the dataset, where the class has one that is open.
     rows: Option<RowDraws>,
     images: Option<(Lengths, Stream)>,
+    prefixes: Option<PrefixDraws>,
+    /// Whose they are; absent where nobody tells tenants apart.
+    tenant: Option<(WeightedChoice, Stream)>,
 }
 
 impl ClassDraws {
-    fn new(class: &RequestClass, seed: u64, rows: Option<RowDraws>) -> Self {
-        let stream = |purpose: &str| Stream::named(seed, &format!("{purpose}/{}", class.name));
+    fn new(workload: &WorkloadSpec, class: &RequestClass, rows: Option<RowDraws>) -> Self {
+        let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
         let law = |length: &Distribution| (!length.is_of_rows()).then(|| Lengths::new(length));
         let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
+        let senders = workload.tenants.iter().map(|tenant| {
+            // Nobody else's requests are drawn for it, whatever it weighs.
+            if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
+        });
         Self {
             input: (law(&class.input_tokens), stream("input_tokens")),
             output: (law(&class.output_tokens), stream("output_tokens")),
             share: (shares, stream("priorities")),
             rows,
             images: class.images.as_ref().map(|images| (Lengths::new(&images.per_request), stream("images"))),
+            prefixes: class
+                .shared_prefix
+                .as_ref()
+                .map(|of_class| PrefixDraws::new(of_class, &stream("prefix_tokens"), stream("prefixes"))),
+            tenant: (!workload.tenants.is_empty()).then(|| (WeightedChoice::new(senders), stream("tenants"))),
         }
     }
 }
@@ -110,8 +82,11 @@ impl Plan {
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: (workload.classes.iter().enumerate())
-                .map(|(place, class)| ClassDraws::new(class, seed, datasets.rows(place, class, seed)))
+                .map(|(place, class)| ClassDraws::new(&workload, class, datasets.rows(place, class, seed)))
                 .collect(),
+            models: workload.models.as_ref().map(|models| {
+                (WeightedChoice::new(models.weights.iter().copied()), Stream::named(seed, "models"))
+            }),
             next_index: 0,
             cooldown_end,
             latest: Timestamp::ZERO,
@@ -170,19 +145,25 @@ impl Iterator for Plan {
         let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
         let share = draws.share.0.draw(&mut draws.share.1);
         let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
-        let (priority, slo) = share.map(|share| (share.priority, share.slo)).unwrap_or_default();
+        let priority = share.map(|share| share.priority).unwrap_or_default();
+        let prefix = draws.prefixes.as_mut().map(PrefixDraws::draw);
+        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
+        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
         self.next_index += 1;
         Some(PlannedRequest {
             index,
             phase,
             class: class as u16,
             scheduled,
-            input_tokens,
+            input_tokens: input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
             output_tokens,
             priority,
-            slo,
+            slo: self.workload.promise(class as u16, priority, tenant),
             row: row.map(|row| row.row),
             images,
+            prefix,
+            tenant,
+            model,
         })
     }
 }

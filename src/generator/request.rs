@@ -1,12 +1,12 @@
 //! The work order of one request.
 
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, TokenSource};
+use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource};
 use crate::workload::{Priority, Slo};
 
-/// One request of a schedule, decided before the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RequestSpec {
+/// One request of a plan: all of its work order but what it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PlannedRequest {
     /// Place in the schedule, from 0.
     pub index: u64,
     /// Which part of the run it belongs to.
@@ -15,7 +15,7 @@ pub struct RequestSpec {
     pub class: u16,
     /// The moment it leaves.
     pub scheduled: Timestamp,
-    /// Tokens of prompt content asked for.
+    /// Tokens of prompt content asked for, those of a shared prefix included.
     pub input_tokens: u32,
     /// Tokens of answer asked for.
     pub output_tokens: u32,
@@ -23,11 +23,25 @@ pub struct RequestSpec {
     pub priority: Priority,
     /// What it promises.
     pub slo: Slo,
-    /// What it says.
-    pub prompt: Prompt,
+    /// The row of a dataset that it says, from 0 among those that are sent; absent where its class has no dataset.
+    pub row: Option<u64>,
+    /// How many images go along.
+    pub images: u16,
+    /// The leading part of its prompt that others of its class say too.
+    pub prefix: Option<SharedPrefix>,
+    /// Index of its tenant in the workload's list, where it has one.
+    pub tenant: Option<u16>,
+    /// Index of its model in the workload's list, where it has one.
+    pub model: Option<u16>,
 }
 
-impl RequestSpec {
+impl PlannedRequest {
+    /// The work order, with what it says.
+    #[must_use]
+    pub fn saying(self, prompt: Prompt) -> RequestSpec {
+        RequestSpec { planned: self, prompt }
+    }
+
     /// The record of this request at the moment it is let go: nothing has happened yet.
     #[must_use]
     pub fn record(&self, dispatched: Timestamp) -> RequestRecord {
@@ -36,6 +50,9 @@ impl RequestSpec {
             phase: self.phase,
             class: self.class,
             priority: self.priority,
+            prefix: self.prefix,
+            tenant: self.tenant,
+            model: self.model,
             input_tokens_asked: self.input_tokens,
             output_tokens_asked: self.output_tokens,
             scheduled: self.scheduled,
@@ -57,6 +74,15 @@ impl RequestSpec {
             opened_connection: false,
         }
     }
+}
+
+/// One request of a schedule, decided before the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestSpec {
+    /// Its place in the plan.
+    pub planned: PlannedRequest,
+    /// What it says.
+    pub prompt: Prompt,
 }
 
 /// What a request says.

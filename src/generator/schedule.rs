@@ -12,6 +12,8 @@ use crate::workload::{Priority, WorkloadSpec};
 
 /// Begins the bytes that are hashed; the number goes up if their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
+/// The same of workloads whose requests have prefixes, tenants or models.
+const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -97,15 +99,20 @@ impl Schedule {
     ///
     /// `hash` is the SHA-256 of `skyline plan 1`, a zero byte, and then, for every warm-up and measured request
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
-    /// (4), priority (1: 0 high, 1 medium, 2 low). After those of a request that says a row of a dataset come the
-    /// row's number from 0 (8), and after those of one with images how many they are (2).
+    /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
+    /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
+    /// where there is none. After those of a request that says a row of a dataset come the row's number from 0 (8), and
+    /// after those of one with images how many they are (2).
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
     #[must_use]
     pub fn facts(&self) -> PlanFacts {
-        let mut hash = Sha256::new_with_prefix(HASH_DOMAIN);
+        let marked = !self.workload.tenants.is_empty()
+            || self.workload.models.is_some()
+            || self.workload.classes.iter().any(|class| class.shared_prefix.is_some());
+        let mut hash = Sha256::new_with_prefix(if marked { MARKED_HASH_DOMAIN } else { HASH_DOMAIN });
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
@@ -121,6 +128,9 @@ impl Schedule {
                 Phase::Cooldown => break,
             }
             hash.update(hashed_bytes(&request));
+            if marked {
+                hash.update(hashed_marks(&request));
+            }
             if let Some(row) = request.row {
                 hash.update(row.to_le_bytes());
             }
@@ -156,6 +166,17 @@ fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {
         Priority::Medium => 1,
         Priority::Low => 2,
     };
+    bytes
+}
+
+fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
+    let (number, tokens) =
+        request.prefix.map_or((u32::MAX, u32::MAX), |prefix| (prefix.number, prefix.tokens));
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    bytes[4..8].copy_from_slice(&tokens.to_le_bytes());
+    bytes[8..10].copy_from_slice(&request.tenant.unwrap_or(u16::MAX).to_le_bytes());
+    bytes[10..].copy_from_slice(&request.model.unwrap_or(u16::MAX).to_le_bytes());
     bytes
 }
 

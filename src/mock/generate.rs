@@ -104,7 +104,8 @@ async fn answer(
     if let Some(time) = slow {
         tokio::time::sleep(time).await;
     }
-    let names = (id.as_str(), mock.model.as_str());
+    let model = request.adapter.and_then(|place| mock.adapters.get(place)).unwrap_or(&mock.model);
+    let names = (id.as_str(), model.as_str());
     let reply = Reply::new(endpoint, names, &request, choices, mock.prompt_details, faults.clone());
     Ok(match request.form {
         Form::Streamed(_) => streamed(tape.clone(), work, Script::new(reply, faults)),

@@ -12,7 +12,7 @@ use crate::simulator::{
 pub struct Backend {
     /// Who makes the tokens.
     pub server: Box<dyn Server + Send>,
-    /// Name of the one model served.
+    /// Name of the model served.
     pub model: String,
     /// Longest prompt and answer together, tokens.
     pub max_model_len: u32,
@@ -77,6 +77,8 @@ impl Backend {
 /// How the mock answers, whatever is behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MockOptions {
+    /// Names of adapters that are served beside the model; each computes prefixes of its own.
+    pub adapters: Vec<String>,
     /// How long answers are that may end by themselves.
     pub stop_length: StopLength,
     /// What answers say.

@@ -24,7 +24,7 @@ pub(super) fn plan(
     };
     let mut planned = Vec::new();
     for prompt in &request.prompts {
-        let prefix = prompt.prefix();
+        let prefix = prompt.prefix(request.adapter);
         let text = match mock.words {
             Words::Stock if faults.contains(&Fault::SplitUtf8) => Text::accented(),
             words => Text::of(words, prompt),

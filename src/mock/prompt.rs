@@ -59,10 +59,11 @@ impl Prompt {
         self.words.iter().map(String::as_str)
     }
 
-    /// Its full blocks, for the prefix cache.
-    pub(super) fn prefix(&self) -> Prefix {
+    /// Its full blocks, for the prefix cache: what one adapter has computed is of no use to another.
+    pub(super) fn prefix(&self, adapter: Option<usize>) -> Prefix {
+        let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
         let blocks = self.tokens.chunks_exact(BLOCK_SIZE as usize);
-        Prefix::of_blocks(blocks.map(|block| block.iter().fold(OFFSET, |sum, token| step(sum, *token))))
+        Prefix::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
         let words = |count: u32, last: &str| {
             let mut text: Vec<String> = (0..count).map(|word| format!("w{word}")).collect();
             text.push(last.to_owned());
-            Prompt::of_texts(&json!(text.join(" "))).prefix()
+            Prompt::of_texts(&json!(text.join(" "))).prefix(None)
         };
         let (a, b) = (words(40, "x"), words(40, "y"));
         assert_eq!(a.hashes().len(), 2);
@@ -114,5 +115,14 @@ mod tests {
         let (a, b) = (words(31, "x"), words(31, "y"));
         assert_eq!(a.hashes()[0], b.hashes()[0]);
         assert_ne!(a.hashes()[1], b.hashes()[1]);
+    }
+
+    #[test]
+    fn adapters_share_no_blocks() {
+        let prompt = Prompt::of_texts(&json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
+        let first = |adapter| prompt.prefix(adapter).hashes()[0];
+        assert_ne!(first(None), first(Some(0)));
+        assert_ne!(first(Some(0)), first(Some(1)));
+        assert_eq!(first(Some(1)), first(Some(1)));
     }
 }

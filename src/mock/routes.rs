@@ -52,13 +52,16 @@ async fn health(State(mock): State<Arc<Mock>>) -> StatusCode {
 }
 
 async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
-    Json(json!({
-        "object": "list",
-        "data": [{
-            "id": mock.model, "object": "model", "created": mock.clock.started_at().as_second(),
-            "owned_by": "skyline", "root": mock.model, "parent": null, "max_model_len": mock.max_model_len,
-        }],
-    }))
+    let listed = |name: &str, parent: Option<&str>, max_model_len: Option<u32>| {
+        json!({
+            "id": name, "object": "model", "created": mock.clock.started_at().as_second(),
+            "owned_by": "skyline", "root": name, "parent": parent, "max_model_len": max_model_len,
+        })
+    };
+    // As vLLM, which tells the longest context of the base alone.
+    let mut models = vec![listed(&mock.model, None, Some(mock.max_model_len))];
+    models.extend(mock.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
+    Json(json!({ "object": "list", "data": models }))
 }
 
 async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Value>, Refusal> {
@@ -70,7 +73,7 @@ async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Val
         fields.missing("prompt");
     }
     fields.check()?;
-    mock.served().check_model(model)?;
+    mock.served().adapter(model)?;
     let prompt = text.map(Prompt::of_texts).unwrap_or_default();
     Ok(Json(json!({
         "count": prompt.tokens(), "max_model_len": mock.max_model_len,

@@ -80,6 +80,7 @@ impl MockServer {
         let truth = Arc::new(truth);
         let mock = Arc::new(Mock {
             model: backend.model,
+            adapters: options.adapters,
             max_model_len: backend.max_model_len,
             policy: backend.policy,
             heart: Heart::start(backend.server, clock)?,
@@ -149,6 +150,7 @@ fn listen(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)
 #[derive(Debug)]
 pub(super) struct Mock {
     pub(super) model: String,
+    pub(super) adapters: Vec<String>,
     pub(super) max_model_len: u32,
     policy: Policy,
     pub(super) heart: Heart,
@@ -166,7 +168,12 @@ pub(super) struct Mock {
 impl Mock {
     /// What requests are held against.
     pub(super) fn served(&self) -> Served<'_> {
-        Served { model: &self.model, max_model_len: self.max_model_len, policy: self.policy }
+        Served {
+            model: &self.model,
+            adapters: &self.adapters,
+            max_model_len: self.max_model_len,
+            policy: self.policy,
+        }
     }
 
     /// The number of the next request.

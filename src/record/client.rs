@@ -91,4 +91,10 @@ pub struct ServerCounters {
     /// Requests that ended well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_succeeded: Option<u64>,
+    /// Prompt tokens looked up in the prefix cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_queries: Option<u64>,
+    /// Of them, found there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_hits: Option<u64>,
 }

@@ -28,6 +28,9 @@ pub struct RunHeader {
     pub plan: PlanFacts,
     /// How prompts were made.
     pub prompts: PromptFacts,
+    /// What was done to the server's prefix cache before the run; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CachePreparation>,
     /// Who answered.
     pub engine: EngineFacts,
     /// What the client was told to enforce.
@@ -50,7 +53,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 }
 
 /// The place of a run among runs of the same workload that differ in their seeds alone.
@@ -69,7 +72,8 @@ pub struct Repeat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFacts {
-    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority), hexadecimal.
+    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority,
+    /// and prefix, tenant and model where there are such), hexadecimal.
     pub hash: String,
     /// Planned requests before the window.
     pub warmup_requests: u64,
@@ -91,6 +95,16 @@ pub struct PromptFacts {
     pub method: PromptMethod,
     /// Varies every prompt from run to run, so that no prefix cache is warm by accident.
     pub salt: u64,
+}
+
+/// What was done to a prefix cache before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CachePreparation {
+    /// Whether it was emptied.
+    pub emptied: bool,
+    /// Prefixes that were sent then, each once for every model: of every class the most popular, as many as it asks for.
+    pub warmed_prefixes: u64,
 }
 
 /// What counts the tokens of a prompt while it is made.
@@ -132,6 +146,9 @@ pub struct EngineFacts {
     /// Longest prompt plus answer that the model takes, where the server tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u64>,
+    /// Tokens of a block of its prefix cache, of which only whole ones are found again; absent where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_block_tokens: Option<u32>,
     /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
     /// hexadecimal digits follows.
     pub request_id_prefix: String,

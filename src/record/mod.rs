@@ -15,11 +15,11 @@ pub use calibration::Calibration;
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
-    EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding, RunFooter,
-    RunHeader,
+    CachePreparation, EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat,
+    RunEnding, RunFooter, RunHeader,
 };
 pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};
-pub use request::{FinishReason, Phase, RequestRecord, TokenSource, Usage};
+pub use request::{FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;

@@ -69,7 +69,25 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
         let priority = record.priority;
         return Err(format!("the class \"{}\" has no requests of {priority} priority", class.name));
     }
-    Ok(())
+    known("tenant", record.tenant, header.workload.tenants.len())?;
+    known("model", record.model, header.workload.models.as_ref().map_or(0, |mix| mix.names.len()))?;
+    match (record.prefix, &class.shared_prefix) {
+        (Some(prefix), Some(of_class)) if prefix.number < of_class.count => {
+            let (own, asked) = (prefix.tokens, record.input_tokens_asked);
+            if own > asked { Err(format!("its prefix has {own} of {asked} prompt tokens")) } else { Ok(()) }
+        }
+        (Some(prefix), _) => {
+            Err(format!("the class \"{}\" has no shared prefix {}", class.name, prefix.number))
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+fn known(what: &str, index: Option<u16>, number: usize) -> Result<(), String> {
+    match index.filter(|&index| usize::from(index) >= number) {
+        Some(index) => Err(format!("{what} {index} is none of the workload's {number}, which count from 0")),
+        None => Ok(()),
+    }
 }
 
 /// That its moment lies in the part of the run that it is said to belong to.

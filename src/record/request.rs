@@ -19,7 +19,16 @@ pub struct RequestRecord {
     pub class: u16,
     /// Its priority.
     pub priority: Priority,
-    /// Prompt tokens asked for.
+    /// The leading part of its prompt that others of its class say too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<SharedPrefix>,
+    /// Index of its tenant in the workload's list, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<u16>,
+    /// Index of its model in the workload's list, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<u16>,
+    /// Prompt tokens asked for, those of a shared prefix included.
     pub input_tokens_asked: u32,
     /// Answer tokens asked for.
     pub output_tokens_asked: u32,
@@ -77,13 +86,24 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// The part of a run that a request belongs to, by its scheduled moment.
+/// The leading part of a prompt that other requests of the same class and run say too, as under one system prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedPrefix {
+    /// Its number among those of the class, from 0, the most popular first.
+    pub number: u32,
+    /// Its tokens.
+    pub tokens: u32,
+}
+
+/// The part of a run that a request belongs to, by its scheduled moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Before the window: flown, not counted.
     Warmup,
     /// In the window.
+    #[default]
     Measured,
     /// After the horizon: keeps the load up while the window's last requests finish; not counted.
     Cooldown,

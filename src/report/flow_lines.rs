@@ -1,8 +1,9 @@
-//! What flowed: rates in rows of their own, and the account of tokens.
+//! What flowed: rates in rows of their own, the account of tokens, what of them was cached.
 
 use super::grid::{ALWAYS, Grid, cell};
 use super::page::{Page, Tone};
-use crate::analysis::{Balance, Summary};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Balance, HitSource, MeasuredHits, Summary};
 use crate::units::{count, three_digits};
 
 pub(crate) fn rates(page: &mut Page, summary: &Summary) {
@@ -48,6 +49,32 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     .collect();
     let output = balance(&tokens.output, "came");
     page.entry(Tone::Normal, "  output  ", &format!("{output}; source: {}", sources.join(", ")));
+}
+
+pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
+    let Some(cache) = &summary.prefix_cache else { return };
+    page.heading("Prefix cache, over the whole run");
+    let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
+    let range = if least == most { least } else { format!("{least} to {most}") };
+    let expected = format!(
+        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room for {} of {}",
+        count(u64::from(cache.block_tokens)),
+        if cache.prefixes == 1 {
+            "1 prefix".to_owned()
+        } else {
+            format!("{} prefixes", count(cache.prefixes))
+        },
+        counted(cache.prefix_tokens, "token")
+    );
+    page.entry(Tone::Normal, "  expected  ", &expected);
+    let measured = match cache.measured {
+        Some(MeasuredHits { rate, source: HitSource::Counters }) => {
+            format!("{} by the server's counters", percent(rate))
+        }
+        Some(MeasuredHits { rate, source: HitSource::Usage }) => format!("{} by usage", percent(rate)),
+        None => "the server does not tell".to_owned(),
+    };
+    page.entry(Tone::Normal, "  measured  ", &measured);
 }
 
 fn balance(balance: &Balance, came: &str) -> String {

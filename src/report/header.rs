@@ -42,7 +42,8 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
         page.entry(Tone::Normal, "  shard      ", &line);
     }
-    page.entry(Tone::Normal, "  model      ", &engine.model);
+    let models = if run.models.is_empty() { engine.model.clone() } else { run.models.join(", ") };
+    page.entry(Tone::Normal, "  model      ", &models);
     if engine.modelled.is_empty() {
         page.entry(
             Tone::Normal,

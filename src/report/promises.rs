@@ -1,4 +1,4 @@
-//! Promises: attainment and goodput, the breakdown by priority and class, and objectives.
+//! Promises: attainment and goodput, the breakdowns with their fairness, and objectives.
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell, shortened};
 use super::latency;
@@ -59,9 +59,11 @@ fn promises(page: &mut Page, summary: &Summary) {
         }
     }
     for promise in &all {
-        let line = match all.len() {
-            1 => bounds(promise.slo),
-            _ => format!("{}, {}: {}", promise.class, promise.priority, bounds(promise.slo)),
+        let line = if all.len() == 1 {
+            bounds(promise.slo)
+        } else {
+            let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+            format!("{}, {}{tenant}: {}", promise.class, promise.priority, bounds(promise.slo))
         };
         page.entry(Tone::Normal, label, &line);
         label = "              ";
@@ -74,8 +76,16 @@ fn shared(group: &Group) -> Option<Slo> {
     group.promises.iter().all(|promise| promise.slo == first).then_some(first)
 }
 
+/// Title of the breakdown that tells how fair the server was.
+const BY_TENANT: &str = "By tenant";
+
 pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
-    for (title, groups) in [("By priority", &summary.by_priority), ("By class", &summary.by_class)] {
+    for (title, groups) in [
+        ("By priority", &summary.by_priority),
+        ("By class", &summary.by_class),
+        (BY_TENANT, &summary.by_tenant),
+        ("By model", &summary.by_model),
+    ] {
         // One group says what the whole run says.
         if groups.len() > 1 {
             page.heading(&format!("{title}, ms"));
@@ -83,7 +93,32 @@ pub(crate) fn breakdown(page: &mut Page, summary: &Summary) {
             if groups.iter().any(|group| group.slo.declared) {
                 attainments(page, groups);
             }
+            if title == BY_TENANT {
+                fairness(page, summary);
+            }
         }
+    }
+}
+
+/// How evenly the tenants were served.
+fn fairness(page: &mut Page, summary: &Summary) {
+    let Some(fairness) = &summary.fairness else { return };
+    let indices: Vec<_> = [
+        ("attainment", fairness.attainment),
+        ("service", fairness.service),
+        ("promptness", fairness.promptness),
+    ]
+    .into_iter()
+    .filter_map(|(of, index)| Some(format!("{of} {}", three_digits(index?))))
+    .collect();
+    if !indices.is_empty() {
+        let line = format!(
+            "{} (Jain's index over {} tenants: 1 is even, {} one gets all)",
+            indices.join(", "),
+            count(fairness.tenants),
+            three_digits(1.0 / fairness.tenants as f64)
+        );
+        page.entry(Tone::Normal, "  fairness    ", &line);
     }
 }
 

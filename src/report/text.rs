@@ -16,6 +16,7 @@ pub fn text(summary: &Summary, style: Style) -> String {
     promises::breakdown(&mut page, summary);
     troubles::failures(&mut page, summary);
     flow_lines::tokens(&mut page, summary);
+    flow_lines::prefix_cache(&mut page, summary);
     troubles::findings(&mut page, summary);
     promises::objectives(&mut page, summary);
     page.finish()

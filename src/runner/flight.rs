@@ -11,7 +11,7 @@ use super::pacer::Released;
 use super::{Progress, Timeouts};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
-use crate::generator::RequestSpec;
+use crate::generator::PlannedRequest;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
 
 /// A request on its way.
@@ -24,7 +24,7 @@ pub(super) struct Flight {
 
 impl Flight {
     /// The flight of a request that has just been let go.
-    pub(super) fn new(request: &RequestSpec, dispatched: Timestamp) -> Self {
+    pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
         Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
     }
 
@@ -209,22 +209,16 @@ async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::Prompt;
-    use crate::record::{Phase, Usage};
-    use crate::workload::{Priority, Slo};
+    use crate::record::Usage;
 
     /// A flight scheduled at 100 ns that got these chunks: moment, tokens, kind of text.
     fn flown(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
-        let request = RequestSpec {
+        let request = PlannedRequest {
             index: 7,
-            phase: Phase::Measured,
-            class: 0,
             scheduled: Timestamp::from_nanos(100),
             input_tokens: 4,
             output_tokens: 4,
-            priority: Priority::Medium,
-            slo: Slo::default(),
-            prompt: Prompt::default(),
+            ..PlannedRequest::default()
         };
         let mut flight = Flight::new(&request, Timestamp::from_nanos(101));
         let mut limits = Deadlines::new(Timeouts::default(), Timestamp::from_nanos(101));

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::Pacing;
 use crate::clock::{Pause, RunClock, SharpWait, Timestamp};
 use crate::engine::{Engine, PreparedRequest};
-use crate::generator::RequestSpec;
+use crate::generator::{PlannedRequest, RequestSpec};
 
 /// Longest sleep of the precise pacer before it looks whether it should stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -32,8 +32,8 @@ const LOOK_AHEAD: usize = 16;
 /// A request with its body, ready to leave.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// The work order; its prompt has moved into the body.
-    pub(super) request: RequestSpec,
+    /// Its place in the plan; what it says is in the body.
+    pub(super) request: PlannedRequest,
     /// What will be written to the socket.
     pub(super) prepared: PreparedRequest,
 }
@@ -62,10 +62,9 @@ impl Feed {
         let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
         std::thread::spawn(move || {
-            let mut orders = schedule.map(|mut request| {
+            let mut orders = schedule.map(|request| {
                 let prepared = engine.prepare(&request);
-                request.prompt = crate::generator::Prompt::default();
-                Order { request, prepared }
+                Order { request: request.planned, prepared }
             });
             for sent in 1.. {
                 let batch: Vec<Order> = orders.by_ref().take(BATCH).collect();

@@ -11,11 +11,10 @@ use tokio::time::sleep_until;
 use super::{Feed, Interrupt, Pacing, Progress, Run, RunOptions, Timeouts};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
-use crate::generator::{Prompt, RequestSpec};
+use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
     FailureKind, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
 };
-use crate::workload::{Priority, Slo};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -37,7 +36,7 @@ impl Engine for Script {
     type Answer = Scripted;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.index, body: Bytes::new() }
+        PreparedRequest { index: request.planned.index, body: Bytes::new() }
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
@@ -90,7 +89,7 @@ impl Engine for SeenLate {
     type Answer = SeenLateAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.index, body: Bytes::new() }
+        PreparedRequest { index: request.planned.index, body: Bytes::new() }
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> SeenLateAnswer {
@@ -118,17 +117,15 @@ impl Answer for SeenLateAnswer {
 }
 
 fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
-    RequestSpec {
+    let planned = PlannedRequest {
         index,
         phase,
-        class: 0,
         scheduled,
         input_tokens: 4,
         output_tokens: 4,
-        priority: Priority::Medium,
-        slo: Slo::default(),
-        prompt: Prompt::Text("hello".to_owned()),
-    }
+        ..PlannedRequest::default()
+    };
+    planned.saying(Prompt::Text("hello".to_owned()))
 }
 
 /// A metronome: one request each `every` ms from 0 on, in a window that ends at `window_end`; more of the

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
-use super::{Dataset, Distribution, Images, Priority, Slo, weights};
+use super::{Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, weights};
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -15,13 +15,16 @@ pub struct RequestClass {
     pub name: String,
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
-    /// Tokens of prompt content asked for, the chat template's own tokens not counted. Of a class with a dataset, whose
-    /// prompts are as long as they are, the file says nothing.
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
+    /// class with a dataset, whose prompts are as long as they are, the file says nothing.
     #[serde(skip_serializing_if = "Distribution::is_of_rows")]
     pub input_tokens: Distribution,
     /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says.
     #[serde(skip_serializing_if = "Distribution::is_of_rows")]
     pub output_tokens: Distribution,
+    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_prefix: Option<SharedPrefixes>,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
     /// Pictures that go along; none when absent.
@@ -73,6 +76,8 @@ impl RequestClass {
             let weight = fields.optional("weight", 1.0, weights::read);
             let input_tokens = fields.given("input_tokens", Distribution::read);
             let output_tokens = fields.given("output_tokens", Distribution::read);
+            let shared_prefix =
+                fields.optional("shared_prefix", None, |place| SharedPrefixes::read(place).map(Some));
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.optional("images", None, |place| Images::read(place).map(Some));
             let rows = prompt.as_ref().and_then(PromptSource::dataset).map(RowLengths::of);
@@ -89,6 +94,11 @@ impl RequestClass {
                 }
             }
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
+            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_taken), &shared_prefix)
+            {
+                let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
+                fields.complain_of("shared_prefix", sentence);
+            }
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
                 fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
             }
@@ -100,6 +110,7 @@ impl RequestClass {
                 weight: weight?,
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
+                shared_prefix: shared_prefix?,
                 prompt: prompt?,
                 images: images?,
                 priorities: priorities?,

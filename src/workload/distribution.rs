@@ -89,6 +89,11 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Reads a distribution, or a number in place of a constant.
+    pub(super) fn read_or_constant(place: Place<'_>) -> Option<Self> {
+        if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }
+    }
+
     pub(super) fn read(place: Place<'_>) -> Option<Self> {
         place.tagged(
             "distribution",

@@ -9,11 +9,15 @@ mod expectation;
 mod images;
 pub mod library;
 mod load;
+mod model_mix;
 mod overrides;
+mod popularity;
 mod rate;
 mod reading;
+mod shared_prefix;
 mod slo;
 mod spec;
+mod tenant;
 mod weights;
 mod window;
 
@@ -23,10 +27,14 @@ pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
 pub use dataset_change::DatasetChange;
 pub use distribution::{Distribution, TOKEN_LIMIT};
 pub use images::{ImageFindings, Images};
+pub use model_mix::ModelMix;
 pub use overrides::Overrides;
+pub use popularity::zipf;
 pub use reading::{Mistake, SpecError};
+pub use shared_prefix::SharedPrefixes;
 pub use slo::{Priority, Slo};
 pub use spec::WorkloadSpec;
+pub use tenant::Tenant;
 
 #[cfg(test)]
 mod tests;

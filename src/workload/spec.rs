@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::arrival::SECONDS;
 use super::reading::{self, Allowed, Mistakes, Node, Place, SpecError};
 use super::window::{LONGEST_S, MOST_REQUESTS, Window};
-use super::{ArrivalPattern, RequestClass, weights};
+use super::{ArrivalPattern, ModelMix, Priority, RequestClass, Slo, Tenant, weights};
 
 /// Counts of requests.
 pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
@@ -38,6 +38,12 @@ pub struct WorkloadSpec {
     pub arrival: ArrivalPattern,
     /// The kinds of request; at least one.
     pub classes: Vec<RequestClass>,
+    /// Those who send the requests; empty where nobody tells them apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<Tenant>,
+    /// The models that requests ask for; absent: the one of the command line, or the server's first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<ModelMix>,
 }
 
 impl WorkloadSpec {
@@ -79,6 +85,8 @@ impl WorkloadSpec {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
+            let tenants = Tenant::read_all(fields, classes.as_deref());
+            let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let window = Window { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.unwrap_or_else(|| window.usual_warmup_s());
@@ -95,8 +103,23 @@ impl WorkloadSpec {
                 drain_s: drain_s?,
                 arrival,
                 classes: classes?,
+                tenants: tenants?,
+                models: models?,
             })
         })
+    }
+
+    /// What a request of this class and priority is promised, and of this tenant where it has one: the tenant's SLO if
+    /// that has one of its own.
+    #[must_use]
+    pub fn promise(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
+        let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
+        if let Some(slo) = tenant.and_then(|tenant| tenant.slo) {
+            return slo;
+        }
+        let class = self.classes.get(usize::from(class));
+        let share = class.and_then(|class| class.priorities.iter().find(|share| share.priority == priority));
+        share.map(|share| share.slo).unwrap_or_default()
     }
 
     pub(super) fn window(&self) -> Window<'_> {

@@ -8,6 +8,7 @@ mod calibrate;
 mod datasets;
 mod faults;
 mod help;
+mod marks;
 mod mistakes;
 mod mock;
 #[path = "../support/quick.rs"]

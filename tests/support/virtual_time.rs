@@ -26,6 +26,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         repeat: None,
         plan: Schedule::draw(spec).facts(),
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        cache: None,
         engine: EngineFacts {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),
@@ -34,6 +35,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             model: "plain".to_owned(),
             server_version: None,
             max_model_len: None,
+            cache_block_tokens: None,
             request_id_prefix: String::new(),
             modelled: serde_json::Map::new(),
         },

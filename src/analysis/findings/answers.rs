@@ -112,26 +112,53 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
-    let cached = summary.tokens.cached_input_tokens?;
-    let share = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
-    if share <= CACHED_BAR {
+    let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
+        (cache.measured?.rate, Some(cache.expected_most))
+    } else {
+        let cached = summary.tokens.cached_input_tokens?;
+        (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
+    };
+    if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;
     }
     if summary.run.datasets.iter().any(|taken| !taken.salted) {
         let sentence = format!(
             "{} of the prompt tokens came from a prefix cache, and a dataset is sent as it stands: rows that the server \
              had seen before cost less than new ones; the bar is {}",
-            percent(share),
+            percent(rate),
             percent(CACHED_BAR)
         );
         let cure = "if new prompts are meant, reset the server's prefix cache before the run, or let salt = true lead \
                     each with words of its own";
         return Some(finding(FindingKind::WarmCache, sentence, cure));
     }
-    let sentence = format!(
-        "{} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {}",
-        percent(share),
-        percent(CACHED_BAR)
+    let (rate, bar) = (percent(rate), percent(CACHED_BAR));
+    let sentence = shared.map_or_else(
+        || {
+            format!(
+                "{rate} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {bar}"
+            )
+        },
+        |most| {
+            format!(
+                "{rate} of the prompt tokens came from a prefix cache where at most {} are shared; the bar is {bar} more",
+                percent(most)
+            )
+        },
     );
     Some(finding(FindingKind::WarmCache, sentence, "reset the server's prefix cache before the run"))
+}
+
+pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
+    let cache = summary.prefix_cache.as_ref()?;
+    cache.off().filter(|&off| off < -CACHED_BAR)?;
+    let sentence = format!(
+        "{} of the prompt tokens came from a prefix cache where {} are shared; the bar is {} less",
+        percent(cache.measured?.rate),
+        percent(cache.expected_least),
+        percent(CACHED_BAR)
+    );
+    let cure = "see that prefix caching is on, and that the cache has room for the prefixes beside what is running; behind \
+                a balancer each server computes them for itself";
+    Some(finding(FindingKind::LostPrefixes, sentence, cure))
 }

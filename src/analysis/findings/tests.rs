@@ -2,9 +2,10 @@
 
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{FindingKind, Summary, summarise};
-use crate::record::{Failure, FailureKind, Phase};
+use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
 use crate::workload::{
-    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Priority, PromptSource, Slo, Stage,
+    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
+    SharedPrefixes, Slo, Stage,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
@@ -112,4 +113,36 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     log.header.workload.classes[0].prompt = taken(true);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
     assert!(said.contains("although every prompt is salted"), "{said}");
+}
+
+#[test]
+fn a_cache_that_does_not_do_as_planned_is_told() {
+    // Ten requests of 100 tokens on one prefix of 48: nine of them find three blocks, 43.2 %.
+    let records = (0..10).map(|i| {
+        let mut record = record(i).sent_at(i, i, i).paced(100 + i, 1, 1).usage(100, 1).build();
+        record.prefix = Some(SharedPrefix { number: 0, tokens: 48 });
+        record
+    });
+    let mut log = run(1_000, records.collect());
+    let tokens = Distribution::Constant { value: 48 };
+    log.header.workload.classes[0].shared_prefix =
+        Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
+    let mut told = |hits| {
+        let counters = ServerCounters {
+            cache_queries: Some(1_000),
+            cache_hits: Some(hits),
+            ..ServerCounters::default()
+        };
+        log.footer.as_mut().unwrap().server = Some(counters);
+        let summary = summarise(&log, &[]);
+        (sentence(&summary, FindingKind::LostPrefixes), sentence(&summary, FindingKind::WarmCache))
+    };
+    assert_eq!(told(432), (None, None));
+    assert_eq!(told(383), (None, None));
+    assert_eq!(told(481), (None, None));
+    let lost = "38.1 % of the prompt tokens came from a prefix cache where 43.2 % are shared; the bar is 5.00 % less";
+    assert_eq!(told(381), (Some(lost.to_owned()), None));
+    let warm = "48.3 % of the prompt tokens came from a prefix cache where at most 43.2 % are shared; the bar is 5.00 % \
+                more";
+    assert_eq!(told(483), (None, Some(warm.to_owned())));
 }

@@ -179,8 +179,12 @@ fn the_servers_counters_are_the_clients() {
     }));
     let counters = |prompt_tokens, generation_tokens, requests_succeeded| {
         let mut log = log.clone();
-        log.footer.as_mut().unwrap().server =
-            Some(ServerCounters { prompt_tokens, generation_tokens, requests_succeeded });
+        log.footer.as_mut().unwrap().server = Some(ServerCounters {
+            prompt_tokens,
+            generation_tokens,
+            requests_succeeded,
+            ..ServerCounters::default()
+        });
         outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
     };
     // Answer tokens, prompt tokens, requests.

@@ -105,7 +105,7 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
         return vec![generated.not_tested("the server's counters are not known")];
     };
     let records = &observed.log.records;
-    let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded } = server;
+    let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded, .. } = server;
     let by_usage =
         records.iter().all(|record| record.outcome != Outcome::Completed || record.usage.is_some());
     let hold = |measure: Measure, what: &str, counter: Option<u64>, account: Account, known: bool| {

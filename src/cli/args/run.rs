@@ -35,6 +35,15 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "PATH|ID")]
     pub(in crate::cli) tokenizer: Option<String>,
 
+    /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
+    /// round); vLLM wants --scheduling-policy priority for that
+    #[arg(long)]
+    pub(in crate::cli) send_priority: bool,
+
+    /// Empty the server's prefix cache before the run (vLLM in development mode, SGLang)
+    #[arg(long)]
+    pub(in crate::cli) reset_cache: bool,
+
     /// Salt of the prompts: the same salt sends the same texts again, which may find a warm prefix cache
     /// [default: a new one each run]
     #[arg(long, value_name = "N")]

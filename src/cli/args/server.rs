@@ -34,7 +34,7 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Model to ask for [default: the first that /v1/models lists]
     #[arg(long, value_name = "NAME", help_heading = "Server")]
-    model: Option<String>,
+    pub(in crate::cli) model: Option<String>,
 
     /// Wait this long for the server to become ready
     #[arg(long, value_name = "TIME", help_heading = "Server", default_value = "120s", value_parser = duration)]
@@ -113,7 +113,8 @@ impl ServerArgs {
         if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed }
     }
 
-    fn dialect(&self) -> Dialect {
+    /// The server's way of speaking.
+    pub(in crate::cli) fn dialect(&self) -> Dialect {
         match (self.engine, &self.url) {
             (Some(dialect), _) => dialect,
             (None, Some(_)) => Dialect::Vllm,
@@ -151,12 +152,22 @@ impl ServerArgs {
         }
     }
 
+    /// Whether every body has this field as --extra-body gives it.
+    pub(in crate::cli) fn fixes(&self, field: &str) -> Result<bool, Stop> {
+        Ok(self.extra_body()?.contains_key(field))
+    }
+
+    fn extra_body(&self) -> Result<Map<String, Value>, Stop> {
+        let object = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
+        object.map_err(|error| Stop::usage(format!("--extra-body: {error}")))
+    }
+
     /// The target at `url`.
     pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
         let headers = self.headers.iter().map(|header| header.parse::<Header>());
         let headers =
             headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
-        let extra_body = self.extra_body.as_deref().map_or_else(|| Ok(Map::new()), json_object);
+        let extra_body = self.extra_body()?;
         if url.scheme() == Scheme::Http && (self.ca_cert.is_some() || self.insecure) {
             return Err(Stop::usage(format!(
                 "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
@@ -179,7 +190,7 @@ impl ServerArgs {
                 top_k: self.top_k,
                 seed: self.sampling_seed,
             },
-            extra_body: extra_body.map_err(|error| Stop::usage(format!("--extra-body: {error}")))?,
+            extra_body,
             tls: TlsOptions {
                 ca_cert: self.ca_cert.clone(),
                 check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },

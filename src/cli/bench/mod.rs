@@ -2,6 +2,7 @@
 
 mod connections;
 mod machine;
+mod marks;
 mod plan;
 mod prompts;
 mod repeats;
@@ -27,7 +28,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{Calibration, RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, EngineFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
@@ -87,9 +88,10 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let exact = prompts::exact(&spec, salt, tokenizer)?;
     folder::base(&args.out)?;
     common_server(args)?;
+    let asked = marks::asked(args, &spec)?;
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
-    let session = Session::open(&args.server, printer)?;
+    let session = Session::open(&args.server, asked, printer)?;
     let prompts = match exact {
         Some(exact) => exact,
         None if datasets.writes_words() => prompts::counted(&spec, salt, &session, printer)?,
@@ -163,13 +165,18 @@ fn fly(
     let engine = Arc::new(session.engine.for_another_run());
     let connections = spec.arrival.mean_rate_per_s() / shards * CONNECTIONS_PER_RATE;
     let prompt_facts = prompts.facts();
-    let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::new(prompts)));
+    let prompts = Arc::new(prompts);
+    let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::clone(&prompts)));
 
+    // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
+    let cache = marks::prepare_cache(args, &spec, session, &prompts, printer)?;
     // Of several generators each would count what all of them send.
     let counted_before = match args.generator.shard {
         Some(_) => None,
         None => session.runtime.block_on(engine.counters()),
     };
+    let told = counted_before.and_then(|reading| reading.block_tokens());
+    let cache_block_tokens = told.or(engine.facts().cache_block_tokens);
     // All that may take long is done; connections are opened last, before servers close them again.
     start::wait(args.generator.start_at, printer);
     let cap = options.max_concurrency.map_or(usize::MAX, std::num::NonZeroUsize::get);
@@ -186,7 +193,8 @@ fn fly(
         repeat,
         plan: plan.clone(),
         prompts: prompt_facts,
-        engine: engine.facts().clone(),
+        cache,
+        engine: EngineFacts { cache_block_tokens, ..engine.facts().clone() },
         limits: args.run.limits(),
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),

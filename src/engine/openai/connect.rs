@@ -69,6 +69,18 @@ pub enum ConnectError {
         /// What to try.
         hint: &'static str,
     },
+    /// Models that requests would ask for are not served.
+    #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), .listed.join(", "))]
+    UnknownModels {
+        /// The server.
+        url: String,
+        /// Those that it does not list.
+        unknown: Vec<String>,
+        /// Those that it lists.
+        listed: Vec<String>,
+        /// What to try.
+        hint: &'static str,
+    },
     /// No model was given and none can be found.
     #[error("{url} does not tell which models it serves ({reason})\nhint: name one with --model")]
     NoModel {
@@ -77,6 +89,10 @@ pub enum ConnectError {
         /// What its list of models says.
         reason: String,
     },
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// What connecting brings.
@@ -113,6 +129,7 @@ pub(super) async fn connect(
         endpoint: target.endpoint.name().to_owned(),
         streamed: target.form == AnswerForm::Streamed,
         max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
+        cache_block_tokens: target.dialect.traits().cache_block_tokens,
         model,
         server_version: control.version().await,
         request_id_prefix: new_request_id_prefix(),
@@ -251,6 +268,21 @@ async fn model(
     progress: &mut (impl FnMut(ConnectProgress) + Send),
 ) -> Result<(String, Vec<ListedModel>), ConnectError> {
     let listed = control.models().await;
+    if let Some(model) = target.models.first() {
+        let listed = listed.unwrap_or_default();
+        let known = |name: &String| listed.iter().any(|model| model.id == *name);
+        let unknown: Vec<_> = target.models.iter().filter(|name| !known(name)).cloned().collect();
+        if listed.is_empty() || unknown.is_empty() {
+            return Ok((model.clone(), listed));
+        }
+        return Err(ConnectError::UnknownModels {
+            url: target.url.to_string(),
+            unknown,
+            listed: listed.into_iter().map(|model| model.id).collect(),
+            hint: "name in the workload's `models` what is served, or load the adapters (vLLM: --enable-lora \
+                   --lora-modules NAME=PATH)",
+        });
+    }
     if let Some(model) = &target.model {
         return Ok((model.clone(), listed.unwrap_or_default()));
     }

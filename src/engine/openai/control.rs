@@ -174,6 +174,13 @@ impl Control {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
+    /// Posts nothing to `path`, for what that does.
+    pub(crate) async fn post(&self, path: &'static str) -> Result<(), ControlError> {
+        let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        self.accepted(path, response).await.map(|_| ())
+    }
+
     async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
         let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
         self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await

@@ -20,14 +20,18 @@ const ENDED_BADLY: [&str; 2] = [r#"finished_reason="abort""#, r#"finished_reason
 
 /// Totals of a server's counters since it started, at one moment. Only the difference of two says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterReading(ServerCounters);
+pub struct CounterReading {
+    counters: ServerCounters,
+    /// Tokens of a block of the prefix cache, where the page tells.
+    block_tokens: Option<u32>,
+}
 
 impl CounterReading {
     /// What was counted from `earlier` to this reading. `None` when a counter went back: the server was started
     /// anew in between, and what it had counted before is lost.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
-        let (now, then) = (&self.0, &earlier.0);
+        let (now, then) = (&self.counters, &earlier.counters);
         let rise = |now: Option<u64>, then: Option<u64>| match (now, then) {
             (Some(now), Some(then)) => now.checked_sub(then).map(Some),
             _ => Some(None),
@@ -36,6 +40,8 @@ impl CounterReading {
             prompt_tokens: rise(now.prompt_tokens, then.prompt_tokens)?,
             generation_tokens: rise(now.generation_tokens, then.generation_tokens)?,
             requests_succeeded: rise(now.requests_succeeded, then.requests_succeeded)?,
+            cache_queries: rise(now.cache_queries, then.cache_queries)?,
+            cache_hits: rise(now.cache_hits, then.cache_hits)?,
         })
     }
 
@@ -45,8 +51,17 @@ impl CounterReading {
             prompt_tokens: total(page, names.prompt_tokens),
             generation_tokens: total(page, names.generation_tokens),
             requests_succeeded: names.requests_succeeded.and_then(|name| total(page, name)),
+            cache_queries: total(page, names.cache_queries),
+            cache_hits: total(page, names.cache_hits),
         };
-        (counters != ServerCounters::default()).then_some(Self(counters))
+        let block_tokens = names.cache_config.and_then(|name| block_size(page, name));
+        (counters != ServerCounters::default()).then_some(Self { counters, block_tokens })
+    }
+
+    /// Tokens of a block of the server's prefix cache, of which only whole ones are found again, where it tells.
+    #[must_use]
+    pub fn block_tokens(&self) -> Option<u32> {
+        self.block_tokens
     }
 }
 
@@ -69,6 +84,15 @@ pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<Co
     let reading = timeout_at(begin + LIMIT, reading).await;
     let reading = reading.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())));
     reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
+}
+
+/// The label `block_size` of the series `name`.
+fn block_size(page: &str, name: &str) -> Option<u32> {
+    let mut lines = page.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('{'));
+    lines.find_map(|labels| {
+        let value = labels.split(',').find_map(|label| label.strip_prefix("block_size=\""))?;
+        value.split_once('"')?.0.parse().ok().filter(|&tokens| tokens > 0)
+    })
 }
 
 async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, String> {
@@ -125,7 +149,12 @@ mod tests {
     use crate::engine::Dialect;
 
     fn counters(prompt: Option<u64>, generation: Option<u64>, succeeded: Option<u64>) -> ServerCounters {
-        ServerCounters { prompt_tokens: prompt, generation_tokens: generation, requests_succeeded: succeeded }
+        ServerCounters {
+            prompt_tokens: prompt,
+            generation_tokens: generation,
+            requests_succeeded: succeeded,
+            ..ServerCounters::default()
+        }
     }
 
     #[test]
@@ -133,7 +162,13 @@ mod tests {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
         let names = Dialect::Vllm.traits().counters.unwrap();
         let reading = CounterReading::of(page, names).unwrap();
-        assert_eq!(reading.0, counters(Some(1_294), Some(13_017), Some(115)));
+        let counted = counters(Some(1_294), Some(13_017), Some(115));
+        assert_eq!(
+            reading.counters,
+            ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted }
+        );
+        assert_eq!(reading.block_tokens(), Some(128), "on a processor");
+        assert_eq!(block_size("a:b{block_size=\"0\"} 1\na:c{block_size=\"32\"} 1\n", "a:b"), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
         assert_eq!(CounterReading::of(other, names), None);
@@ -159,7 +194,10 @@ mod tests {
 
     #[test]
     fn counters_of_a_server_that_was_started_anew_say_nothing() {
-        let reading = |prompt, generation| CounterReading(counters(Some(prompt), generation, None));
+        let reading = |prompt, generation| CounterReading {
+            counters: counters(Some(prompt), generation, None),
+            block_tokens: None,
+        };
         let before = reading(100, Some(50));
         assert_eq!(reading(130, Some(50)).since(&before), Some(counters(Some(30), Some(0), None)));
         assert_eq!(reading(130, Some(40)).since(&before), None);

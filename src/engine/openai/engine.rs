@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 
-use super::body::BodyTemplate;
+use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
 use super::smoke::{self, SmokeError, SmokeReport};
+use super::templates::BodyTemplates;
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
 use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
-use crate::generator::{Prompt, RequestSpec};
+use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 
 /// Token counts asked for at the same time.
@@ -27,7 +28,7 @@ pub struct OpenAiEngine {
     facts: EngineFacts,
     /// Models that the server lists.
     listed: Vec<String>,
-    template: BodyTemplate,
+    templates: Arc<BodyTemplates>,
     head: Arc<RequestHead>,
     pool: Arc<Pool>,
     /// How long bytes lay in the kernel, but for those of the test request.
@@ -50,14 +51,14 @@ impl OpenAiEngine {
     ) -> Result<Self, ConnectError> {
         let Connected { dialer, control, head, facts, listed } =
             connect(&target, wait, &mut progress).await?;
-        let template = BodyTemplate::new(&target, &facts.model);
+        let templates = Arc::new(BodyTemplates::new(&target, &facts.model));
         let pool = Pool::new(dialer, target.dialect.traits().idle_connections);
         let (head, pool) = (Arc::new(head), Arc::new(pool));
         Ok(Self {
             target,
             facts,
             listed,
-            template,
+            templates,
             head,
             pool,
             delays: Arc::default(),
@@ -98,7 +99,7 @@ impl OpenAiEngine {
         Self {
             target: self.target.clone(),
             listed: self.listed.clone(),
-            template: self.template.clone(),
+            templates: Arc::clone(&self.templates),
             head: Arc::new(self.head.with_id_prefix(facts.request_id_prefix.clone())),
             pool: Arc::clone(&self.pool),
             delays: Arc::default(),
@@ -114,7 +115,7 @@ impl OpenAiEngine {
     ///
     /// What went wrong, with a hint at the cure.
     pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
-        let body = self.template.render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS);
+        let body = self.templates.test_request();
         let delays = Arc::default();
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut answer = self.exchange(PreparedRequest { index: 0, body }, clock, &delays);
@@ -163,6 +164,31 @@ impl OpenAiEngine {
 }
 
 impl OpenAiEngine {
+    /// Empties the server's prefix cache.
+    ///
+    /// # Errors
+    ///
+    /// Where the server has no way to do that, or refuses to; with a hint at the cure.
+    pub async fn reset_cache(&self) -> Result<(), CacheError> {
+        cache::reset(&self.control, self.target.dialect).await
+    }
+
+    /// Sends each of the requests once, a few at a time and each for one token, and waits for all: what they say is then
+    /// in a prefix cache.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not answered, and why.
+    pub async fn warm_cache(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), CacheError> {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let delays = Arc::default();
+        let answers = requests.map(|mut request| {
+            request.planned.output_tokens = 1;
+            self.exchange(self.prepare(&request), clock, &delays)
+        });
+        cache::warm(answers).await
+    }
+
     fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> Exchange {
         let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
         Exchange::new(pool, head, request, clock, Arc::clone(delays))
@@ -173,8 +199,8 @@ impl Engine for OpenAiEngine {
     type Answer = Exchange;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        let body = self.template.render(&request.prompt, request.output_tokens);
-        PreparedRequest { index: request.index, body }
+        let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
+        PreparedRequest { index: request.planned.index, body }
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {

@@ -1,12 +1,15 @@
 //! The engine for every server that speaks the OpenAI protocol.
 
 mod body;
+mod cache;
 mod connect;
 mod control;
 mod counters;
 mod engine;
 mod smoke;
+mod templates;
 
+pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::engine::cause::{Cause, Fault};
-use crate::engine::{AnswerEnd, AnswerEvent, Target};
+use crate::engine::{AnswerEnd, AnswerEvent, PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 use crate::units::spoken;
 
@@ -92,6 +92,14 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> S
             "the server has no {} there: check the path in --url (without /v1), or choose another --endpoint",
             target.endpoint.path()
         ),
+        FailureKind::HttpStatus(400 | 422)
+            if target.priority == PriorityField::Sent
+                && failure.message.to_lowercase().contains("priority") =>
+        {
+            "the server takes no priorities: start it with --scheduling-policy priority (SGLang: \
+             --enable-priority-scheduling), or leave --send-priority out"
+                .into()
+        }
         FailureKind::HttpStatus(400 | 422) => format!(
             "the server does not take a field of the request: choose its own --engine (now {}), or take the field \
              out with --extra-body '{{\"field\": null}}'",

@@ -10,12 +10,13 @@ use super::costs::{self, Costs};
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
+use super::shared::{Joint, key_of};
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
 use crate::generator::datasets::{Source, led_by};
 use crate::generator::{Datasets, PlannedRequest, Prompt};
 use crate::random::Stream;
-use crate::record::{PromptFacts, PromptMethod};
+use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
 use crate::workload::RequestClass;
 
 /// How often a prompt is written anew until a tokenizer counts what was asked.
@@ -28,15 +29,18 @@ const LEAD_ROOM: u32 = 256;
 
 /// Makes the prompts of a workload's classes.
 ///
-/// A written prompt depends on the salt, the class, the asked tokens and the request's index, and on nothing else: the
-/// same four give the same text. Those of a dataset are the dataset's.
+/// A written prompt depends on the salt, the class, the asked tokens, the shared prefix and the request's index, and on
+/// nothing else: the same five give the same text. Those of a dataset are the dataset's.
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
-    vocabulary: Vocabulary,
+    names: Vec<String>,
+    pub(super) vocabulary: Vocabulary,
     leads: Leads,
+    /// Leads of what follows a shared text.
+    following: Leads,
     stream: Stream,
-    salt: u64,
+    pub(super) salt: u64,
     method: PromptMethod,
     tokenizer: Option<Box<Tokenizer>>,
     /// What is not written but taken from elsewhere.
@@ -99,7 +103,9 @@ impl PromptBuilder {
         let vocabulary = Vocabulary::new(costs);
         Self {
             classes: classes.iter().map(|class| ClassText::new(class, costs)).collect(),
-            leads: Leads::new(&vocabulary, salt),
+            names: classes.iter().map(|class| class.name.clone()).collect(),
+            leads: Leads::opening(&vocabulary, salt),
+            following: Leads::following(&vocabulary, salt),
             stream: Stream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -122,11 +128,20 @@ impl PromptBuilder {
     /// The same builder, with the texts of another salt.
     #[must_use]
     pub fn with_salt(self, salt: u64) -> Self {
-        let (leads, stream) = (Leads::new(&self.vocabulary, salt), Stream::named(salt, "prompts"));
-        Self { leads, stream, salt, ..self }
+        let leads = Leads::opening(&self.vocabulary, salt);
+        let following = Leads::following(&self.vocabulary, salt);
+        Self { leads, following, stream: Stream::named(salt, "prompts"), salt, ..self }
     }
 
-    /// What a request says.
+    /// The text of a prefix that requests of class number `class` share.
+    #[must_use]
+    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
+        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
+        self.shared(&key_of(name, prefix.number), prefix.tokens, Joint::Opening)
+    }
+
+    /// What a request says: a row of its class's dataset, token ids, or the prefix that it shares, if it has one, and a
+    /// text of its own; and the images that go along.
     #[must_use]
     pub fn say(&self, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
@@ -137,12 +152,23 @@ impl PromptBuilder {
                 if *salted { led_by(&self.lead(index), prompt) } else { prompt }
             }
             (Source::TokenIds(vocabulary), _) => Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream)),
-            _ => self.build(class, input_tokens, index),
+            _ => self.written(request),
         };
         match self.datasets.images(class) {
             Some(folder) => folder.beside(prompt, images, &mut stream),
             None => prompt,
         }
+    }
+
+    /// The prefix that a request shares, if it has one, and its own text.
+    fn written(&self, request: &PlannedRequest) -> Prompt {
+        let PlannedRequest { index, class, input_tokens, .. } = *request;
+        let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
+        let before = self.prefix(class, prefix);
+        let own = input_tokens.saturating_sub(prefix.tokens);
+        Prompt::Text(self.fitted(before, own, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Joint::Following)
+        }))
     }
 
     /// Words that no other request of this run begins with.
@@ -158,16 +184,29 @@ impl PromptBuilder {
     /// that impossible, the closest prompt found is given.
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        let Some(tokenizer) = &self.tokenizer else {
-            return Prompt::Text(self.write(class, input_tokens, index, 0));
-        };
-        let mut budget = input_tokens;
+        Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Joint::Opening)
+        }))
+    }
+
+    /// `before` and `tokens` tokens after it: a text that `write` makes for a budget of tokens, differently in each
+    /// attempt. `number` tells what is mended apart from other texts of this builder.
+    pub(super) fn fitted(
+        &self,
+        before: String,
+        tokens: u32,
+        number: u64,
+        write: impl Fn(u32, u64) -> String,
+    ) -> String {
+        let Some(tokenizer) = &self.tokenizer else { return before + &write(tokens, 0) };
+        let whole = tokens + count_tokens(tokenizer, &before).unwrap_or(0);
+        let mut budget = tokens;
         let mut closest: Option<(u32, String)> = None;
         for attempt in 0..ATTEMPTS {
-            let text = self.write(class, budget, index, attempt);
-            let Some(tokens) = count_tokens(tokenizer, &text) else { return Prompt::Text(text) };
-            budget = (budget + input_tokens).saturating_sub(tokens);
-            let error = tokens.abs_diff(input_tokens);
+            let text = format!("{before}{}", write(budget, attempt));
+            let Some(counted) = count_tokens(tokenizer, &text) else { return text };
+            budget = (budget + whole).saturating_sub(counted);
+            let error = counted.abs_diff(whole);
             if closest.as_ref().is_none_or(|(least, _)| error < *least) {
                 closest = Some((error, text));
             }
@@ -175,21 +214,22 @@ impl PromptBuilder {
                 break;
             }
         }
-        Prompt::Text(match closest {
+        match closest {
             Some((0, text)) => text,
-            Some((_, text)) => self.mend(tokenizer, text, input_tokens, index),
-            None => String::new(),
-        })
+            Some((_, text)) => self.mend(tokenizer, text, before.len(), whole, number),
+            None => before,
+        }
     }
 
-    /// Takes words off the end until the text is not too long, then adds words that fit until it is exact.
-    fn mend(&self, tokenizer: &Tokenizer, mut text: String, tokens: u32, index: u64) -> String {
+    /// Takes words off the end, but none of the first `kept` bytes, until the text is not too long, then adds words that
+    /// fit until it is exact.
+    fn mend(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
-        while !text.is_empty() && count(&text) > tokens {
+        while text.len() > kept && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);
-            text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()));
+            text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()).max(kept));
         }
-        let mut stream = self.stream.branch(index ^ (ATTEMPTS << 56));
+        let mut stream = self.stream.branch(number ^ (ATTEMPTS << 56));
         for _ in 0..MENDS {
             if count(&text) == tokens {
                 break;
@@ -207,12 +247,15 @@ impl PromptBuilder {
         PromptFacts { method: self.method.clone(), salt: self.salt }
     }
 
-    /// Writes a prompt that costs `tokens`. Every attempt says something else after the lead, so that a budget
-    /// which cannot be met with one set of words is met with another.
-    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64) -> String {
+    /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a
+    /// budget which cannot be met with one set of words is met with another.
+    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, joint: Joint) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
-        self.leads.write(index, &mut draft);
+        match joint {
+            Joint::Opening => self.leads.write(index, &mut draft),
+            Joint::Following => self.following.write(index, &mut draft),
+        }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);
         }
@@ -224,5 +267,7 @@ fn count_tokens(tokenizer: &Tokenizer, text: &str) -> Option<u32> {
     tokenizer.encode_fast(text, false).ok().map(|encoding| encoding.len() as u32)
 }
 
+#[cfg(test)]
+pub(super) mod test_classes;
 #[cfg(test)]
 mod tests;

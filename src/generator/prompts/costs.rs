@@ -9,7 +9,7 @@ use crate::workload::RequestClass;
 
 /// A short, common word. The cost of a piece is what it adds to this word: so special tokens that a server puts
 /// before every text cancel out, and a leading space is counted as it is inside a text.
-const ANCHOR: &str = "the";
+pub(super) const ANCHOR: &str = "the";
 
 /// Where costs come from.
 #[derive(Clone, Debug)]

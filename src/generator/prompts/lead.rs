@@ -22,10 +22,19 @@ pub(super) struct Leads {
 }
 
 impl Leads {
-    pub(super) fn new(vocabulary: &Vocabulary, salt: u64) -> Self {
-        let mut stream = Stream::named(salt, "leads");
-        let mut digits = vec![shuffled(&vocabulary.starts, &mut stream)];
-        let mut leads = vocabulary.starts.len().max(1) as u64;
+    /// Leads of prompts.
+    pub(super) fn opening(vocabulary: &Vocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.starts, vocabulary, Stream::named(salt, "leads"))
+    }
+
+    /// Leads of what follows a text that others say too.
+    pub(super) fn following(vocabulary: &Vocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.words, vocabulary, Stream::named(salt, "following leads"))
+    }
+
+    fn new(first: &[Piece], vocabulary: &Vocabulary, mut stream: Stream) -> Self {
+        let mut digits = vec![shuffled(first, &mut stream)];
+        let mut leads = first.len().max(1) as u64;
         while leads < ENOUGH_LEADS && digits.len() < LONGEST && !vocabulary.words.is_empty() {
             digits.push(shuffled(&vocabulary.words, &mut stream));
             leads = leads.saturating_mul(vocabulary.words.len() as u64);

@@ -4,6 +4,9 @@
 //! this run has, nor of another run, so that no prefix cache can share a prompt's first block. The *filler* is
 //! made of common words, most of them one token each, so that a prompt can land on its count exactly.
 //!
+//! Where requests are meant to begin alike, a *shared text* stands before all that: filler that depends on a key and
+//! the salt alone.
+//!
 //! What a piece of text costs in tokens comes from [`Costs`](costs::Costs): counted by a tokenizer on this
 //! machine, by the server's `/tokenize`, or estimated.
 
@@ -15,9 +18,11 @@ mod draft;
 mod error;
 mod estimate;
 mod lead;
+mod shared;
 mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
 pub use counter::TokenCounter;
 pub use error::PromptError;
+pub use shared::Joint;

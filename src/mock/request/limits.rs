@@ -7,6 +7,7 @@ use crate::simulator::Policy;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mock) struct Served<'a> {
     pub(in crate::mock) model: &'a str,
+    pub(in crate::mock) adapters: &'a [String],
     pub(in crate::mock) max_model_len: u32,
     pub(in crate::mock) policy: Policy,
 }
@@ -15,11 +16,14 @@ pub(in crate::mock) struct Served<'a> {
 const MOST_CHOICES: u32 = 128;
 
 impl Served<'_> {
-    /// Whether this is the name of the model, or none.
-    pub(in crate::mock) fn check_model(&self, asked: Option<&str>) -> Result<(), Refusal> {
+    /// The place of the adapter that is asked for; `None` for the model itself, or where no name is given.
+    pub(in crate::mock) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
         match asked {
-            Some(asked) if asked != self.model => Err(Refusal::unknown_model(asked, self.model)),
-            _ => Ok(()),
+            Some(asked) if asked != self.model => match self.adapters.iter().position(|name| name == asked) {
+                Some(place) => Ok(Some(place)),
+                None => Err(Refusal::unknown_model(asked, self.model)),
+            },
+            _ => Ok(None),
         }
     }
 

@@ -49,6 +49,8 @@ pub(in crate::mock) enum TokenIds {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::mock) struct Request {
     pub(in crate::mock) prompts: Vec<Prompt>,
+    /// The place of the adapter that is to answer; `None` for the model itself.
+    pub(in crate::mock) adapter: Option<usize>,
     pub(in crate::mock) max_tokens: u32,
     pub(in crate::mock) min_tokens: u32,
     pub(in crate::mock) ending: Ending,
@@ -91,7 +93,7 @@ impl Request {
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         fields.check()?;
 
-        served.check_model(model)?;
+        let adapter = served.adapter(model)?;
         if form == Form::Whole && has_stream_options(&fields) {
             let words = "Stream options can only be defined when `stream=True`.";
             return Err(Refusal::named("stream_options", words));
@@ -109,6 +111,7 @@ impl Request {
             n: choices(n)?,
             priority: served.priority(priority)?,
             prompts,
+            adapter,
             max_tokens,
             ending,
             stop,

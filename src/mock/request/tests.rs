@@ -9,7 +9,8 @@ use crate::mock::prompt::Prompt;
 use crate::mock::refusal::Refusal;
 use crate::simulator::Policy;
 
-const SERVED: Served<'static> = Served { model: "tiny-llama", max_model_len: 4096, policy: Policy::Fcfs };
+const SERVED: Served<'static> =
+    Served { model: "tiny-llama", adapters: &[], max_model_len: 4096, policy: Policy::Fcfs };
 
 fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)

@@ -12,7 +12,7 @@ const TOLD: usize = 80;
 
 /// Refuses two shards that did not fly the same plan, under the same rules, against the same server.
 ///
-/// The salt of the prompts may differ: it makes the texts of a share no warmer. So may calibrations, objectives, hosts
+/// The salt of prompts that share nothing may differ: it makes the texts of a share no warmer. So may calibrations, objectives, hosts
 /// and where stamps come from: merging keeps the worst of them, or all.
 pub(super) fn check(one: &NamedLog, other: &NamedLog) -> Result<(), MergeError> {
     let (a, b) = (&one.log.header, &other.log.header);
@@ -34,6 +34,12 @@ fn plans(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
     differ("the plan", &plan(a), &plan(b), cure)
         .or_else(|| differ("the window", &window(a), &window(b), cure))
         .or_else(|| differ("the workload", &a.workload, &b.workload, cure))
+        .or_else(|| {
+            // With other texts the shards shared no prefixes with one another.
+            a.workload.classes.iter().find(|class| class.shared_prefix.is_some())?;
+            let cure = "fly all shards again with the same --salt";
+            differ("the salt of prompts that share prefixes", &a.prompts.salt, &b.prompts.salt, cure)
+        })
         .or_else(|| {
             let of = |header: &RunHeader| header.shard.map(|shard| shard.of);
             differ("the number of shards", &of(a), &of(b), "give the shards of one plan, all of them")

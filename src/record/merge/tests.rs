@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::clock::Timestamp;
 use crate::record::{Calibration, PromptMethod};
-use crate::workload::Slo;
+use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
@@ -205,4 +205,24 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
     ] {
         assert_eq!(said, expected);
     }
+}
+
+#[test]
+fn shards_that_share_prefixes_must_share_their_salt() {
+    let of = |salts: [u64; 2]| {
+        let mut parts = shards(2);
+        for (part, salt) in parts.iter_mut().zip(salts) {
+            let tokens = Distribution::Constant { value: 4 };
+            part.log.header.workload.classes[0].shared_prefix =
+                Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
+            part.log.header.prompts.salt = salt;
+        }
+        merge(parts)
+    };
+    assert!(of([5, 5]).is_ok());
+    let said = of([5, 6]).unwrap_err().to_string();
+    assert!(
+        said.contains("the salt of prompts that share prefixes: 5 and 6") && said.contains("--salt"),
+        "{said}"
+    );
 }

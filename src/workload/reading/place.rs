@@ -37,6 +37,11 @@ impl<'n> Place<'n> {
         None
     }
 
+    /// Whether there is a number, good or not.
+    pub(crate) fn is_number(&self) -> bool {
+        self.digits().is_some()
+    }
+
     /// A number in the range.
     pub(crate) fn number(&self, allowed: Allowed) -> Option<f64> {
         self.digits()

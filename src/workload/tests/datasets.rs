@@ -92,6 +92,12 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             "line 8: `classes[0].images` cannot go along with token ids; choose another `prompt`",
         ),
         (
+            format!(
+                "{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"
+            ),
+            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out beside a dataset or token ids",
+        ),
+        (
             length.replace("\"constant\", value = 9 }\nout", "\"vllm_range\", length = 9, ratio = 1 }\nout"),
             "line 5: `classes[0].input_tokens.ratio` is 1; it must be a number from 0 to 0.999",
         ),

@@ -186,6 +186,56 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
         "line 6: `classes[0].input_tokens.weights` has no weight above 0; give at least one a share",
     ),
     (
+        "name = \"only\"",
+        "name = \"only\"\nshared_prefix = { count = 0, tokens = 10 }",
+        "line 6: `classes[0].shared_prefix.count` is 0; it must be a whole number from 1 to 100,000",
+    ),
+    (
+        "name = \"only\"",
+        "name = \"only\"\nshared_prefix = { count = 2, tokens = 0 }",
+        "line 6: `classes[0].shared_prefix.tokens` is 0; it must be a whole number from 1 to 1,000,000",
+    ),
+    (
+        "name = \"only\"",
+        "name = \"only\"\nshared_prefix = { count = 2, tokens = 9, zipf = 6 }",
+        "line 6: `classes[0].shared_prefix.zipf` is 6; it must be a number from 0 to 5",
+    ),
+    (
+        "name = \"only\"",
+        "name = \"only\"\nshared_prefix = { count = 2, tokens = 9, warm = 2 }",
+        "line 6: `classes[0].shared_prefix.warm` is 2; it must be a number from 0 to 1",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\ntenants = [{ name = \"a\" }, { name = \"a\" }]",
+        "line 3: `tenants[1]` has the name \"a\" of a tenant before it; give it its own",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\ntenants = [{ name = \"a\", classes = [\"onyl\"] }]",
+        "line 3: `tenants[0].classes[0]` is \"onyl\"; it must be the name of a class: one of only",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\ntenants = [{ name = \"a\", weight = 0 }]",
+        "line 3: `tenants` has none with a weight above 0 that sends the class \"only\"; name it in the `classes` of one",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\nmodels = { names = [\"a\", \"a\"] }",
+        "line 3: `models.names[1]` names \"a\" a second time; add the two weights",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\nmodels = { names = [\"a\"], weights = [1], zipf = 1 }",
+        "line 3: `models.zipf` is given beside `weights`; give one of them",
+    ),
+    (
+        "name = \"least\"",
+        "name = \"least\"\nmodels = { names = [\"a\"], weights = [1, 2] }",
+        "line 3: `models.weights` has length 2 and `names` 1; give one weight for each, or none",
+    ),
+    (
         "kind = \"constant\", value = 10",
         "kind = \"gauss\", value = 10",
         "line 6: `classes[0].input_tokens.kind` is \"gauss\"; it must be one of constant, uniform, normal, log_normal, \

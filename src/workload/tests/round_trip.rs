@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::super::{
-    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, ImageFindings, Images, Priority,
-    PriorityShare, PromptSource, RequestClass, RowFilter, RowOrder, Slo, Stage, WorkloadSpec, library,
+    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, ImageFindings, Images, ModelMix,
+    Priority, PriorityShare, PromptSource, RequestClass, RowFilter, RowOrder, SharedPrefixes, Slo, Stage,
+    Tenant, WorkloadSpec, library,
 };
 
 fn distribution() -> impl Strategy<Value = Distribution> {
@@ -68,14 +69,19 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 })
                 .collect::<Vec<_>>()
         });
+    let shared_prefix = prop::option::of(
+        (1..=100_000_u32, distribution(), 0.0..=5.0, 0.0..=1.0)
+            .prop_map(|(count, tokens, zipf, warm)| SharedPrefixes { count, tokens, zipf, warm }),
+    );
     let lengths = (distribution(), distribution(), any::<bool>());
-    (0.001..1e9, lengths, prompt, images(), priorities).prop_map(
-        |(weight, (input_tokens, output_tokens, rows_say), prompt, images, priorities)| {
+    (0.001..1e9, lengths, shared_prefix, (prompt, images()), priorities).prop_map(
+        |(weight, (input_tokens, output_tokens, rows_say), shared_prefix, (prompt, images), priorities)| {
             let class = RequestClass {
                 name: String::new(),
                 weight,
                 input_tokens,
                 output_tokens,
+                shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
                 images: images.filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. })),
                 prompt,
                 priorities,
@@ -145,27 +151,61 @@ fn images() -> impl Strategy<Value = Option<Images>> {
     prop::option::of(images)
 }
 
+/// Tenants without names, the first of which sends every class.
+fn tenants() -> impl Strategy<Value = Vec<Tenant>> {
+    let tenant = (0.001..1e9, prop::option::of(slo()), any::<bool>()).prop_map(|(weight, slo, picky)| {
+        let classes = if picky { vec!["class_0".to_owned()] } else { Vec::new() };
+        Tenant { name: String::new(), weight, slo, classes }
+    });
+    prop::collection::vec(tenant, 0..4).prop_map(|mut tenants| {
+        for (i, tenant) in tenants.iter_mut().enumerate() {
+            tenant.name = format!("tenant_{i}");
+        }
+        tenants.iter_mut().take(1).for_each(|tenant| tenant.classes.clear());
+        tenants
+    })
+}
+
+fn models() -> impl Strategy<Value = Option<ModelMix>> {
+    let mix = prop::collection::vec(0.001..1e9, 1..5).prop_map(|weights| ModelMix {
+        names: (0..weights.len()).map(|i| format!("org/model-{i}")).collect(),
+        weights,
+    });
+    prop::option::of(mix)
+}
+
 fn spec() -> impl Strategy<Value = WorkloadSpec> {
     let length = (10.0..1e4, prop::option::of(100_000_u64..=100_000_000), 0.0..5.0, 0.0..1e6);
-    ("[A-Za-z0-9_-]{1,64}", "\\PC*", any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4))
-        .prop_map(
-            |(name, description, seed, (horizon_s, requests, warmup_s, drain_s), arrival, mut classes)| {
-                for (i, class) in classes.iter_mut().enumerate() {
-                    class.name = format!("class_{i}");
-                }
-                WorkloadSpec {
-                    name,
-                    description,
-                    seed,
-                    horizon_s,
-                    requests,
-                    warmup_s,
-                    drain_s,
-                    arrival,
-                    classes,
-                }
-            },
-        )
+    let texts = ("[A-Za-z0-9_-]{1,64}", "\\PC*");
+    let marks = (tenants(), models());
+    (texts, any::<u64>(), length, arrival(), prop::collection::vec(class(), 1..4), marks).prop_map(
+        |(
+            (name, description),
+            seed,
+            (horizon_s, requests, warmup_s, drain_s),
+            arrival,
+            mut classes,
+            marks,
+        )| {
+            let (tenants, models) = marks;
+            for (i, class) in classes.iter_mut().enumerate() {
+                class.name = format!("class_{i}");
+            }
+            WorkloadSpec {
+                name,
+                description,
+                seed,
+                horizon_s,
+                requests,
+                warmup_s,
+                drain_s,
+                arrival,
+                classes,
+                tenants,
+                models,
+            }
+        },
+    )
 }
 
 proptest! {

@@ -2,54 +2,14 @@
 
 use std::collections::HashSet;
 
+use super::test_classes::{TOKENIZER, classes, count, tokenizer};
 use super::*;
-use crate::workload::{Distribution, PromptSource, RequestClass};
-
-/// A byte-level BPE with the first 6,144 entries of a vocabulary learned from source code: half of our words are
-/// more than one token in it. Made with the `tokenizers` package: `BpeTrainer` on numpy's sources, Llama 3's
-/// splitting rule, then entries and merges above the limit dropped.
-const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
-
-fn class(name: &str, prompt: PromptSource) -> RequestClass {
-    let length = Distribution::Constant { value: 100 };
-    RequestClass {
-        name: name.into(),
-        weight: 1.0,
-        input_tokens: length.clone(),
-        output_tokens: length,
-        prompt,
-        images: None,
-        priorities: Vec::new(),
-    }
-}
-
-fn classes() -> Vec<RequestClass> {
-    let templates = vec![
-        "Explain how photosynthesis works to a ten-year-old, using one everyday example.".into(),
-        "Write a Python function that merges overlapping intervals (in O(n log n)):\n\n".into(),
-        "Give me three ideas for".into(),
-    ];
-    let questions =
-        vec!["Question: which of the passages above speaks of 1987, and what does it say?".into()];
-    vec![
-        class("chat", PromptSource::Templates { templates }),
-        class("rag", PromptSource::Retrieval { questions }),
-    ]
-}
 
 fn text(prompt: Prompt) -> String {
     match prompt {
         Prompt::Text(text) => text,
         other => panic!("{other:?} is no text"),
     }
-}
-
-fn tokenizer() -> Tokenizer {
-    Tokenizer::from_file(TOKENIZER).unwrap()
-}
-
-fn count(tokenizer: &Tokenizer, text: &str) -> u32 {
-    tokenizer.encode(text, false).unwrap().len() as u32
 }
 
 #[test]

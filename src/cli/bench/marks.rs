@@ -1,0 +1,104 @@
+//! What a workload asks of the server beyond load: models, priorities, a prefix cache in a known state.
+
+use super::BenchArgs;
+use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
+use crate::cli::session::{Asked, Session};
+use crate::engine::PriorityField;
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
+use crate::record::{CachePreparation, SharedPrefix};
+use crate::units::count;
+use crate::workload::{SharedPrefixes, WorkloadSpec};
+
+/// What requests ask for, held against what was typed.
+pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop> {
+    let models = spec.models.as_ref().map(|mix| mix.names.clone()).unwrap_or_default();
+    if !models.is_empty() {
+        if let Some(model) = &args.server.model {
+            return Err(Stop::usage(format!(
+                "--model {model} and the `models` of `{}` both say which model is asked for\n\
+                 hint: leave --model out, or take `models` out of the workload",
+                spec.name
+            )));
+        }
+        if args.server.fixes("model")? {
+            return Err(Stop::usage(format!(
+                "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
+                spec.name
+            )));
+        }
+    }
+    let dialect = args.server.dialect();
+    if args.run.send_priority && dialect.traits().priority.is_none() {
+        return Err(Stop::usage(format!(
+            "--send-priority: `{dialect}` has no field for the priority of a request\n\
+             hint: leave it out, or choose --engine vllm or sglang if that is what serves"
+        )));
+    }
+    if args.generator.shard.is_some() && args.run.salt.is_none() && shared(spec) {
+        return Err(Stop::usage(format!(
+            "the requests of `{}` share prefixes, and generators with salts of their own would share none\n\
+             hint: give all of them the same --salt, a new one for each run",
+            spec.name
+        )));
+    }
+    let priority = if args.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
+    Ok(Asked { models, priority })
+}
+
+fn shared(spec: &WorkloadSpec) -> bool {
+    spec.classes.iter().any(|class| class.shared_prefix.is_some())
+}
+
+/// Empties the cache if that is wished, and sends the prefixes that the workload wants warm.
+pub(super) fn prepare_cache(
+    args: &BenchArgs,
+    spec: &WorkloadSpec,
+    session: &Session,
+    prompts: &PromptBuilder,
+    printer: Printer,
+) -> Result<Option<CachePreparation>, Stop> {
+    if args.run.reset_cache {
+        session.runtime.block_on(session.engine.reset_cache()).map_err(Stop::impossible)?;
+    }
+    let warmed = warmed(spec);
+    if !warmed.is_empty() {
+        let models = spec.models.as_ref().map_or(1, |mix| mix.names.len());
+        printer.words(&format!("sending {} to warm the prefix cache", count((warmed.len() * models) as u64)));
+        let requests = warmed.iter().flat_map(|&(class, prefix)| {
+            (0..models).map(move |model| alone(class, prefix, model as u16, spec, prompts))
+        });
+        // Each under a number of its own: some servers refuse two of one name at a time.
+        let requests = (0..).zip(requests).map(|(index, mut request)| {
+            request.planned.index = index;
+            request
+        });
+        session.runtime.block_on(session.engine.warm_cache(requests)).map_err(Stop::impossible)?;
+    }
+    let preparation =
+        CachePreparation { emptied: args.run.reset_cache, warmed_prefixes: warmed.len() as u64 };
+    Ok((preparation != CachePreparation::default()).then_some(preparation))
+}
+
+/// The prefixes that are to be warm, each with the number of its class.
+fn warmed(spec: &WorkloadSpec) -> Vec<(u16, SharedPrefix)> {
+    let of_class = |(number, class)| {
+        let warmed =
+            spec.classes[usize::from(number)].shared_prefix.as_ref().map_or(0, SharedPrefixes::warmed);
+        prefixes_of(spec, class).into_iter().take(warmed as usize).map(move |prefix| (number, prefix))
+    };
+    (0..).zip(&spec.classes).flat_map(of_class).collect()
+}
+
+/// A request that says a prefix and nothing else.
+fn alone(
+    class: u16,
+    prefix: SharedPrefix,
+    model: u16,
+    spec: &WorkloadSpec,
+    prompts: &PromptBuilder,
+) -> RequestSpec {
+    let model = spec.models.as_ref().map(|_| model);
+    let planned = PlannedRequest { class, model, input_tokens: prefix.tokens, ..PlannedRequest::default() };
+    planned.saying(Prompt::Text(prompts.prefix(class, prefix)))
+}

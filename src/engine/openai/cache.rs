@@ -1,0 +1,73 @@
+//! Makes a server's prefix cache ready for a run.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::time::timeout;
+
+use super::control::{Control, ControlError};
+use crate::engine::wire::Exchange;
+use crate::engine::{Answer, AnswerEvent, Dialect};
+use crate::record::{Failure, FailureKind};
+use crate::units::spoken;
+
+/// Requests sent at a time to warm a cache.
+const TOGETHER: usize = 8;
+/// How long each of them may take.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// Why a prefix cache cannot be made ready. Its display has a `hint:` line with the cure where there is one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CacheError {
+    /// Nothing is known that empties it.
+    #[error(
+        "skyline knows no way to empty the prefix cache of `{0}`\n\
+         hint: leave --reset-cache out: every run has new texts, unless --salt gives it those of another"
+    )]
+    NoReset(Dialect),
+    /// The server did not empty it.
+    #[error("the prefix cache was not emptied: {reason}\nhint: {cure}")]
+    NotReset {
+        /// What the server says.
+        reason: String,
+        /// What to do about it.
+        cure: &'static str,
+    },
+    /// A request that was to warm it failed.
+    #[error("a shared prefix could not be sent before the run: {0}")]
+    NotWarmed(Failure),
+}
+
+pub(super) async fn reset(control: &Control, dialect: Dialect) -> Result<(), CacheError> {
+    let reset = dialect.traits().reset_cache.ok_or(CacheError::NoReset(dialect))?;
+    control.post(reset.path).await.map_err(|error| CacheError::NotReset {
+        cure: match error {
+            ControlError::Status { .. } => reset.cure,
+            _ => "look at the server's log",
+        },
+        reason: error.to_string(),
+    })
+}
+
+/// Waits for all answers, a few at a time.
+pub(super) async fn warm(answers: impl Iterator<Item = Exchange>) -> Result<(), CacheError> {
+    let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(TOGETHER);
+    while let Some(end) = ends.next().await {
+        end.map_err(CacheError::NotWarmed)?;
+    }
+    Ok(())
+}
+
+/// Waits until the answer is whole.
+async fn whole(mut answer: Exchange) -> Result<(), Failure> {
+    let all = async {
+        loop {
+            if let AnswerEvent::Ended(end) = answer.next().await {
+                return end.result;
+            }
+        }
+    };
+    let late =
+        || Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}", spoken(LIMIT)));
+    timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))
+}

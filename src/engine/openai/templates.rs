@@ -1,0 +1,104 @@
+//! The bodies of requests that differ in their model or priority.
+
+use bytes::Bytes;
+
+use super::body::BodyTemplate;
+use super::smoke;
+use crate::engine::{PriorityField, Target};
+use crate::generator::{PlannedRequest, Prompt};
+use crate::workload::Priority;
+
+/// The field that says how urgent a request is.
+const PRIORITY: &str = "priority";
+/// The most urgent first.
+const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
+
+/// A template for every model and priority that requests of a run have.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyTemplates {
+    /// Of each model one, or one a priority where that is sent.
+    templates: Vec<BodyTemplate>,
+    by_model: usize,
+}
+
+impl BodyTemplates {
+    /// The templates for requests to `target`; those that are drawn no model of their own ask for `model`.
+    pub(crate) fn new(target: &Target, model: &str) -> Self {
+        let urgencies: Vec<Target> = match (target.priority, target.dialect.traits().priority) {
+            (PriorityField::Sent, Some(order)) => PRIORITIES
+                .iter()
+                .map(|&priority| {
+                    let mut of_priority = target.clone();
+                    let value = order.value(priority).into();
+                    of_priority.extra_body.entry(PRIORITY).or_insert(value);
+                    of_priority
+                })
+                .collect(),
+            _ => vec![target.clone()],
+        };
+        let models: Vec<&str> = match target.models.as_slice() {
+            [] => vec![model],
+            models => models.iter().map(String::as_str).collect(),
+        };
+        let of_model = |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model));
+        Self { templates: models.into_iter().flat_map(of_model).collect(), by_model: urgencies.len() }
+    }
+
+    /// The template for a request.
+    pub(crate) fn of(&self, request: &PlannedRequest) -> &BodyTemplate {
+        let urgency = PRIORITIES.iter().position(|&priority| priority == request.priority).unwrap_or(0);
+        let place = usize::from(request.model.unwrap_or(0)) * self.by_model + urgency % self.by_model;
+        &self.templates[place.min(self.templates.len() - 1)]
+    }
+
+    /// The one test request: the most urgent, so that a server which takes no priorities says so before any load.
+    pub(crate) fn test_request(&self) -> Bytes {
+        self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::engine::Dialect;
+
+    fn target(dialect: Dialect, priority: PriorityField) -> Target {
+        Target { priority, ..Target::new("http://x".parse().unwrap(), dialect) }
+    }
+
+    /// Model and priority in the body of a request of this model and priority.
+    fn asked(target: &Target, model: Option<u16>, priority: Priority) -> (Value, Value) {
+        let templates = BodyTemplates::new(target, "base");
+        let planned = PlannedRequest { priority, model, ..PlannedRequest::default() };
+        let body: Value =
+            serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
+        (body["model"].clone(), body["priority"].clone())
+    }
+
+    #[test]
+    fn each_server_has_its_own_order_of_priorities() {
+        let values = |dialect, priority| PRIORITIES.map(|of| asked(&target(dialect, priority), None, of).1);
+        assert_eq!(values(Dialect::Vllm, PriorityField::Sent), [json!(-1), json!(0), json!(1)]);
+        assert_eq!(values(Dialect::Sglang, PriorityField::Sent), [json!(1), json!(0), json!(-1)]);
+        assert_eq!(values(Dialect::Vllm, PriorityField::Unsent), [Value::Null, Value::Null, Value::Null]);
+        assert_eq!(values(Dialect::Openai, PriorityField::Sent), [Value::Null, Value::Null, Value::Null]);
+        let mut fixed = target(Dialect::Vllm, PriorityField::Sent);
+        fixed.extra_body.insert(PRIORITY.into(), json!(7));
+        assert_eq!(asked(&fixed, None, Priority::High).1, json!(7), "the extra body wins");
+    }
+
+    #[test]
+    fn each_request_asks_for_its_own_model() {
+        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        mixed.models = vec!["a".into(), "b".into()];
+        for (model, name) in [(0, "a"), (1, "b")] {
+            assert_eq!(asked(&mixed, Some(model), Priority::Low), (json!(name), json!(1)));
+        }
+        assert_eq!(
+            asked(&target(Dialect::Vllm, PriorityField::Unsent), None, Priority::Low).0,
+            json!("base")
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Texts that several requests say alike: filler that depends on a key and the salt alone.
+
+use super::PromptBuilder;
+use super::costs::ANCHOR;
+use super::draft::Draft;
+use crate::random::Stream;
+
+/// Where a text stands in a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// At its beginning.
+    Opening,
+    /// After another text: it begins with a space, so that words of both do not grow together.
+    Following,
+}
+
+/// The key of a class's prefix.
+pub(super) fn key_of(class: &str, number: u32) -> String {
+    format!("{class}/{number}")
+}
+
+impl PromptBuilder {
+    /// A text of `tokens` tokens that depends on the salt, the key, the tokens and the joint, and on nothing else: whoever
+    /// asks for the same gets the same, and two keys have nothing in common but words.
+    ///
+    /// It begins and ends between words, so texts joined one after another cost what each costs by itself, as far as
+    /// the vocabulary splits text at spaces. Its tokens are counted as those of a prompt: exact with a tokenizer.
+    #[must_use]
+    pub fn shared(&self, key: &str, tokens: u32, joint: Joint) -> String {
+        let stream = Stream::named(self.salt, &format!("shared/{key}"));
+        // What follows is counted behind a word: some tokenizers treat a space at the very beginning differently.
+        let before = match joint {
+            Joint::Opening => "",
+            Joint::Following => ANCHOR,
+        };
+        let mut text = self.fitted(before.to_owned(), tokens, 0, |budget, attempt| {
+            let mut stream = stream.branch(attempt);
+            let mut draft = Draft::new(budget);
+            if joint == Joint::Opening {
+                let starts = &self.vocabulary.starts;
+                let first = starts.get(stream.below(starts.len() as u64) as usize);
+                if !first.is_some_and(|first| draft.push(first)) {
+                    draft.push_all(starts.get(..1).unwrap_or_default());
+                }
+            }
+            draft.fill(&self.vocabulary, 0, &mut stream);
+            draft.finish()
+        });
+        text.drain(..before.len());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::prompts::builder::test_classes::{TOKENIZER, classes, count, tokenizer};
+    use crate::generator::{PlannedRequest, Prompt};
+    use crate::record::SharedPrefix;
+
+    #[test]
+    fn a_key_always_says_the_same_and_another_says_something_else() {
+        let [one, again, other] = [5, 5, 6].map(|salt| PromptBuilder::with_word_list(&classes(), salt));
+        let text = one.shared("block/7", 40, Joint::Opening);
+        assert_eq!(text, again.shared("block/7", 40, Joint::Opening));
+        let beginning = |text: &str| text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
+        for different in
+            [other.shared("block/7", 40, Joint::Opening), one.shared("block/8", 40, Joint::Opening)]
+        {
+            assert_ne!(beginning(&text), beginning(&different));
+        }
+    }
+
+    #[test]
+    fn shared_texts_are_exact_alone_and_joined() {
+        let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+        let tokenizer = tokenizer();
+        let mut joined = builder.shared("0", 16, Joint::Opening);
+        assert_eq!(count(&tokenizer, &joined), 16);
+        let mut total = 16;
+        for (key, tokens) in (1..60).zip((1..600).step_by(7)) {
+            joined += &builder.shared(&key.to_string(), tokens, Joint::Following);
+            total += tokens;
+            assert_eq!(count(&tokenizer, &joined), total, "after block {key} of {tokens} tokens");
+        }
+    }
+
+    #[test]
+    fn requests_share_their_prefix_and_nothing_after_it() {
+        let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+        let tokenizer = tokenizer();
+        let say = |index, number, own| {
+            let prefix = SharedPrefix { number, tokens: 100 };
+            let input_tokens = prefix.tokens + own;
+            let planned =
+                PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
+            match builder.say(&planned) {
+                Prompt::Text(text) => text,
+                other => panic!("{other:?} is no text"),
+            }
+        };
+        let shared = builder.prefix(0, SharedPrefix { number: 3, tokens: 100 });
+        assert_eq!(count(&tokenizer, &shared), 100);
+        for (index, own) in (1..200).enumerate() {
+            let text = say(index as u64, 3, own);
+            assert_eq!(count(&tokenizer, &text), 100 + own, "{text:?}");
+            assert!(text.starts_with(&shared), "{text:?}");
+        }
+        let after = |index| say(index, 3, 50).get(shared.len()..).map(str::to_owned).unwrap_or_default();
+        let first_words = |text: &str| text.split_whitespace().take(4).map(str::to_owned).collect::<Vec<_>>();
+        assert!(after(1).starts_with(' '), "{:?}", after(1));
+        assert_ne!(first_words(&after(1)), first_words(&after(2)));
+        assert!(!say(1, 4, 50).starts_with(&shared), "another prefix");
+    }
+}
