@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use kernel::{KernelClock, Receipt};
-pub use sharp::{Pause, SharpWait};
+pub use sharp::{SharpWait, Step};
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///

@@ -204,6 +204,18 @@ fn a_log_of_what_cannot_have_been_is_refused() {
             "request 1: completion_tokens is 18446744073709551615, more than can be counted in a run",
         ),
         (
+            refused(3, |line| line["request"]["usage"]["cached_tokens"] = u64::MAX.into()),
+            "request 1: cached_tokens is 18446744073709551615, more than can be counted in a run",
+        ),
+        (
+            refused(3, |line| line["request"]["admitted_ns"] = 1_000_000_000_000_000_000_u64.into()),
+            "request 1: it ended at 0.678576433 s, before it was admitted at 1000000000 s",
+        ),
+        (
+            refused(1, |line| line["header"]["shard"] = json!({"number": 1, "of": 20_000})),
+            "it is one of 20000 shards; there are 10000 at most",
+        ),
+        (
             refused(9, |line| line["footer"]["ended_ns"] = u64::MAX.into()),
             "the run's end is 18446744073.709553 s, over a year after the beginning",
         ),
@@ -224,7 +236,11 @@ fn what_is_no_log_is_answered_with_file_line_and_cause() {
     assert!(said("").contains("line 1: the file is empty"));
     assert!(said("{}\n").contains("line 1"));
     assert!(said(&format!("{whole}nonsense\n")).contains("line 10"));
-    assert!(said(&whole.repeat(2)).contains("the header is the first line, and only that"));
+    assert!(said(&whole.repeat(2)).contains("the footer is the last line, and only that"));
+    let (header, rest) = whole.split_once('\n').unwrap();
+    assert!(
+        said(&format!("{header}\n{header}\n{rest}")).contains("the header is the first line, and only that")
+    );
     let newer = whole.replacen("\"schema\":1", "\"schema\":99", 1);
     for newer in [&newer, &newer.replacen("\"seed\"", "\"seeds\"", 1)] {
         let error = said(newer);

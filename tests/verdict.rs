@@ -74,10 +74,10 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
 /// A minute at half of what the server can do: about 165 requests after five seconds of warm-up. An A10G serves about
 /// 6.2 of them a second; a place one in 0.089 + 127 × 0.02 = 2.63 s, so 16 serve 6.1.
 #[test]
-fn clean_runs_are_refused_at_most_twice_in_a_hundred() {
+fn clean_runs_are_refused_at_most_once_in_a_hundred() {
     let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
     let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &places(16, seed)));
-    assert!(a10g + places <= 4, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
+    assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
 
 /// Windows of 12 to 31 s at half load, nearly all of which hold 30 to 99 requests: one of these 200 is refused.
@@ -93,13 +93,36 @@ fn short_clean_runs_are_refused_rarely_too() {
     let (rules, a10g) = broken(100, |seed| short(seed, &a10g()));
     let (more, places) = broken(100, |seed| short(seed, &places(16, seed)));
     assert!(few.get() >= 180, "{few:?} of 200 windows are as short as that");
-    assert!(a10g + places <= 4, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
+    assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
 
 /// The same minute at 130 % of what the server can do.
 #[test]
-fn overloaded_runs_are_refused_nearly_always() {
+fn overloaded_runs_are_refused() {
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
     let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &places(16, seed)));
-    assert!(a10g + places >= 38, "{a10g} and {places} of 20 each");
+    assert_eq!((a10g, places), (20, 20), "of 20 each");
+}
+
+/// How many of `seeds` minutes at each of the two rates, of an A10G and of 16 places, break the rule of the steady state.
+fn unsettled(seeds: u64, [engine, queue]: [f64; 2]) -> u32 {
+    let count = |rate, fleet: fn(u64) -> Fleet| {
+        let (rules, _) = broken(seeds, |seed| flown(&chat(rate, 5_000 + seed), &fleet(seed)));
+        rules.get("SteadyState").copied().unwrap_or(0)
+    };
+    count(engine, |_| a10g()) + count(queue, |seed| places(16, seed))
+}
+
+/// At 80 % queues come and go: of 400 such runs 7 seem to grow (1.8 %).
+#[test]
+fn busy_runs_are_seldom_taken_for_overloaded_ones() {
+    let unsettled = unsettled(50, [4.96, 4.88]);
+    assert!(unsettled <= 4, "{unsettled} of 100");
+}
+
+/// At 110 % a minute shows it in five of six runs: 166 of 200.
+#[test]
+fn a_slight_overload_is_seen_in_most_minutes() {
+    let unsettled = unsettled(20, [6.8, 6.7]);
+    assert!(unsettled >= 30, "{unsettled} of 40");
 }

@@ -59,12 +59,18 @@ impl Alias {
             Self { tool, name, formula, same_as: None, latency: latency_table::of_requests(&figures) }
         };
         let mut all = Vec::from(same);
-        all.push(own("guidellm", "time_per_output_token", "(last chunk − sent) / N", |record| {
-            per_token(record, record.chunks.last_at()?.since(record.sent?))
-        }));
-        all.push(own("course texts", "tpot", "(last − first chunk) / N", |record| {
-            per_token(record, record.chunks.last_at()?.since(record.chunks.first_at()?))
-        }));
+        all.push(own(
+            "guidellm",
+            "time_per_output_token",
+            "(last chunk − sent) / N; answers that were cut off are left out",
+            |record| per_token(record, record.chunks.last_at()?.since(record.sent?)),
+        ));
+        all.push(own(
+            "course texts",
+            "tpot",
+            "(last − first chunk) / N; answers that were cut off are left out",
+            |record| per_token(record, record.chunks.last_at()?.since(record.chunks.first_at()?)),
+        ));
         all
     }
 }

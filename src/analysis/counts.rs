@@ -24,7 +24,11 @@ pub struct RequestCounts {
     pub unrecorded: u64,
     /// Records without a plan: doubles, or more than were planned. 0 in a sound log.
     pub unplanned: u64,
-    /// Of those recorded: requests that had to open their own connection.
+    /// Requests planned for the warm-up that left no record although their moment had come. 0 in a sound log.
+    pub warmup_unrecorded: u64,
+    /// Records of the warm-up without a plan. 0 in a sound log.
+    pub warmup_unplanned: u64,
+    /// Of those of the window that were recorded: requests that had to open their own connection.
     pub opened_connection: u64,
 }
 
@@ -35,6 +39,8 @@ impl RequestCounts {
             never_due: observed.never_due,
             unrecorded: observed.unrecorded,
             unplanned: observed.unplanned,
+            warmup_unrecorded: observed.warm_up.unrecorded,
+            warmup_unplanned: observed.warm_up.unplanned,
             ..Self::default()
         };
         for record in observed.requests.iter().map(|request| request.record) {

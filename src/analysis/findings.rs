@@ -37,6 +37,10 @@ pub enum FindingKind {
     ShortWindow,
     /// The beginning of the window looks like warm-up.
     WarmUp,
+    /// The whole window looks like warm-up.
+    NotSettled,
+    /// Requests present or latency grew over the window, and the other did not.
+    Drift,
     /// The window holds a part of the arrival pattern that is unlike the whole.
     UnevenArrivals,
     /// Requests that were to keep the load up after the horizon failed.
@@ -68,12 +72,14 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 17] = [
+        const RULES: [Advice; 19] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
             load::short_window,
             load::warm_up,
+            load::not_settled,
+            load::drift,
             load::uneven_arrivals,
             load::cooldown_failures,
             promises::unmeasurable_slo,
@@ -97,6 +103,8 @@ impl Finding {
                     FindingKind::DrainLimit
                         | FindingKind::ShortWindow
                         | FindingKind::WarmUp
+                        | FindingKind::NotSettled
+                        | FindingKind::Drift
                         | FindingKind::ColdConnections
                 )
             });

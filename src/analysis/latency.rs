@@ -11,7 +11,8 @@ use super::Figure;
 /// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO
 /// denominators. One that was cut off, censored or ended by a time limit of the client, has those that were complete
 /// until then; the others are known only to exceed a bound. Without it the slowest answers would be missing from the
-/// percentiles, and the more of them the tighter the limit.
+/// percentiles, and the more of them the tighter the limit. One whose text was whole when it was cut off, for its usage
+/// or the end of its stream never came, has all of them: neither counts in a latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
@@ -22,7 +23,9 @@ pub struct RequestLatency {
     pub ttft: Option<Figure>,
     /// First chunk − sent.
     pub ttft_from_send: Option<Figure>,
-    /// Time to first answer: first chunk that was not reasoning − scheduled, where reasoning came before it.
+    /// Time to first answer: first chunk that was not reasoning − scheduled, where reasoning came before it. Of an
+    /// answer that was cut off before that, known only to exceed a bound where no chunk had come; where some had, no
+    /// record tells whether they were reasoning, and it has none.
     pub ttfa: Option<Figure>,
     /// Last chunk (for an answer that was not streamed: its arrival) − scheduled.
     pub e2e: Option<Figure>,
@@ -43,6 +46,7 @@ impl RequestLatency {
         let queue_wait = queue_wait(record);
         let latency = match &record.outcome {
             Outcome::Completed => Self::completed(record),
+            outcome if outcome.is_cut_off() && text_is_whole(record) => Self::completed(record),
             outcome if outcome.is_cut_off() => Self::cut_off(record),
             _ => Self::default(),
         };
@@ -82,8 +86,8 @@ impl RequestLatency {
             ttft_from_send: known.ttft_from_send.or_else(|| bound(record.sent)),
             e2e: bound(Some(record.scheduled)),
             e2e_from_send: bound(record.sent),
-            // Whether it would have reasoned nobody knows either: where other answers did, it counts as one.
-            ttfa: known.ttfa.or_else(|| bound(Some(record.scheduled))),
+            // Whether it would have reasoned nobody knows: where other answers did, it counts as one.
+            ttfa: known.ttfa.or_else(|| bound(Some(record.scheduled)).filter(|_| first.is_none())),
             tpot: rest(1),
             tpot_adjusted: first_tokens(record).and_then(rest),
             ..known
@@ -98,6 +102,13 @@ impl RequestLatency {
             ..Self::default()
         }
     }
+}
+
+/// Whether all text of an answer had come, however it ended: the model had said why it stopped, or the server's own
+/// counts of the chunks had reached the tokens asked for.
+pub(super) fn text_is_whole(record: &RequestRecord) -> bool {
+    let counted = || record.chunks_counted && record.chunks.tokens() >= u64::from(record.output_tokens_asked);
+    !record.chunks.is_empty() && (record.finish_reason.is_some() || counted())
 }
 
 /// A request that was neither admitted nor sent was still waiting when the run ended.

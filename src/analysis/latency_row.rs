@@ -41,6 +41,9 @@ pub struct Percentile {
     /// depend on one another. Absent for fewer than 100 requests, or fewer than ten samples beyond the percentile; a
     /// side is `None` where the sample cannot tell.
     pub batch_interval: Option<(Option<f64>, Option<f64>)>,
+    /// Whether even those sections depend on one another, so that `batch_interval` is too narrow and only repeats of the
+    /// run say how sure the figure is; absent where there is no such interval.
+    pub sections_dependent: Option<bool>,
     /// A reservation, when samples are few.
     pub mark: Option<Mark>,
 }
@@ -55,6 +58,7 @@ impl LatencyRow {
                 figure: sample.quantile(quantile.fraction())?,
                 interval: sample.interval(quantile),
                 batch_interval: None,
+                sections_dependent: None,
                 mark: quantile.mark(sample.len()),
             })
         };
@@ -107,18 +111,32 @@ impl Percentile {
     }
 }
 
+/// The least and the most that a figure can be, where it is not known.
+fn bounds(figure: Figure) -> (Option<f64>, Option<f64>) {
+    match figure {
+        Figure::Exact(_) => (None, None),
+        open => (Some(open.at_least()), open.at_most()),
+    }
+}
+
 impl Serialize for LatencyRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_struct("LatencyRow", 13)?;
+        let mut row = serializer.serialize_struct("LatencyRow", 17)?;
         row.serialize_field("n", &self.n)?;
         row.serialize_field("censored", &self.censored)?;
         row.serialize_field("mean_ms", &self.mean_ms)?;
         row.serialize_field("std_ms", &self.std_ms)?;
         row.serialize_field("min_ms", &self.min.exact())?;
+        let (at_least, at_most) = bounds(self.min);
+        row.serialize_field("min_at_least_ms", &at_least)?;
+        row.serialize_field("min_at_most_ms", &at_most)?;
         for (key, percentile) in ["p50", "p90", "p95", "p99", "p99_9"].into_iter().zip(&self.percentiles) {
             row.serialize_field(key, percentile)?;
         }
         row.serialize_field("max_ms", &self.max.exact())?;
+        let (at_least, at_most) = bounds(self.max);
+        row.serialize_field("max_at_least_ms", &at_least)?;
+        row.serialize_field("max_at_most_ms", &at_most)?;
         row.serialize_field("p99_over_p50", &self.p99_over_p50())?;
         row.serialize_field("dependent", &self.dependent)?;
         row.end()
@@ -127,11 +145,8 @@ impl Serialize for LatencyRow {
 
 impl Serialize for Percentile {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (at_least, at_most) = match self.figure {
-            Figure::Exact(_) => (None, None),
-            open => (Some(open.at_least()), open.at_most()),
-        };
-        let mut out = serializer.serialize_struct("Percentile", 8)?;
+        let (at_least, at_most) = bounds(self.figure);
+        let mut out = serializer.serialize_struct("Percentile", 9)?;
         out.serialize_field("value_ms", &self.figure.exact())?;
         out.serialize_field("at_least_ms", &at_least)?;
         out.serialize_field("at_most_ms", &at_most)?;
@@ -140,6 +155,7 @@ impl Serialize for Percentile {
         let batch = self.batch_interval.unwrap_or_default();
         out.serialize_field("batch_interval_low_ms", &batch.0)?;
         out.serialize_field("batch_interval_high_ms", &batch.1)?;
+        out.serialize_field("sections_dependent", &self.sections_dependent)?;
         out.serialize_field("mark", &self.mark)?;
         out.end()
     }

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::gaps::{Gaps, Stalls, chunk_gaps, token_gaps};
+use super::gaps::{Gaps, Received, Stalls};
 use super::observed::{Measured, Observed};
 use super::{Figure, LatencyRow, Metric, RequestLatency, Sample, dependence};
-use crate::record::{ChunkTrain, Outcome};
 
 /// Every latency of a run. A metric without a sample is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,22 +32,15 @@ impl LatencyTable {
             observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
-        let answers: Vec<&ChunkTrain> = observed
-            .requests
-            .iter()
-            .filter(|request| {
-                let outcome = &request.record.outcome;
-                *outcome == Outcome::Completed || outcome.is_cut_off()
-            })
-            .map(|request| &request.record.chunks)
-            .collect();
-        for chunks in &answers {
-            gaps.add(chunks);
+        let answers: Vec<Received<'_>> =
+            observed.requests.iter().filter_map(|request| Received::of(request.record)).collect();
+        for answer in &answers {
+            gaps.add(*answer);
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
         let table = Self::from_rows(Metric::ALL, |metric| match metric {
-            Metric::Itl => of_answers(&itl, &answers, token_gaps),
-            Metric::ChunkGap => of_answers(&chunk_gap, &answers, chunk_gaps),
+            Metric::Itl => of_answers(&itl, &answers, Received::token_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {
@@ -89,12 +81,12 @@ pub(super) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
 /// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
 fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     sample: &Sample,
-    answers: &[&'c ChunkTrain],
-    gaps: impl Fn(&'c ChunkTrain) -> G,
+    answers: &[Received<'c>],
+    gaps: impl Fn(Received<'c>) -> G,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample)?;
-    dependence::add_intervals(&mut row, sample, answers, |chunks, take| {
-        gaps(chunks).for_each(|(gap, weight)| take(gap, weight));
+    dependence::add_intervals(&mut row, sample, answers, |answer, take| {
+        gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
     });
     Some(row)
 }

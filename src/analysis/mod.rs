@@ -66,7 +66,7 @@ pub use percentile::{Figure, Sample};
 pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
-pub use steady_state::{Beginning, SteadyState};
+pub use steady_state::{Beginning, SteadyState, Unsettled};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};

@@ -34,6 +34,19 @@ pub(crate) struct Observed<'a> {
     pub(crate) unrecorded: u64,
     /// Records of the window for which there is no plan: doubles, or more than were planned.
     pub(crate) unplanned: u64,
+    /// How the records of the warm-up stand to its plan.
+    pub(crate) warm_up: Account,
+}
+
+/// How the records of a part of the run stand to its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Requests that a run which stopped early never let go.
+    pub(crate) never_due: u64,
+    /// Planned requests that left no record although their moment had come.
+    pub(crate) unrecorded: u64,
+    /// Records without a plan: doubles, or more than were planned.
+    pub(crate) unplanned: u64,
 }
 
 impl<'a> Observed<'a> {
@@ -49,13 +62,12 @@ impl<'a> Observed<'a> {
         let mut records: Vec<&RequestRecord> =
             log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
         records.sort_unstable_by_key(|record| record.index);
-        let recorded = records.len() as u64;
-        let distinct = records.iter().map(|record| record.index).collect::<HashSet<_>>().len() as u64;
-        let missing = plan.measured_requests.saturating_sub(distinct);
         // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
         // that left a record was lost, what would have come after it was never due.
-        let unrecorded = if cut_short { missing.min(come(log).saturating_sub(distinct)) } else { missing };
-        let never_due = missing - unrecorded;
+        let account =
+            |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
+        let Account { never_due, unrecorded, unplanned } =
+            account(Phase::Measured, plan.measured_requests, come(log));
         Self {
             log,
             start: plan.window_start,
@@ -64,7 +76,8 @@ impl<'a> Observed<'a> {
             requests: records.into_iter().map(|record| measure(log, record)).collect(),
             never_due,
             unrecorded,
-            unplanned: (recorded - distinct) + distinct.saturating_sub(plan.measured_requests),
+            unplanned,
+            warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
         }
     }
 
@@ -91,13 +104,32 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Requests of the window up to the last of which a record tells that its moment had come.
-fn come(log: &RunLog) -> u64 {
-    let plan = &log.header.plan;
+impl Account {
+    /// Of the requests of `phase`, of which so many were planned, and of so many the moment had come.
+    fn of(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
+        let places = || log.records.iter().filter(|record| record.phase == phase).map(|record| record.index);
+        let distinct = places().collect::<HashSet<_>>().len() as u64;
+        let missing = planned.saturating_sub(distinct);
+        let unrecorded = missing.min(come.saturating_sub(distinct));
+        Self {
+            never_due: missing - unrecorded,
+            unrecorded,
+            unplanned: places().count() as u64 - distinct + distinct.saturating_sub(planned),
+        }
+    }
+}
+
+/// Requests of the plan up to the last of which a record tells that its moment had come.
+fn past_last(log: &RunLog) -> u64 {
     let past_last = log.records.iter().map(|record| record.index + 1).max().unwrap_or(0);
     // Places are those of the whole plan, counts those of the share that was flown.
-    let past_last = log.header.shard.map_or(past_last, |shard| shard.among_first(past_last));
-    past_last.saturating_sub(plan.warmup_requests).min(plan.measured_requests)
+    log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
+}
+
+/// The same of the requests of the window.
+fn come(log: &RunLog) -> u64 {
+    let plan = &log.header.plan;
+    past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
 }
 
 /// The last release of a log without a footer, and whether requests of the window were still to come.

@@ -41,7 +41,8 @@ pub struct PauseImpact {
     pub total_s: f64,
     /// The longest, milliseconds; absent when there is none.
     pub longest_ms: Option<f64>,
-    /// Measured requests with a pause between their scheduled moment and their last chunk.
+    /// Measured requests with a pause between their scheduled moment and the last that a latency of theirs is taken
+    /// from: their last chunk or, where they were cut off, their end.
     pub requests_touched: u64,
     /// Their share of all measured requests; absent when there is none.
     pub share_touched: Option<f64>,
@@ -58,7 +59,7 @@ pub struct TouchedPercentile {
     /// The percentile of it.
     #[serde(serialize_with = "by_name")]
     pub quantile: Quantile,
-    /// What is reported (where requests were censored: the least that it can be), milliseconds.
+    /// What is reported (where requests were cut off: the least that it can be), milliseconds.
     pub reported_ms: f64,
     /// The same with every pause cut out of every latency, milliseconds: the true figure lies between the two.
     pub without_pauses_ms: f64,
@@ -93,6 +94,11 @@ impl PauseImpact {
         })
     }
 
+    /// The first few of the percentiles that pauses could have moved, by name; `None` without one.
+    pub(crate) fn touched_in_words(&self) -> Option<String> {
+        named(&self.touched.iter().collect::<Vec<_>>())
+    }
+
     /// The tests of [`Rule::Pauses`].
     #[must_use]
     pub fn checks(summary: &Summary) -> Vec<Check> {
@@ -101,11 +107,13 @@ impl PauseImpact {
         };
         let (judged, others): (Vec<_>, Vec<_>) =
             impact.touched.iter().partition(|figure| is_judged(figure, summary));
-        let mut sentence = impact.in_words();
-        if impact.requests_touched > 0 {
-            let named = if judged.is_empty() { &others } else { &judged };
-            sentence.push_str(&in_words(named));
-        }
+        let moved = named(if judged.is_empty() { &others } else { &judged });
+        let so = match (impact.requests_touched, moved) {
+            (0, _) => String::new(),
+            (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
+            (_, Some(named)) => format!("; they could have moved {named}"),
+        };
+        let sentence = impact.in_words() + &so;
         let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
         vec![UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)]
     }
@@ -139,20 +147,18 @@ fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
     JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
 }
 
-/// Which figures could be lower, the first few of them by name.
-fn in_words(touched: &[&TouchedPercentile]) -> String {
+/// The first few of the figures that could be lower, by name; `None` without one.
+fn named(touched: &[&TouchedPercentile]) -> Option<String> {
     const NAMED: usize = 4;
-    if touched.is_empty() {
-        return format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0));
-    }
     let named = touched.iter().take(NAMED).map(|figure| {
         let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_pauses_ms));
         format!("{} {} ({reported} ms, without them {without} ms)", figure.quantile, figure.metric)
     });
     let named = named.collect::<Vec<_>>().join(", ");
-    match touched.len().saturating_sub(NAMED) {
-        0 => format!("; they could have moved {named}"),
-        more => format!("; they could have moved {named} and {more} more"),
+    match touched.len() {
+        0 => None,
+        few if few <= NAMED => Some(named),
+        many => Some(format!("{named} and {} more", many - NAMED)),
     }
 }
 

@@ -82,6 +82,18 @@ impl Sample {
         Self { observed: Sorted::weighted(pairs), with_bounds: None }
     }
 
+    /// The same sample and one sample more for each of `bounds`, which it is known only to exceed.
+    #[must_use]
+    pub fn and_at_least(self, bounds: impl IntoIterator<Item = f64>) -> Self {
+        let mut bounds = bounds.into_iter().map(|bound| (bound, 1)).peekable();
+        if bounds.peek().is_none() {
+            return self;
+        }
+        let lowest =
+            self.lower().iter().map(|(value, weight)| (value, weight as u32)).chain(bounds).collect();
+        Self { with_bounds: Some(Sorted::weighted(lowest)), observed: self.observed }
+    }
+
     /// Number of samples, censored ones included.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -29,6 +29,17 @@ pub struct SteadyState {
     pub latency_ms: Trend,
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
+    /// The halves of a window that looks unsettled as a whole; absent where it does not.
+    pub unsettled: Option<Unsettled>,
+}
+
+/// A window in which nothing settled: the best place to cut its beginning off would lie in its second half.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unsettled {
+    /// Requests waiting or in flight in its first half, on average.
+    pub present: f64,
+    /// The same in its second half.
+    pub present_after: f64,
 }
 
 /// The beginning of a window, before the system had settled.
@@ -69,10 +80,12 @@ impl SteadyState {
             .map(|(section, (sum, n))| (stretch.middle_of(section), sum / f64::from(n)))
             .collect();
         let enough = latency.len() >= FEWEST;
+        let (beginning, unsettled) = truncated(observed);
         Some(Self {
             present: Trend::of(&present, stretch.length_s())?,
             latency_ms: Trend::of(&latency, stretch.length_s()).filter(|_| enough)?,
-            beginning: beginning(observed),
+            beginning,
+            unsettled,
         })
     }
 }
@@ -110,7 +123,7 @@ impl Stretch {
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
                 Self { start, sections: whole as usize, each_s: period_s }
             }
-            ArrivalPattern::Stages { .. } => return None,
+            ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => return None,
         };
         (stretch.sections >= FEWEST).then_some(stretch)
     }
@@ -159,21 +172,34 @@ impl Stretch {
     }
 }
 
-/// What MSER-5 cuts off, where that is unlike the rest beyond the noise of a queue.
-fn beginning(observed: &Observed<'_>) -> Option<Beginning> {
-    if !matches!(
-        observed.log.header.workload.arrival,
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. }
-    ) {
-        return None;
+/// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
+fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
+    let levels = match observed.log.header.workload.arrival {
+        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
+            Stretch::window(observed, FINE).present(observed)
+        }
+        ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Trace(_) => {
+            return (None, None);
+        }
+    };
+    let unlike = |cut| {
+        let (before, after) = levels.split_at(cut);
+        let (before, after) = (mean(before)?, mean(after)?);
+        let noise = (after * UNLIKE).max(after.sqrt() * UNLIKE_DEVIATIONS);
+        ((before - after).abs() > noise).then_some((before, after))
+    };
+    match mser5(&levels) {
+        Some(Truncation::KeepFrom(cut)) => {
+            let length_s = observed.length().as_secs_f64() * cut as f64 / FINE as f64;
+            let beginning = |(present, present_after)| Beginning { length_s, present, present_after };
+            (unlike(cut).map(beginning), None)
+        }
+        Some(Truncation::NotSettled) => {
+            let halves = |(present, present_after)| Unsettled { present, present_after };
+            (None, unlike(FINE / 2).map(halves))
+        }
+        None => (None, None),
     }
-    let levels = Stretch::window(observed, FINE).present(observed);
-    let Some(Truncation::KeepFrom(cut)) = mser5(&levels) else { return None };
-    let (before, after) = levels.split_at(cut);
-    let (before, after) = (mean(before)?, mean(after)?);
-    let unlike = (before - after).abs() > (after * UNLIKE).max(after.sqrt() * UNLIKE_DEVIATIONS);
-    let length_s = observed.length().as_secs_f64() * cut as f64 / FINE as f64;
-    unlike.then_some(Beginning { length_s, present: before, present_after: after })
 }
 
 #[cfg(test)]
@@ -200,16 +226,30 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_fills_until_its_end_is_told_by_its_halves() {
+        // 100 requests a second that stay longer than the window of 10 s: 250 in its first half, 750 in its second.
+        let records = (0..1_000).map(|i| {
+            let at = i * 10;
+            record(i).sent_at(at, at, at).paced(at + 20_000, 1, 1).build()
+        });
+        let log = run(10_000, records.collect());
+        let (beginning, unsettled) = truncated(&Observed::of(&log));
+        let halves = unsettled.unwrap();
+        assert!(beginning.is_none() && (halves.present - 250.0).abs() < 2.0, "{halves:?}");
+        assert!((halves.present_after - 750.0).abs() < 2.0, "{halves:?}");
+    }
+
+    #[test]
     fn a_window_that_begins_empty_is_told_and_a_full_one_is_not() {
         // 100 requests a second that stay 2 s: 200 are there, after 2 s.
         let records: Vec<_> = (0..2_000)
             .map(|i| record(i).sent_at(i * 10, i * 10, i * 10).paced(i * 10 + 2_000, 1, 1).build())
             .collect();
         let mut log = run(20_000, records);
-        let found = beginning(&Observed::of(&log)).unwrap();
+        let found = truncated(&Observed::of(&log)).0.unwrap();
         assert!((1.0..=2.5).contains(&found.length_s) && found.present < 150.0, "{found:?}");
         assert!((195.0..=201.0).contains(&found.present_after), "{found:?}");
         log.header.plan.window_start = crate::analysis::test_runs::ms(3_000);
-        assert_eq!(beginning(&Observed::of(&log)), None);
+        assert_eq!(truncated(&Observed::of(&log)), (None, None));
     }
 }

@@ -101,6 +101,11 @@ impl RecordBuilder {
         self
     }
 
+    pub(crate) fn asked(mut self, output_tokens: u32) -> Self {
+        self.0.output_tokens_asked = output_tokens;
+        self
+    }
+
     pub(crate) fn failed(mut self, at: u64, failure: Failure) -> Self {
         self.0.ended = ms(at);
         self.0.outcome = Outcome::Failed(failure);
@@ -146,10 +151,11 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
     }
 }
 
-/// A run that finished: window from 0 to `window_ms`, every measured record planned, one class `chat` without
+/// A run that finished: window from 0 to `window_ms`, every record planned, one class `chat` without
 /// an SLO, streamed by vLLM.
 pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
-    let measured_requests = records.iter().filter(|record| record.phase == Phase::Measured).count() as u64;
+    let flown = |phase| records.iter().filter(|record| record.phase == phase).count() as u64;
+    let (warmup_requests, measured_requests) = (flown(Phase::Warmup), flown(Phase::Measured));
     let ended = records.iter().map(|record| record.ended).max().unwrap_or_default();
     RunLog {
         header: RunHeader {
@@ -173,7 +179,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             repeat: None,
             plan: PlanFacts {
                 hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
-                warmup_requests: 0,
+                warmup_requests,
                 measured_requests,
                 window_start: Timestamp::ZERO,
                 window_end: ms(window_ms),

@@ -19,6 +19,7 @@ mod report;
 mod series;
 mod session;
 mod simulate;
+mod trace;
 mod workloads;
 
 use std::process::ExitCode;
@@ -72,6 +73,8 @@ enum Verb {
     Mock(Box<mock::MockArgs>),
     /// List the workloads that can be run, or show one to start your own from
     Workloads(workloads::WorkloadsArgs),
+    /// Say what a trace holds, or make one of a run or of an access log
+    Trace(Box<trace::TraceVerbArgs>),
 }
 
 /// Runs the program on the process's own arguments.
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),
         Verb::Workloads(args) => workloads::run(&args, printer),
+        Verb::Trace(args) => trace::run(&args, printer),
     };
     let exit = outcome.unwrap_or_else(|stop| {
         printer.words(&format!("error: {}", stop.message()));

@@ -44,7 +44,7 @@ impl PlannedRun {
         let plan = schedule.facts();
         if plan.measured_requests == 0 {
             return Err(Stop::usage(format!(
-                "the plan of `{}` with seed {} has no request to measure\nhint: give it more seconds or a higher --rate",
+                "the plan of `{}` with seed {} has no request to measure\nhint: give it more seconds or a higher --rate (a trace: --rate-scale)",
                 workload.name, workload.seed
             )));
         }

@@ -55,6 +55,11 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     if shared.any(|prefixes| prefixes.warmed() > 0) {
         printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
     }
+    if spec.arrival.found().is_some_and(|found| found.reusable_share.is_some()) {
+        printer.words(
+            "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
+        );
+    }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{RunClock, Timestamp};
 
 /// The longest stretch that is spun through at the end of a wait, and the one that is until sleeps have shown how late
@@ -24,13 +26,13 @@ const GROWTH: u32 = 16;
 pub struct SharpWait {
     clock: RunClock,
     spin: Duration,
-    /// When the sleep that was asked for last ought to be over.
-    asked: Option<Timestamp>,
+    /// The moment that was waited for last, and when the sleep before it ought to be over.
+    asked: Option<(Timestamp, Instant)>,
 }
 
 /// What a thread that must not be late does next while a moment is ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
+pub enum Step {
     /// Sleep at most this long and ask again.
     Sleep(Duration),
     /// Ask again at once: the moment is nearer than a sleep can be trusted.
@@ -49,30 +51,30 @@ impl SharpWait {
         Self { clock, spin: MOST, asked: None }
     }
 
-    /// How to wait for `moment`: asked when the wait begins, and again after each pause that was not the last.
-    pub fn pause_before(&mut self, moment: Timestamp) -> Pause {
-        let now = self.clock.now();
-        if let Some(asked) = self.asked.take() {
+    /// How to wait for `moment`: asked when the wait begins, and again after each step that was not the last.
+    pub fn step_towards(&mut self, moment: Timestamp) -> Step {
+        let now = Instant::now();
+        // A wait that was given up teaches nothing.
+        if let Some((_, asked)) = self.asked.take().filter(|(awaited, _)| *awaited == moment) {
             self.woke(asked, now);
         }
-        let left = moment.since(now);
+        // By the clock of the machine: that of the run stands at zero until the run begins.
+        let left = self.clock.instant(moment).saturating_duration_since(now);
         if left.is_zero() {
-            Pause::Over
+            Step::Over
         } else if left > self.spin {
             let sleep = left.saturating_sub(self.spin);
-            self.asked = Some(now.after(sleep));
-            Pause::Sleep(sleep)
+            self.asked = Some((moment, now + sleep));
+            Step::Sleep(sleep)
         } else {
-            Pause::Spin
+            Step::Spin
         }
     }
 
     /// Learns from a sleep, unless it was ended before its time.
-    fn woke(&mut self, asked: Timestamp, now: Timestamp) {
-        if now < asked {
-            return;
-        }
-        let spin = if now.since(asked) > self.spin {
+    fn woke(&mut self, asked: Instant, now: Instant) {
+        let Some(late) = now.checked_duration_since(asked) else { return };
+        let spin = if late > self.spin {
             self.spin.saturating_add(self.spin / GROWTH)
         } else {
             self.spin.saturating_sub(self.spin / SHRINKAGE)
@@ -88,7 +90,7 @@ mod tests {
     async fn sleeps_late_by(wait: &mut SharpWait, late_us: impl Fn(u32) -> u64) {
         for turn in 0..2_000 {
             let due = wait.clock.now().after(Duration::from_millis(1));
-            while let Pause::Sleep(time) = wait.pause_before(due) {
+            while let Step::Sleep(time) = wait.step_towards(due) {
                 tokio::time::advance(time + Duration::from_micros(late_us(turn))).await;
             }
         }
@@ -97,10 +99,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_is_slept_then_spun() {
         let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
-        let mut after = |micros| wait.pause_before(Timestamp::ZERO.after(Duration::from_micros(micros)));
-        assert_eq!(after(1_000), Pause::Sleep(Duration::from_millis(1).saturating_sub(MOST)));
-        assert_eq!(after(40), Pause::Spin);
-        assert_eq!(after(0), Pause::Over);
+        let mut after = |micros| wait.step_towards(Timestamp::ZERO.after(Duration::from_micros(micros)));
+        assert_eq!(after(1_000), Step::Sleep(Duration::from_millis(1).saturating_sub(MOST)));
+        assert_eq!(after(40), Step::Spin);
+        assert_eq!(after(0), Step::Over);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_has_not_begun_is_waited_for() {
+        let lead = Duration::from_millis(20);
+        let mut wait = SharpWait::new(RunClock::starting_in(lead));
+        assert_eq!(wait.step_towards(Timestamp::ZERO), Step::Sleep(lead.saturating_sub(MOST)));
+        tokio::time::advance(lead).await;
+        assert_eq!(wait.step_towards(Timestamp::ZERO), Step::Over);
     }
 
     #[tokio::test(start_paused = true)]
@@ -125,11 +136,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_wait_that_was_given_up_teaches_nothing() {
+        let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
+        sleeps_late_by(&mut wait, |_| 0).await;
+        let due = |wait: &SharpWait| wait.clock.now().after(Duration::from_millis(1));
+        for _ in 0..100 {
+            let moment = due(&wait);
+            assert!(matches!(wait.step_towards(moment), Step::Sleep(_)));
+            tokio::time::advance(Duration::from_millis(5)).await;
+        }
+        assert_eq!(wait.spin, LEAST);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_sleep_that_was_cut_short_teaches_nothing() {
         let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
         for _ in 0..1_000 {
             let due = wait.clock.now().after(Duration::from_millis(1));
-            assert_ne!(wait.pause_before(due), Pause::Over);
+            assert_ne!(wait.step_towards(due), Step::Over);
             tokio::time::advance(Duration::from_micros(100)).await;
         }
         assert_eq!(wait.spin, MOST);

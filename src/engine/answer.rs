@@ -52,6 +52,12 @@ pub trait Answer: Send {
     fn next_known(&mut self) -> Option<AnswerEvent> {
         None
     }
+
+    /// Why the model stopped, where all of the text has come and the end of the answer has not: what is known of one
+    /// that nobody waits for any longer.
+    fn finish_reason(&self) -> Option<FinishReason> {
+        None
+    }
 }
 
 /// Something that happened to a request, with the moment at which it did.

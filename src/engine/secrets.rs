@@ -63,10 +63,16 @@ impl Secrets {
         if let Err(failure) = &mut end.result {
             failure.message = self.hide(std::mem::take(&mut failure.message));
         }
-        if let Some(FinishReason::Other(word)) = &mut end.finish_reason {
-            *word = self.hide(std::mem::take(word));
-        }
+        end.finish_reason = end.finish_reason.map(|reason| self.hide_in_reason(reason));
         end
+    }
+
+    /// A finish reason without them.
+    pub(crate) fn hide_in_reason(&self, reason: FinishReason) -> FinishReason {
+        match reason {
+            FinishReason::Other(word) => FinishReason::Other(self.hide(word)),
+            known => known,
+        }
     }
 }
 

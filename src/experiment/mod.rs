@@ -17,7 +17,7 @@ pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
 pub use prediction::{Prediction, predict};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, JointVerdict, NotRepeats, RepeatedRun, Repeats, TARGET_PRECISION,
-    Unresolvable, repeats_for, repeats_of, seed_of_run,
+    AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,
+    TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use virtual_run::{Flown, VirtualRun};

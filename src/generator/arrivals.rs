@@ -48,6 +48,8 @@ impl Arrivals {
                 let segments = stages.iter().map(Segment::from).chain([Segment::endless(last)]).collect();
                 Process::Poisson(RateCurve::new(segments))
             }
+            // The moments of a trace are read, not drawn.
+            ArrivalPattern::Trace(_) => Process::Poisson(RateCurve::new(Vec::new())),
         };
         Self { process, stream }
     }

@@ -26,6 +26,8 @@ impl Lengths {
     pub fn new(distribution: &Distribution) -> Self {
         Self(match *distribution {
             Distribution::Constant { value } => Shape::Constant(value),
+            // A trace gives every request its length, and nothing is drawn.
+            Distribution::Trace { mean } => Shape::Constant(mean.round() as u32),
             Distribution::Uniform { min, max } => Shape::Uniform { min, max },
             Distribution::Normal { mean, std, min, max } => {
                 let bell = TruncatedNormal::new(mean, std, f64::from(min), f64::from(max));

@@ -3,11 +3,14 @@
 mod arrivals;
 mod datasets;
 mod lengths;
+mod phases;
 mod plan;
 mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
+mod source;
+mod traces;
 
 pub use arrivals::Arrivals;
 pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
@@ -17,3 +20,7 @@ pub use prefixes::prefixes_of;
 pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
+pub use traces::{
+    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, TracedRequest, from_the_first, requests_of_run,
+    survey,
+};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::datasets::RowDraws;
+use super::phases::Phases;
 use super::prefixes::PrefixDraws;
 use super::{Arrivals, Datasets, Lengths, PlannedRequest};
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
-use crate::record::Phase;
 use crate::workload::{Distribution, RequestClass, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
@@ -24,32 +24,28 @@ pub struct Plan {
     class_stream: Stream,
     classes: Vec<ClassDraws>,
     models: Option<(WeightedChoice, Stream)>,
-    next_index: u64,
-    /// The last moment of which load may still arrive; unknown until the window's end is.
-    cooldown_end: Option<Timestamp>,
-    /// The latest arrival drawn, whether or not the plan takes it in.
-    latest: Timestamp,
+    phases: Phases,
 }
 
 /// What is drawn for the requests of one class.
 #[derive(Clone, Debug)]
-struct ClassDraws {
-    /// The law of a length; none where the dataset's rows say.
+pub(super) struct ClassDraws {
+    /// The law of a length; none where the rows of a dataset say, or a trace.
     input: (Option<Lengths>, Stream),
     output: (Option<Lengths>, Stream),
-    share: (WeightedChoice, Stream),
+    pub(super) share: (WeightedChoice, Stream),
     /// Rows of the dataset, where the class has one that is open.
     rows: Option<RowDraws>,
-    images: Option<(Lengths, Stream)>,
+    pub(super) images: Option<(Lengths, Stream)>,
     prefixes: Option<PrefixDraws>,
     /// Whose they are; absent where nobody tells tenants apart.
-    tenant: Option<(WeightedChoice, Stream)>,
+    pub(super) tenant: Option<(WeightedChoice, Stream)>,
 }
 
 impl ClassDraws {
-    fn new(workload: &WorkloadSpec, class: &RequestClass, rows: Option<RowDraws>) -> Self {
+    pub(super) fn new(workload: &WorkloadSpec, class: &RequestClass, rows: Option<RowDraws>) -> Self {
         let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
-        let law = |length: &Distribution| (!length.is_of_rows()).then(|| Lengths::new(length));
+        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| Lengths::new(length));
         let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
         let senders = workload.tenants.iter().map(|tenant| {
             // Nobody else's requests are drawn for it, whatever it weighs.
@@ -70,13 +66,16 @@ impl ClassDraws {
     }
 }
 
+/// What draws the models of a workload's requests, where it mixes any.
+pub(super) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stream)> {
+    workload.models.as_ref().map(|models| {
+        (WeightedChoice::new(models.weights.iter().copied()), Stream::named(workload.seed, "models"))
+    })
+}
+
 impl Plan {
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let seed = workload.seed;
-        let cooldown_end = match workload.requests {
-            Some(_) => None,
-            None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.drain_s)),
-        };
         Self {
             arrivals: Arrivals::new(&workload.arrival, Stream::named(seed, "arrivals")),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
@@ -84,12 +83,8 @@ impl Plan {
             classes: (workload.classes.iter().enumerate())
                 .map(|(place, class)| ClassDraws::new(&workload, class, datasets.rows(place, class, seed)))
                 .collect(),
-            models: workload.models.as_ref().map(|models| {
-                (WeightedChoice::new(models.weights.iter().copied()), Stream::named(seed, "models"))
-            }),
-            next_index: 0,
-            cooldown_end,
-            latest: Timestamp::ZERO,
+            models: models_of(&workload),
+            phases: Phases::new(Arc::clone(&workload)),
             workload,
         }
     }
@@ -97,21 +92,7 @@ impl Plan {
     /// The latest arrival drawn: once the plan has left the window, the first moment after it. Where no arrival
     /// followed, just after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
-        self.latest
-    }
-
-    fn phase(&self, index: u64, scheduled: Timestamp) -> Phase {
-        let in_run = match self.workload.requests {
-            Some(requests) => index < requests,
-            None => scheduled < Timestamp::from_secs_f64(self.workload.horizon_s),
-        };
-        if !in_run {
-            Phase::Cooldown
-        } else if scheduled < Timestamp::from_secs_f64(self.workload.warmup_s) {
-            Phase::Warmup
-        } else {
-            Phase::Measured
-        }
+        self.phases.latest_arrival()
     }
 }
 
@@ -119,21 +100,11 @@ impl Iterator for Plan {
     type Item = PlannedRequest;
 
     fn next(&mut self) -> Option<PlannedRequest> {
-        let before = self.latest;
         let Some(scheduled) = self.arrivals.next() else {
-            self.latest = Timestamp::from_nanos(before.as_nanos() + 1);
+            self.phases.end();
             return None;
         };
-        self.latest = scheduled;
-        let index = self.next_index;
-        let phase = self.phase(index, scheduled);
-        if phase == Phase::Cooldown {
-            let drain = Timestamp::from_secs_f64(self.workload.drain_s).since(Timestamp::ZERO);
-            let end = *self.cooldown_end.get_or_insert_with(|| before.after(drain));
-            if scheduled >= end {
-                return None;
-            }
-        }
+        let (index, phase) = self.phases.admit(scheduled)?;
         let class = self.class_choice.draw(&mut self.class_stream);
         let draws = self.classes.get_mut(class)?;
         let row = draws.rows.as_mut().map(RowDraws::draw);
@@ -149,7 +120,6 @@ impl Iterator for Plan {
         let prefix = draws.prefixes.as_mut().map(PrefixDraws::draw);
         let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
         let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
-        self.next_index += 1;
         Some(PlannedRequest {
             index,
             phase,

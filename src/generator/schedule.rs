@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Datasets, Plan, PlannedRequest, PromptBuilder, RequestSpec};
+use super::source::Source;
+use super::{Blocks, Datasets, PlannedRequest, PromptBuilder, RequestSpec};
 use crate::clock::Timestamp;
 use crate::record::{Phase, PlanFacts};
 use crate::units::hexadecimal;
@@ -68,11 +69,17 @@ impl Schedule {
     /// The requests in order, without prompts.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         let share = self.clone();
-        self.whole_plan().filter(move |request| share.has(request.index))
+        self.source().map(|(request, _)| request).filter(move |request| share.has(request.index))
     }
 
-    fn whole_plan(&self) -> Plan {
-        Plan::new(Arc::clone(&self.workload), &self.datasets)
+    fn source(&self) -> Source {
+        Source::of(Arc::clone(&self.workload), &self.datasets)
+    }
+
+    /// The requests of this share in order, each with what its prompt begins with.
+    fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
+        let share = self.clone();
+        self.source().filter(move |(request, _)| share.has(request.index))
     }
 
     fn has(&self, index: u64) -> bool {
@@ -82,7 +89,7 @@ impl Schedule {
     /// Draws the whole schedule, prompts included.
     #[must_use]
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
-        self.plan().map(|request| with_prompt(request, prompts)).collect()
+        self.requests().map(|request| with_prompt(request, prompts)).collect()
     }
 
     /// Draws the same requests one by one, each prompt made when its request is asked for, so that a long
@@ -91,7 +98,7 @@ impl Schedule {
         &self,
         prompts: Arc<PromptBuilder>,
     ) -> impl Iterator<Item = RequestSpec> + Send + use<> {
-        self.plan().map(move |request| with_prompt(request, &prompts))
+        self.requests().map(move |request| with_prompt(request, &prompts))
     }
 
     /// The facts of the plan: of a shard too, hash and window are those of the *whole*, by which shards of one plan
@@ -102,7 +109,8 @@ impl Schedule {
     /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
     /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
     /// where there is none. After those of a request that says a row of a dataset come the row's number from 0 (8), and
-    /// after those of one with images how many they are (2).
+    /// after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
+    /// tokens of a block (4) and the ids of the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
@@ -119,8 +127,8 @@ impl Schedule {
             Some(_) => Timestamp::ZERO,
             None => Timestamp::from_secs_f64(self.workload.horizon_s),
         };
-        let mut plan = self.whole_plan();
-        for request in plan.by_ref() {
+        let mut source = self.source();
+        for (request, blocks) in source.by_ref() {
             let own = u64::from(self.has(request.index));
             match request.phase {
                 Phase::Warmup => warmup_requests += own,
@@ -137,9 +145,13 @@ impl Schedule {
             if request.images > 0 {
                 hash.update(request.images.to_le_bytes());
             }
+            if !blocks.ids.is_empty() {
+                hash.update(blocks.tokens.to_le_bytes());
+                blocks.ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
+            }
         }
         if self.workload.requests.is_some() {
-            window_end = plan.latest_arrival().max(window_end);
+            window_end = source.latest_arrival().max(window_end);
         }
         PlanFacts {
             hash: hexadecimal(&hash.finalize()),
@@ -151,8 +163,8 @@ impl Schedule {
     }
 }
 
-fn with_prompt(request: PlannedRequest, prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.say(&request))
+fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
+    request.saying(prompts.say_after(&blocks, &request))
 }
 
 fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {

@@ -14,7 +14,7 @@ pub enum StampSource {
     /// The clock, read when the read that brought them returned: this program's own delays are in it.
     #[default]
     ReadReturned,
-    /// The kernel's receive time of the packet (`SO_TIMESTAMPING`): free of this program's own delays. A read that
+    /// The kernel's receive time of the packet (`SO_TIMESTAMPNS`): free of this program's own delays. A read that
     /// took several packets has the time of the last of them.
     KernelReceived,
 }

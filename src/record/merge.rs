@@ -218,7 +218,7 @@ fn join(logs: Vec<RunLog>) -> RunLog {
     RunLog { header, records, footer: Some(footer) }
 }
 
-/// That of the shard that began first, with the whole plan's counts, the places under all caps, every objective, and
+/// That of the shard that began first, its prefix of request ids among it, with the whole plan's counts, the places under all caps, every objective, and
 /// of stamps and calibrations the worst.
 fn header(logs: &[RunLog]) -> RunHeader {
     let mut headers = logs.iter().map(|log| &log.header);

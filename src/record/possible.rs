@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Phase, RequestRecord, RunFooter, RunHeader, Usage};
+use super::{Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 /// Moments out of order by no more than this are believed. Those of one answer come from two clocks, the kernel's and
@@ -28,6 +28,9 @@ pub(super) fn check_header(header: &RunHeader) -> Result<(), String> {
     countable("measured_requests", plan.measured_requests)?;
     if let Some(shard) = header.shard {
         one_of("shard", shard.number, shard.of)?;
+        if shard.of > Shard::MOST {
+            return Err(format!("it is one of {} shards; there are {} at most", shard.of, Shard::MOST));
+        }
     }
     if let Some(repeat) = header.repeat {
         one_of("repeat", repeat.number, repeat.of)?;
@@ -119,17 +122,19 @@ fn in_order(record: &RequestRecord) -> Result<(), String> {
     let ended = ("it ended", Some(record.ended));
     not_after(("it was scheduled", Some(record.scheduled)), dispatched)?;
     not_after(dispatched, ended)?;
-    not_after(dispatched, ("it was admitted", record.admitted))?;
     not_after(dispatched, ("it was sent", record.sent))?;
-    not_after(dispatched, ("its headers came", record.headers))?;
     not_after(dispatched, ("its first chunk came", first))?;
     not_after(("its last chunk came", last), ended)?;
-    for (what, moment) in
-        [("its first answer came", record.first_answer), ("it came whole", record.whole_answer)]
-    {
+    for (what, moment) in [
+        ("it was admitted", record.admitted),
+        ("its headers came", record.headers),
+        ("its first answer came", record.first_answer),
+        ("it came whole", record.whole_answer),
+    ] {
         not_after(dispatched, (what, moment))?;
         not_after((what, moment), ended)?;
     }
+    record.sent.map_or(Ok(()), |sent| in_time("the moment it was sent", sent))?;
     in_time("its end", record.ended)
 }
 
@@ -156,8 +161,15 @@ fn in_time(what: &str, moment: Timestamp) -> Result<(), String> {
 }
 
 fn counted(usage: &Usage) -> Result<(), String> {
-    countable("prompt_tokens", usage.prompt_tokens)?;
-    countable("completion_tokens", usage.completion_tokens)
+    for (what, tokens) in [
+        ("prompt_tokens", Some(usage.prompt_tokens)),
+        ("completion_tokens", Some(usage.completion_tokens)),
+        ("cached_tokens", usage.cached_tokens),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ] {
+        countable(what, tokens.unwrap_or(0))?;
+    }
+    Ok(())
 }
 
 fn countable(what: &str, number: u64) -> Result<(), String> {

@@ -120,6 +120,9 @@ impl RunLog {
                     possible::check_header(&found).map_err(damaged)?;
                     header = Some(*found);
                 }
+                (Ok(_), _) if footer.is_some() => {
+                    return Err(bad("the footer is the last line, and only that".to_owned()));
+                }
                 (Ok(LineIn::Request(record)), Some(header)) => {
                     possible::check_record(header, &record).map_err(damaged)?;
                     records.push(*record);

@@ -16,6 +16,9 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// As many shards as a plan may have.
+    pub const MOST: u64 = 10_000;
+
     /// Whether the request at place `index` of the whole plan, counted from 0, is of this share.
     #[must_use]
     pub const fn has(self, index: u64) -> bool {
@@ -42,10 +45,14 @@ impl FromStr for Shard {
         let read = || {
             let (number, of) = text.split_once('/')?;
             let shard = Self { number: number.trim().parse().ok()?, of: of.trim().parse().ok()? };
-            (1..=shard.of).contains(&shard.number).then_some(shard)
+            (shard.of <= Self::MOST && (1..=shard.of).contains(&shard.number)).then_some(shard)
         };
         read().ok_or_else(|| {
-            format!("`{text}` is not a share of a plan; write 1/2 for the first of two, 2/2 for the second")
+            format!(
+                "`{text}` is not a share of a plan; write 1/2 for the first of two, 2/2 for the second; \
+                 there are {} at most",
+                Self::MOST
+            )
         })
     }
 }
@@ -58,7 +65,7 @@ mod tests {
     fn shares_are_read_as_written() {
         assert_eq!("2/3".parse(), Ok(Shard { number: 2, of: 3 }));
         assert_eq!(Shard { number: 2, of: 3 }.to_string(), "2/3");
-        for text in ["0/2", "3/2", "1/0", "1", "a/b", "-1/2", ""] {
+        for text in ["0/2", "3/2", "1/0", "1", "a/b", "-1/2", "", "1/10001", "1/18446744073709551615"] {
             assert!(text.parse::<Shard>().unwrap_err().contains("write 1/2"), "{text}");
         }
     }

@@ -26,6 +26,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             let stages: Vec<_> = stages.iter().map(stage).collect();
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
+        ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page::{Page, Tone};
-use super::{arrivals, calibration, taken};
+use super::{arrivals, calibration, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
@@ -37,6 +37,10 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     let arrived =
         format!("{}{}", arrivals::in_words(&run.arrival), arrivals::as_delivered(&summary.arrivals));
     page.entry(Tone::Normal, "  arrivals   ", &arrived);
+    if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
+        page.entry(Tone::Normal, "  trace      ", &trace::what(replayed, found));
+        page.entry(Tone::Normal, "             ", &trace::contents(found));
+    }
     if let Some(shard) = run.shard {
         let line =
             format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
@@ -95,11 +99,15 @@ fn client(page: &mut Page, summary: &Summary) {
         let line = match pauses.longest_ms {
             None => "none of this machine".to_owned(),
             Some(longest) => format!(
-                "{} of this machine, {} in all, the longest {}; {} touched",
+                "{} of this machine, {} in all, the longest {}; {} touched{}",
                 count(pauses.pauses),
                 seconds(pauses.total_s),
                 seconds(longest / 1e3),
-                counted(pauses.requests_touched, "request")
+                counted(pauses.requests_touched, "request"),
+                pauses
+                    .touched_in_words()
+                    .map(|named| format!("; could have moved {named}"))
+                    .unwrap_or_default()
             ),
         };
         page.entry(Tone::Normal, "  pauses     ", &line);

@@ -32,10 +32,13 @@ mod tests {
             summary["latency"]["ttft"]["p50"],
             json!({
                 "value_ms": 100.0, "at_least_ms": null, "at_most_ms": null, "interval_low_ms": null, "interval_high_ms": null,
-                "batch_interval_low_ms": null, "batch_interval_high_ms": null, "mark": null
+                "batch_interval_low_ms": null, "batch_interval_high_ms": null, "sections_dependent": null, "mark": null
             })
         );
         assert_eq!(summary["latency"]["ttft"]["p99_9"]["value_ms"], json!(null));
+        let max = &summary["latency"]["e2e"];
+        assert_eq!((&max["max_ms"], &max["max_at_least_ms"]), (&json!(null), &json!(5_000.0)));
+        assert_eq!((&max["min_at_least_ms"], &max["max_at_most_ms"]), (&json!(null), &json!(null)));
         assert_eq!(summary["latency"]["ttft"]["p99_9"]["mark"], json!("too_few_samples"));
         assert_eq!(summary["rates"]["output_tokens_per_s"], json!(44.0));
         assert_eq!(summary["run"]["arrival"], json!({ "kind": "poisson", "rate_per_s": 10.0 }));

@@ -4,7 +4,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Summary};
-use crate::units::count;
+use crate::units::{count, three_digits};
 
 /// The rows of the report; the other metrics are in the JSON.
 const ROWS: [(Metric, &str); 8] = [
@@ -32,14 +32,9 @@ fn columns(width: usize) -> Vec<(&'static str, u8)> {
         ("p99", ALWAYS),
         ("p99.9", 2),
         ("max", 7),
-        ("p99/p50", 0),
     ]
     .into_iter()
-    .filter(|(_, worth)| match worth {
-        0 | 1 => width >= 110,
-        2 => width >= 100,
-        _ => true,
-    })
+    .filter(|(_, worth)| *worth > 2 || width >= 100)
     .collect()
 }
 
@@ -61,7 +56,6 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
             "std" => known(row.std_ms),
             "min" => figure(row.min),
             "max" => figure(row.max),
-            "p99/p50" => known(row.p99_over_p50()),
             title => {
                 let shown = row.percentiles.iter().find(|shown| shown.quantile.to_string() == title);
                 shown.map_or(NOTHING.to_owned(), percentile)
@@ -69,13 +63,27 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
         }));
     }
     page.grid(grid);
+    tails(page, &rows);
     intervals(page, summary);
     notes(page, summary, &rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
     stalls(page, summary);
 }
 
+/// How far the tail of each latency that users feel lies from its middle.
+fn tails(page: &mut Page, rows: &[(&str, &LatencyRow)]) {
+    let tails = rows.iter().filter(|(name, _)| ["TTFT", "TPOT", "ITL", "e2e"].contains(name));
+    let tails = tails.filter_map(|(name, row)| {
+        let sign = sign(row.percentile(Quantile::P99).mark);
+        Some(format!("{name} {}{sign}", three_digits(row.p99_over_p50()?)))
+    });
+    let tails: Vec<_> = tails.collect();
+    if !tails.is_empty() {
+        page.entry(Tone::Normal, "  p99/p50: ", &tails.join(", "));
+    }
+}
+
 /// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
-fn figure(figure: Figure) -> String {
+pub(crate) fn figure(figure: Figure) -> String {
     match figure {
         Figure::Exact(value) => cell(value),
         Figure::Between { low, high } if cell(low) == cell(high) => cell(high),
@@ -86,12 +94,16 @@ fn figure(figure: Figure) -> String {
 
 /// A percentile with the sign of its reservation.
 pub(crate) fn percentile(percentile: &Percentile) -> String {
-    let sign = match percentile.mark {
+    format!("{}{}", figure(percentile.figure), sign(percentile.mark))
+}
+
+/// The sign of a reservation.
+pub(crate) const fn sign(mark: Option<Mark>) -> &'static str {
+    match mark {
         Some(Mark::TooFewSamples) => "*",
         Some(Mark::Indicative) => "~",
         None => "",
-    };
-    format!("{}{sign}", figure(percentile.figure))
+    }
 }
 
 /// How sure the percentiles of TTFT are (of answers that are not streamed: of e2e), and how long a run would make them
@@ -111,9 +123,18 @@ fn intervals(page: &mut Page, summary: &Summary) {
         .filter(|shown| shown.batch_interval.is_some())
         .map(|shown| shown.quantile.to_string())
         .collect();
+    let narrow = shown.iter().filter(|shown| shown.sections_dependent == Some(true));
+    let narrow: Vec<_> = narrow.map(|shown| shown.quantile.to_string()).collect();
+    let even_so = match narrow.as_slice() {
+        [] => String::new(),
+        some => format!("; {} too narrow even so: repeat the run (--repeats 5)", some.join(", ")),
+    };
     let why = match (row.dependent, by_sections.as_slice()) {
         (Some(true), []) => " (too narrow, for requests depend on one another)".to_owned(),
-        (Some(true), some) => format!(" (requests depend on one another; {} by sections)", some.join(", ")),
+        (Some(true), some) => {
+            format!(" (requests depend on one another; {} by sections{even_so})", some.join(", "))
+        }
+        (_, some) if !even_so.is_empty() => format!(" ({} by sections{even_so})", some.join(", ")),
         (_, _) => String::new(),
     };
     page.entry(Tone::Normal, "  95 % intervals: ", &format!("{name} {}{why}", known.join(", ")));

@@ -13,6 +13,7 @@ mod promises;
 mod repeats;
 mod taken;
 mod text;
+mod trace;
 mod troubles;
 
 pub use calibration::{calibration_json, calibration_text};
@@ -21,3 +22,4 @@ pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
 pub use text::text;
+pub use trace::{contents as trace_contents, what as trace_what};

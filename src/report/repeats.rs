@@ -2,9 +2,9 @@
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
-use super::promises;
+use super::{latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Flow, Mark, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
 use crate::units::count;
 
@@ -52,7 +52,8 @@ fn verdict(page: &mut Page, repeats: &Repeats) {
     let (tone, word) = if repeats.verdict.valid { (Tone::Good, "VALID") } else { (Tone::Bad, "INVALID") };
     page.line(tone, &format!("{word}: {line}"));
     for reason in &repeats.verdict.reasons {
-        page.entry(Tone::Bad, "  ✗ ", reason);
+        page.entry(Tone::Bad, "  ✗ ", &reason.in_words());
+        page.entry(Tone::Normal, "    → ", &reason.cure);
     }
 }
 
@@ -154,11 +155,14 @@ fn flows(page: &mut Page, repeats: &Repeats) {
 
 fn cells(name: String, figure: &AcrossRuns, scale: f64, runs: u64) -> [String; 8] {
     let shown = |value: Option<f64>| known(value.map(|value| value * scale));
-    let sign = match figure.mark {
-        Some(Mark::TooFewSamples) => "*",
-        Some(Mark::Indicative) => "~",
-        None => "",
-    };
+    let mean = figure.mean_figure().map_or(NOTHING.to_owned(), |mean| {
+        latency::figure(match mean {
+            Figure::Exact(mean) => Figure::Exact(mean * scale),
+            Figure::Between { low, high } => Figure::Between { low: low * scale, high: high * scale },
+            Figure::AtLeast(low) => Figure::AtLeast(low * scale),
+        })
+    });
+    let sign = latency::sign(figure.mark);
     let more = match (figure.relative_half_width(), figure.runs_for_ten_percent) {
         (None, _) => NOTHING.to_owned(),
         (Some(_), None) => "no end".to_owned(),
@@ -167,7 +171,7 @@ fn cells(name: String, figure: &AcrossRuns, scale: f64, runs: u64) -> [String; 8
     };
     [
         name,
-        format!("{}{sign}", shown(figure.mean)),
+        format!("{mean}{sign}"),
         shown(figure.interval_low),
         shown(figure.interval_high),
         known(figure.relative_half_width().map(|share| share * 100.0)),
@@ -200,8 +204,18 @@ fn notes(page: &mut Page, repeats: &Repeats) {
         note(
             page,
             "  – ",
-            "unresolvable: there is one run only, or requests still running at the end of a run hide its figure",
+            "unresolvable: there is one run only, or requests that were cut off, at the end of a run or by a time limit, \
+             hide its figure",
         );
+    }
+    let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
+    if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {
+        let text = "depends on how long requests took that were cut off: the mean is at most this, and the interval holds \
+                    all that it can be";
+        note(page, "  ≤ ", text);
+    }
+    if shown().any(|figure| open(figure) && figure.mean_at_most.is_none()) {
+        note(page, "  > ", "among requests that were cut off: known only to exceed this");
     }
     if (2..ADVISED).contains(&repeats.counted_runs) {
         let text = format!(

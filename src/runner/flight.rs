@@ -70,7 +70,7 @@ impl Flight {
             tokio::select! {
                 // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                () = &mut cancelled => return flight.close(clock.now(), Outcome::Censored),
+                () = &mut cancelled => return flight.cut_off(&answer, clock.now(), Outcome::Censored),
                 event = answer.next() => {
                     // What came with it is no later, and needs no other round.
                     let mut known = Some(event);
@@ -90,7 +90,7 @@ impl Flight {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return flight.close(now, Outcome::Failed(failure));
+                        return flight.cut_off(&answer, now, Outcome::Failed(failure));
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -141,6 +141,12 @@ impl Flight {
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
         self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed))
+    }
+
+    /// Ends the request before its answer is over. All of its text may have come all the same.
+    fn cut_off(&mut self, answer: &impl Answer, ended: Timestamp, outcome: Outcome) -> RequestRecord {
+        self.record.finish_reason = answer.finish_reason();
+        self.close(ended, outcome)
     }
 
     fn close(&mut self, ended: Timestamp, outcome: Outcome) -> RequestRecord {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Pacing;
-use crate::clock::{Pause, RunClock, SharpWait, Timestamp};
+use crate::clock::{RunClock, SharpWait, Step, Timestamp};
 use crate::engine::{Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, RequestSpec};
 
@@ -53,7 +53,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Builds prompts and bodies on a thread of its own, at most 512 requests ahead, and returns
+    /// Builds prompts and bodies on a thread of its own, some 570 requests ahead, and returns
     /// when the first of them are ready.
     pub fn start<E: Engine>(
         engine: Arc<E>,
@@ -123,10 +123,10 @@ fn release_precisely(
             if stop.load(Relaxed) {
                 return;
             }
-            match wait.pause_before(order.request.scheduled) {
-                Pause::Sleep(left) => std::thread::sleep(left.min(NAP)),
-                Pause::Spin => std::hint::spin_loop(),
-                Pause::Over => break,
+            match wait.step_towards(order.request.scheduled) {
+                Step::Sleep(left) => std::thread::sleep(left.min(NAP)),
+                Step::Spin => std::hint::spin_loop(),
+                Step::Over => break,
             }
         }
         if out.send(Released { order, dispatched: clock.now() }).is_err() {

@@ -13,7 +13,7 @@ use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
-    FailureKind, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
+    FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
 };
 
 const fn ms(millis: u64) -> Duration {
@@ -319,6 +319,61 @@ async fn each_time_limit_fails_the_request_at_its_moment() {
     let generous = Timeouts { first_token: Some(ms(41)), between_tokens: Some(ms(21)), total: Some(ms(221)) };
     let flown = fly(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
     assert_eq!(window(&flown)[0].outcome, Outcome::Completed);
+}
+
+/// Says all of its one-token text after 40 ms, and why it stopped, and then nothing more.
+#[derive(Clone, Copy)]
+struct Endless;
+
+struct EndlessAnswer {
+    clock: RunClock,
+    told: bool,
+}
+
+impl Engine for Endless {
+    type Answer = EndlessAnswer;
+
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
+        PreparedRequest { index: request.planned.index, body: Bytes::new() }
+    }
+
+    fn generate(&self, _request: PreparedRequest, clock: RunClock) -> EndlessAnswer {
+        EndlessAnswer { clock, told: false }
+    }
+
+    async fn warm_up(&self, _count: usize) {}
+}
+
+impl Answer for EndlessAnswer {
+    async fn next(&mut self) -> AnswerEvent {
+        if self.told {
+            return std::future::pending().await;
+        }
+        sleep_until(self.clock.instant(at(40))).await;
+        self.told = true;
+        AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false }
+    }
+
+    fn finish_reason(&self) -> Option<FinishReason> {
+        self.told.then_some(FinishReason::Stop)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_the_model_stopped_is_kept_of_an_answer_that_never_ends() {
+    let total = Timeouts { total: Some(ms(90)), ..Timeouts::default() };
+    let short = Timeouts { total: Some(ms(30)), ..Timeouts::default() };
+    let drain = RunOptions { drain: ms(50), ..PATIENT };
+    for (options, reason) in [
+        (RunOptions { timeouts: total, ..PATIENT }, Some(FinishReason::Stop)),
+        (drain, Some(FinishReason::Stop)),
+        (RunOptions { timeouts: short, ..PATIENT }, None),
+    ] {
+        let flown = fly(Endless, 10, 10, options, &[]).await;
+        let record = window(&flown)[0];
+        assert!(record.outcome.is_cut_off(), "{record:?}");
+        assert_eq!(record.finish_reason, reason);
+    }
 }
 
 #[tokio::test(start_paused = true)]

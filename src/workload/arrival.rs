@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Place};
 use super::window::LONGEST_S;
+use super::{Trace, TraceFindings};
 
 /// Rates that must be there. No client sends more from one machine.
 pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
@@ -54,6 +55,9 @@ pub enum ArrivalPattern {
         /// The stages, in order; at least one.
         stages: Vec<Stage>,
     },
+    /// The very moments of a recorded trace, which brings the lengths of its requests along. In a file it may also
+    /// stand by itself, as the table `trace`.
+    Trace(Box<Trace>),
 }
 
 /// One stage of [`ArrivalPattern::Stages`]: the rate goes linearly from `from_rate_per_s` to `to_rate_per_s`.
@@ -104,8 +108,24 @@ impl ArrivalPattern {
                     );
                     None
                 }),
+                ("trace", |fields| Trace::read_fields(fields).map(|trace| Self::Trace(Box::new(trace)))),
             ],
         )
+    }
+
+    /// The trace that is replayed, if one is.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        match self {
+            Self::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// What was found in that trace; none where no trace is replayed.
+    #[must_use]
+    pub fn found(&self) -> Option<&TraceFindings> {
+        self.trace()?.found.as_ref()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
-use super::{Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, weights};
+use super::{Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights};
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -16,11 +16,12 @@ pub struct RequestClass {
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none.
     pub weight: f64,
     /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
-    /// class with a dataset, whose prompts are as long as they are, the file says nothing.
-    #[serde(skip_serializing_if = "Distribution::is_of_rows")]
+    /// class with a dataset, whose prompts are as long as they are, or of a workload with a trace the file says nothing.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub input_tokens: Distribution,
-    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says.
-    #[serde(skip_serializing_if = "Distribution::is_of_rows")]
+    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says. One of a workload with a
+    /// trace has none of its own.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub output_tokens: Distribution,
     /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,17 +71,29 @@ pub enum PromptSource {
 }
 
 impl RequestClass {
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    /// Reads a class of a workload that replays this trace, if it replays one.
+    pub(super) fn read(place: Place<'_>, trace: Option<&Trace>) -> Option<Self> {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let input_tokens = fields.given("input_tokens", Distribution::read);
-            let output_tokens = fields.given("output_tokens", Distribution::read);
-            let shared_prefix =
-                fields.optional("shared_prefix", None, |place| SharedPrefixes::read(place).map(Some));
+            let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
+            let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
+            let shared_prefix = fields.optional("shared_prefix", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says what prompts have in common; leave it out",
+                    );
+                    return None;
+                }
+                SharedPrefixes::read(place).map(Some)
+            });
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.optional("images", None, |place| Images::read(place).map(Some));
-            let rows = prompt.as_ref().and_then(PromptSource::dataset).map(RowLengths::of);
+            if let (Some(prompt), Some(trace)) = (&prompt, trace) {
+                fit_trace(fields, prompt, trace);
+            }
+            let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
+            let rows = dataset.map(RowLengths::of);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
                 let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
                 fields.complain_of("input_tokens", sentence);
@@ -132,6 +145,65 @@ impl RowLengths {
             input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
             output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
         }
+    }
+}
+
+impl RequestClass {
+    /// The classes of a workload that gives none: one for each kind of request of its trace, else one for all.
+    pub(super) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let class = |name: &str, weight| Self {
+            name: name.to_owned(),
+            weight,
+            input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
+            output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
+            shared_prefix: None,
+            prompt: PromptSource::everyday(),
+            images: None,
+            priorities: vec![PriorityShare {
+                priority: Priority::default(),
+                weight: 1.0,
+                slo: Slo::default(),
+            }],
+        };
+        let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
+        if kinds.is_empty() {
+            return vec![class("requests", 1.0)];
+        }
+        kinds.iter().map(|kind| class(&kind.name, kind.requests as f64)).collect()
+    }
+}
+
+/// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
+fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
+    let Some(mean) = traced else { return fields.given(name, Distribution::read) };
+    let given = fields.given(name, |place| {
+        place.complain("is given beside a trace, which says how long requests are; leave it out");
+        None
+    });
+    match given {
+        Given::Absent => Given::Right(Distribution::Trace { mean }),
+        given => given,
+    }
+}
+
+/// Refuses prompts that cannot have what this trace says of them.
+fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
+    match prompt {
+        PromptSource::Dataset(_) => fields.complain_of(
+            "prompt",
+            "is a dataset beside a trace, and both say how long requests are; choose another `prompt`, or leave the \
+             trace out",
+        ),
+        PromptSource::RandomTokens { .. }
+            if trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()) =>
+        {
+            fields.complain_of(
+                "prompt",
+                "is token ids beside a trace that says which prompts begin alike, and token ids never do; choose \
+                 another `prompt`",
+            );
+        }
+        _ => {}
     }
 }
 

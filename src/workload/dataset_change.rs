@@ -23,7 +23,13 @@ impl DatasetChange {
     /// What forbids this change of `workload`, flag, value and cure.
     pub(super) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
         let WorkloadSpec { name, classes, .. } = workload;
+        let replays = workload.arrival.trace().is_some();
         if let Some(path) = &self.path {
+            if replays {
+                return Some(format!(
+                    "`--dataset` cannot be given for a trace, which `{name}` replays: both say how long requests are"
+                ));
+            }
             if classes.len() > 1 {
                 return Some(format!(
                     "`--dataset` takes the place of the prompts of one class, and `{name}` has {}; give each its \
@@ -42,12 +48,21 @@ impl DatasetChange {
             ("--dataset-format", self.format.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
-            ("--skip-bad", self.skip_bad),
+            // Lines of the trace are meant, where there is one.
+            ("--skip-bad", self.skip_bad && !replays),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
         let has_dataset = classes.iter().any(|class| class.prompt.dataset().is_some());
-        (!has_dataset)
-            .then(|| format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset"))
+        if has_dataset {
+            return None;
+        }
+        Some(if flag == "--skip-bad" {
+            format!(
+                "`--skip-bad` is about a dataset or a trace, and `{name}` has neither; give one with --dataset or --trace"
+            )
+        } else {
+            format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset")
+        })
     }
 
     /// Makes the change.

@@ -86,9 +86,21 @@ pub enum Distribution {
         /// Mean over the rows, tokens; absent before the dataset is read.
         mean: Option<f64>,
     },
+    /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
+    /// none.
+    Trace {
+        /// Mean over the trace's slice, tokens.
+        mean: f64,
+    },
 }
 
 impl Distribution {
+    /// Whether lengths are those of a trace or of a dataset's rows, which are neither given in a spec nor stored with it.
+    #[must_use]
+    pub const fn is_said_elsewhere(&self) -> bool {
+        matches!(self, Self::Dataset { .. } | Self::Trace { .. })
+    }
+
     /// Reads a distribution, or a number in place of a constant.
     pub(super) fn read_or_constant(place: Place<'_>) -> Option<Self> {
         if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }
@@ -184,7 +196,7 @@ impl Distribution {
             | Self::LogNormal { max, .. }
             | Self::Exponential { max, .. } => *max,
             Self::Empirical { values, .. } => values.iter().copied().max().unwrap_or(1),
-            Self::Dataset { .. } => TOKEN_LIMIT,
+            Self::Dataset { .. } | Self::Trace { .. } => TOKEN_LIMIT,
         }
     }
 

@@ -34,6 +34,7 @@ impl Distribution {
                 weighted / weights.iter().sum::<f64>()
             }
             Self::Dataset { mean } => mean.unwrap_or(f64::NAN),
+            Self::Trace { mean } => *mean,
         }
     }
 
@@ -41,9 +42,11 @@ impl Distribution {
     #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {
-            Self::Constant { .. } | Self::Uniform { .. } | Self::Empirical { .. } | Self::Dataset { .. } => {
-                1.0
-            }
+            Self::Constant { .. }
+            | Self::Uniform { .. }
+            | Self::Empirical { .. }
+            | Self::Dataset { .. }
+            | Self::Trace { .. } => 1.0,
             Self::Normal { mean, std, min, max } => {
                 mass((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std)
             }

@@ -3,19 +3,26 @@
 use std::path::Path;
 
 use super::reading::nearest;
-use super::{PromptSource, SpecError, WorkloadSpec, library};
+use super::{PromptSource, SpecError, TraceSurvey, WorkloadSpec, library};
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
     /// A name of the library wins over a file; write `./name` for the file.
+    /// One with a trace is loaded by [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
+        Self::load_with(name_or_path, &super::spec::unread)
+    }
+
+    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. The trace's path is
+    /// relative to the current folder, as on the command line.
+    pub fn load_with(name_or_path: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         if let Some(source) = library::source(name_or_path) {
-            return Self::from_toml(source, name_or_path);
+            return Self::from_toml_with(source, name_or_path, survey);
         }
         let path = Path::new(name_or_path);
         let read = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json,
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_with,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_with,
             // A bare word without a file behind it was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, library::names());
@@ -27,14 +34,14 @@ impl WorkloadSpec {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
         // Editors on Windows put a byte-order mark before the text.
-        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path)?;
+        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path, survey)?;
         if let Some(folder) = path.parent() {
             spec.anchor(folder);
         }
         Ok(spec)
     }
 
-    /// Lets the relative paths that the spec names begin at `folder`.
+    /// Lets the relative paths of what the spec's classes name begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
         for class in &mut self.classes {
             if let PromptSource::Dataset(dataset) = &mut class.prompt {

@@ -65,6 +65,22 @@ impl WorkloadSpec {
         if !mistakes.is_empty() {
             return Err(mistakes.into_error(ORIGIN));
         }
+        if overrides.rate_per_s.is_some() && self.arrival.trace().is_some() {
+            mistakes.add(
+                None,
+                "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
+                 `--time-scale` replays it slower or faster"
+                    .to_owned(),
+            );
+            return Err(mistakes.into_error(ORIGIN));
+        }
+        if overrides.output_tokens.is_some() && self.arrival.trace().is_some() {
+            mistakes.add(
+                None,
+                "`--output-tokens` cannot be given for a trace, which says how long answers are".to_owned(),
+            );
+            return Err(mistakes.into_error(ORIGIN));
+        }
         let spec = self.changed(overrides);
         if let Some(Mistaken { field, sentence }) = spec.window().mistake(spec.warmup_s) {
             let said = match field {

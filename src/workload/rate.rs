@@ -1,9 +1,10 @@
 //! How many requests an arrival pattern brings, and the same pattern with more or fewer of them.
 
-use super::ArrivalPattern;
+use super::{ArrivalPattern, TraceFindings};
 
 impl ArrivalPattern {
-    /// Mean rate, requests per second: of bursts over one period, of stages over all of them.
+    /// Mean rate, requests per second: of bursts over one period, of stages over all of them, of a trace over its
+    /// slice (0 before the file was read).
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
@@ -18,6 +19,7 @@ impl ArrivalPattern {
                 let all: f64 = stages.iter().map(|stage| stage.duration_s).sum();
                 self.expected_arrivals(all) / all
             }
+            Self::Trace(trace) => trace.found.as_ref().map_or(0.0, TraceFindings::mean_rate_per_s),
         }
     }
 
@@ -33,6 +35,7 @@ impl ArrivalPattern {
                 let peak = |stage: &super::Stage| stage.from_rate_per_s.max(stage.to_rate_per_s);
                 stages.iter().map(peak).fold(0.0, f64::max)
             }
+            Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.peak_per_s as f64),
         }
     }
 
@@ -60,10 +63,11 @@ impl ArrivalPattern {
                 }
                 arrivals + left * stages.last().map_or(0.0, |last| last.to_rate_per_s)
             }
+            Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.arrivals_by(until_s)),
         }
     }
 
-    /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`.
+    /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`; a trace stays as it is.
     #[must_use]
     pub fn with_mean_rate(mut self, rate_per_s: f64) -> Self {
         let factor = rate_per_s / self.mean_rate_per_s();
@@ -82,6 +86,8 @@ impl ArrivalPattern {
                     stage.to_rate_per_s *= factor;
                 }
             }
+            // A trace has its own ways of being made denser, each with its own meaning.
+            Self::Trace(_) => {}
         }
         self
     }

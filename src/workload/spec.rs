@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::arrival::SECONDS;
-use super::reading::{self, Allowed, Mistakes, Node, Place, SpecError};
+use super::reading::{self, Allowed, Fields, Mistakes, Node, Place, SpecError};
 use super::window::{LONGEST_S, MOST_REQUESTS, Window};
-use super::{ArrivalPattern, ModelMix, Priority, RequestClass, Slo, Tenant, weights};
+use super::{
+    ArrivalPattern, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings, TraceSurvey, weights,
+};
 
 /// Counts of requests.
 pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
@@ -22,7 +24,7 @@ pub struct WorkloadSpec {
     /// Seed of every random stream of the schedule; 0 when the file gives none.
     pub seed: u64,
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while
-    /// the last of them finish. 60 when the file gives none.
+    /// the last of them finish. When the file gives none: 60, or the end of the trace's slice where one is replayed.
     pub horizon_s: f64,
     /// When given, the run has this many requests, warm-up included, in place of ending at `horizon_s`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +38,8 @@ pub struct WorkloadSpec {
     pub drain_s: f64,
     /// When requests arrive.
     pub arrival: ArrivalPattern,
-    /// The kinds of request; at least one.
+    /// The kinds of request; at least one. Where a trace is replayed, a request is of the class that is called as its
+    /// kind in the trace; one of another kind, or of none, is of any class, by their weights.
     pub classes: Vec<RequestClass>,
     /// Those who send the requests; empty where nobody tells them apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,50 +50,76 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Reads TOML. `origin` names the text in the error: a path, say.
+    /// Reads TOML. `origin` names the text in the error: a path, say. A trace is only replayed by a spec that is
+    /// read by [`WorkloadSpec::from_toml_with`].
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin)
+        Self::from_toml_with(text, origin, &unread)
     }
 
-    /// Reads JSON. `origin` names the text in the error: a path, say.
+    /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin)
+        Self::from_json_with(text, origin, &unread)
+    }
+
+    /// Reads TOML; `survey` reads the trace, if the spec has one.
+    pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
+        Self::from_node(reading::parse_toml(text), origin, survey)
+    }
+
+    /// Reads JSON; `survey` reads the trace, if the spec has one.
+    pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
+        Self::from_node(reading::parse_json(text), origin, survey)
     }
 
     /// Reads what [`Serialize`] wrote.
     pub(super) fn from_value(value: serde_json::Value, origin: &str) -> Result<Self, SpecError> {
-        Self::from_node(Ok(Node::from(value)), origin)
+        Self::from_value_with(value, origin, &unread)
     }
 
-    fn from_node(node: Result<Node, Mistakes>, origin: &str) -> Result<Self, SpecError> {
+    /// Reads what [`Serialize`] wrote, or what stands for it; `survey` reads the trace, if it has one that was not.
+    pub(super) fn from_value_with(
+        value: serde_json::Value,
+        origin: &str,
+        survey: TraceSurvey<'_>,
+    ) -> Result<Self, SpecError> {
+        Self::from_node(Ok(Node::from(value)), origin, survey)
+    }
+
+    fn from_node(
+        node: Result<Node, Mistakes>,
+        origin: &str,
+        survey: TraceSurvey<'_>,
+    ) -> Result<Self, SpecError> {
         let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
         let mistakes = Mistakes::default();
-        match Self::read(Place::root(&node, &mistakes)) {
+        match Self::read(Place::root(&node, &mistakes), survey) {
             Some(spec) if mistakes.is_empty() => Ok(spec),
             _ => Err(mistakes.into_error(origin)),
         }
     }
 
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: Place<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
         place.table("a workload", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
             let seed = fields.optional("seed", 0, |place| place.bits());
-            let horizon_s = fields.optional("horizon_s", 60.0, |place| place.number(SECONDS));
+            let horizon_s = fields.optional("horizon_s", None, |place| place.number(SECONDS).map(Some));
             let requests = fields.optional("requests", None, |place| place.whole(REQUESTS).map(Some));
             let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
-            let arrival = fields.required("arrival", ArrivalPattern::read);
-            let classes = fields.required("classes", read_classes).and_then(|classes| {
+            let arrival = read_arrival(fields, seed, survey);
+            let classes = read_classes(fields, arrival.as_ref()).and_then(|classes| {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
             let tenants = Tenant::read_all(fields, classes.as_deref());
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
+            let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
             let window = Window { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.unwrap_or_else(|| window.usual_warmup_s());
-            if let Some(mistaken) = window.mistake(warmup_s) {
+            let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
+            if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
                 fields.complain_of(mistaken.field, &mistaken.sentence);
             }
             Some(Self {
@@ -127,10 +156,56 @@ impl WorkloadSpec {
     }
 }
 
-fn read_classes(place: Place<'_>) -> Option<Vec<RequestClass>> {
+/// The arrivals, or in their place a trace, which is read at once: the rest of the spec depends on what is in it.
+fn read_arrival(
+    fields: &mut Fields<'_>,
+    seed: Option<u64>,
+    survey: TraceSurvey<'_>,
+) -> Option<ArrivalPattern> {
+    let trace = fields.optional("trace", None, |place| Trace::read(place).map(Some));
+    let (field, mut arrival) = match trace? {
+        None => ("arrival", fields.required("arrival", ArrivalPattern::read)?),
+        Some(trace) => {
+            fields.optional("arrival", (), |place| {
+                place.complain(
+                    "is given beside `trace`, which says when requests arrive; leave one of them out",
+                );
+                None
+            })?;
+            ("trace", ArrivalPattern::Trace(Box::new(trace)))
+        }
+    };
+    if let ArrivalPattern::Trace(trace) = &mut arrival
+        && trace.found.is_none()
+    {
+        match survey(trace, seed?) {
+            Ok(found) => trace.found = Some(found),
+            // The rest of the spec is read all the same, for its own mistakes.
+            Err(cause) => fields.complain_of(field, &format!("cannot be replayed: {cause}")),
+        }
+    }
+    Some(arrival)
+}
+
+/// Where nobody reads traces.
+pub(super) fn unread(trace: &Trace, _: u64) -> Result<TraceFindings, String> {
+    Err(format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
+}
+
+/// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
+fn read_classes(fields: &mut Fields<'_>, arrival: Option<&ArrivalPattern>) -> Option<Vec<RequestClass>> {
+    let trace = arrival.and_then(ArrivalPattern::trace);
+    let read = |place: Place<'_>| read_list(place, trace);
+    match trace {
+        None => fields.required("classes", read),
+        Some(trace) => fields.optional("classes", RequestClass::of_trace(trace), read),
+    }
+}
+
+fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<RequestClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
-        let class = RequestClass::read(place)?;
+        let class = RequestClass::read(place, trace)?;
         if seen.contains(&class.name) {
             place.complain(&format!("has the name \"{}\" of a class before it; give it its own", class.name));
         }

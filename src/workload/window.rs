@@ -1,6 +1,6 @@
 //! How long a run lasts, how much of it is warm-up, and whether anything is left to measure.
 
-use super::ArrivalPattern;
+use super::{ArrivalPattern, trace};
 use crate::units::three_digits;
 
 /// Most requests of one run: at 10,000 a second nearly three hours.
@@ -54,8 +54,15 @@ impl Window<'_> {
     }
 
     fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<Mistaken> {
+        if let Some(found) = self.arrival.found().filter(|found| found.requests < requests) {
+            let sentence = format!(
+                "is {requests}, and the slice of the trace has {}; ask for fewer or take more of the trace",
+                found.requests
+            );
+            return Some(Mistaken { field: "requests", sentence });
+        }
         let ever = self.arrival.expected_arrivals(LONGEST_S);
-        if ever < requests as f64 {
+        if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);
             return Some(Mistaken {
                 field: "requests",
@@ -79,6 +86,9 @@ impl Window<'_> {
 
     fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<Mistaken> {
         let horizon_s = self.horizon_s;
+        if let Some(sentence) = self.arrival.trace().and_then(|trace| trace::beyond(trace, horizon_s)) {
+            return Some(Mistaken { field: "horizon_s", sentence });
+        }
         let all = self.arrival.expected_arrivals(horizon_s);
         let (field, sentence) = if warmup_s >= horizon_s {
             let sentence = format!(

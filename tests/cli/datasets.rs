@@ -163,7 +163,10 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
             "`--dataset` is \"rows.txt\", whose ending does not tell the format",
         ),
         (&["bench", "bursty_mix", "--dataset", "bad.jsonl"], "`bursty_mix` has 2"),
-        (&["bench", "quick.toml", "--skip-bad"], "`--skip-bad` is about a dataset, and `quick` has none"),
+        (
+            &["bench", "quick.toml", "--skip-bad"],
+            "`--skip-bad` is about a dataset or a trace, and `quick` has neither",
+        ),
         (&["simulate", "quick.toml", "--dataset", "none.csv"], "cannot read the dataset none.csv"),
         (
             &["bench", "quick.toml", "--dataset", "bad.jsonl", "--dataset-filter", "vllm"],

@@ -69,3 +69,18 @@ fn every_default_shows() {
         }
     }
 }
+
+#[test]
+fn trace() {
+    insta::assert_snapshot!(help(&["trace"]));
+}
+
+#[test]
+fn trace_show() {
+    insta::assert_snapshot!(help(&["trace", "show"]));
+}
+
+#[test]
+fn trace_from() {
+    insta::assert_snapshot!(help(&["trace", "from"]));
+}

@@ -94,7 +94,7 @@ fn objectives_are_held_against_the_interval_and_decide_the_exit_code() {
     desk.skyline(&["simulate", "quick.toml", "--repeats", "2", "--max-model-len", "10"])
         .assert()
         .code(3)
-        .stdout(contains("INVALID").and(contains("run 2: ")));
+        .stdout(contains("INVALID").and(contains("runs 1, 2: none of 39 requests completed")));
 }
 
 #[test]

@@ -50,8 +50,8 @@ fn coverage(load: f64, length: Length, experiments: u64) -> [f64; 2] {
         let runs: Vec<_> =
             (1..=REPEATS).map(|number| run(load, length, seed_of_run(experiment, number))).collect();
         for (q, covered) in quantiles.into_iter().zip(&mut covered) {
-            let figures = runs.iter().map(|run| run.quantile(q).unwrap().exact()).collect();
-            let across = AcrossRuns::of_values(figures, f64::INFINITY);
+            let figures: Vec<_> = runs.iter().map(|run| run.quantile(q)).collect();
+            let across = AcrossRuns::of_figures(&figures, f64::INFINITY);
             covered.add(across.mean.unwrap(), across.interval().unwrap());
         }
     }

@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::judged::{adjective, not_tested};
+use super::judged::{adjective, broken, not_tested};
 use super::sequence::FEWEST;
-use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, Law};
+use super::{ArrivalFit, ArrivalSequence, ArrivalShift, Facet, GapLaw, Law};
 use crate::analysis::wording::counted;
 use crate::analysis::{Check, Rule};
 use crate::clock::Timestamp;
 use crate::record::RunLog;
 use crate::workload::ArrivalPattern;
+
+/// Why the arrivals of a trace are not put to tests of a process.
+const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
+                        what was delivered is held against them request by request";
 
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -33,8 +37,11 @@ pub struct ArrivalFigures {
 pub enum Untested {
     /// The log was cut off: what was in flight left no record.
     CutOffLog,
-    /// Requests of the plan are missing in the log, or are in it twice: it holds a share of the plan, or lost some.
+    /// The log holds one generator's share of the plan.
     PartOfThePlan,
+    /// Requests of the plan are missing in the log, or are in it twice, and it is no share: the moments at which they
+    /// were let go are not known, so that the delivery counts as flawed.
+    BrokenPlan,
 }
 
 impl ArrivalFigures {
@@ -87,7 +94,8 @@ impl ArrivalFigures {
             log.records.iter().filter(|record| record.scheduled < until).map(|record| record.index).collect();
         places.sort_unstable();
         if (0..).zip(places).any(|(place, index)| place != index) {
-            return untested(Untested::PartOfThePlan);
+            let share = log.header.shard.is_some();
+            return untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
         let moments: Vec<_> =
             log.records.iter().map(|record| (record.scheduled, record.dispatched)).collect();
@@ -143,6 +151,9 @@ impl ArrivalSequence {
 
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
         let law = Law::of(pattern);
+        if law.gaps() == GapLaw::Replayed {
+            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
+        }
         match &self.fit {
             Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
             None => vec![self.too_few(rule)],
@@ -163,10 +174,14 @@ impl Untested {
     fn check(self, rule: Rule) -> Check {
         let sentence = match self {
             Self::CutOffLog => "the log was cut off, so requests that were in flight are missing in it",
-            Self::PartOfThePlan => {
-                "the log does not hold every request of the plan once; merge the logs of all its shards"
+            Self::PartOfThePlan => "the log holds a share of the plan; merge the logs of all its shards",
+            Self::BrokenPlan => {
+                "the log does not hold every request of the plan once, so that nobody knows when all of them were let go"
             }
         };
-        not_tested(rule, None, sentence.to_owned())
+        match (self, rule) {
+            (Self::BrokenPlan, Rule::DeliveredArrivals) => broken(sentence.to_owned()),
+            _ => not_tested(rule, None, sentence.to_owned()),
+        }
     }
 }

@@ -56,3 +56,12 @@ pub(super) fn not_tested(rule: Rule, arrivals: Option<u64>, sentence: String) ->
         cure: String::new(),
     }
 }
+
+/// Arrivals that no test can be put to, through the fault of the log.
+pub(super) fn broken(sentence: String) -> Check {
+    Check {
+        outcome: CheckOutcome::Failed,
+        cure: "keep the log whole (is the disk full?), merge no log into itself, and run again".to_owned(),
+        ..not_tested(Rule::DeliveredArrivals, None, sentence)
+    }
+}

@@ -31,6 +31,8 @@ pub(super) enum GapLaw {
     Specified,
     /// No chance in them.
     Metronome,
+    /// Those of a trace, which declares no process.
+    Replayed,
 }
 
 impl<'a> Law<'a> {
@@ -41,6 +43,7 @@ impl<'a> Law<'a> {
     pub(super) fn gaps(self) -> GapLaw {
         match self.pattern {
             ArrivalPattern::Constant { .. } => GapLaw::Metronome,
+            ArrivalPattern::Trace(_) => GapLaw::Replayed,
             ArrivalPattern::Gamma { .. } => GapLaw::Specified,
             ArrivalPattern::Poisson { .. }
             | ArrivalPattern::Bursts { .. }
@@ -105,6 +108,7 @@ impl<'a> Law<'a> {
             ArrivalPattern::Gamma { .. } => "gamma process",
             ArrivalPattern::Bursts { .. } => "process of bursts",
             ArrivalPattern::Stages { .. } => "process of stages",
+            ArrivalPattern::Trace(_) => "trace",
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct ArrivalSequence {
     /// How many arrived.
     pub arrivals: u64,
     /// How many the declared process expects over the same stretch: rate × time or its integral; for gamma gaps the
-    /// hazard integrated from arrival to arrival.
+    /// hazard integrated from arrival to arrival; of a trace, what its survey counted.
     pub expected: f64,
     /// The stretch that they are counted over, seconds.
     pub span_s: f64,
@@ -27,7 +27,7 @@ pub struct ArrivalSequence {
     pub rate_per_s: Option<f64>,
     /// Standard deviation ÷ mean of the gaps: 1 for Poisson, 0 for a metronome; absent for fewer than two.
     pub gap_cv: Option<f64>,
-    /// How they fit a process of chance; absent for a metronome, or fewer than 50 arrivals.
+    /// How they fit a process of chance; absent for a metronome, a trace, or fewer than 50 arrivals.
     pub fit: Option<ArrivalFit>,
     /// How they keep the beats of a metronome; absent for other processes, or fewer than 50 arrivals.
     pub beats: Option<ArrivalBeats>,
@@ -89,7 +89,7 @@ fn gap_cv(seconds: &[f64]) -> Option<f64> {
 
 fn fit(law: Law<'_>, seconds: &[f64], steps: &[f64], expected: f64) -> Option<ArrivalFit> {
     let unit = match law.gaps() {
-        GapLaw::Metronome => return None,
+        GapLaw::Metronome | GapLaw::Replayed => return None,
         GapLaw::Exponential => mean(steps).filter(|&mean| mean > 0.0)?,
         GapLaw::Specified => 1.0,
     };

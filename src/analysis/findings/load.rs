@@ -13,6 +13,8 @@ const CONNECTION_BAR: f64 = 0.01;
 const COOLDOWN_BAR: f64 = 0.01;
 /// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
+/// Growth that is sure to be over this share of the mean is a drift.
+const DRIFT_BAR: f64 = 0.1;
 /// Waiting for a slot for longer than this is waiting.
 const QUEUE_BAR_MS: f64 = 1.0;
 
@@ -104,6 +106,51 @@ pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
     Some(finding(FindingKind::WarmUp, sentence, &format!("begin to count later: --warmup {warm_up}s")))
 }
 
+pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {
+    let halves = summary.steady_state?.unsettled?;
+    let sentence = format!(
+        "the window of {} looks like warm-up as a whole: {} requests were there in its first half, {} in its second \
+         (MSER-5)",
+        seconds(summary.window.length_s()),
+        three_digits(halves.present),
+        three_digits(halves.present_after)
+    );
+    Some(finding(
+        FindingKind::NotSettled,
+        sentence,
+        "run for several times as long, with a longer --warmup: nothing tells yet where the system settles",
+    ))
+}
+
+/// One of the two that grow together where a server cannot keep up.
+pub(super) fn drift(summary: &Summary) -> Option<Finding> {
+    let state = summary.steady_state.filter(|state| state.unsettled.is_none())?;
+    let latency =
+        if summary.run.engine.streamed { "the time to first token" } else { "the time to the answer" };
+    let [present, slow] = [&state.present, &state.latency_ms]
+        .map(|trend| trend.least_share().is_some_and(|share| share > DRIFT_BAR));
+    let (grew, [from, to], other) = match (present, slow) {
+        (true, false) => {
+            ("the requests waiting or in flight", state.present.ends().map(three_digits), latency)
+        }
+        (false, true) => {
+            (latency, state.latency_ms.ends().map(|ms| seconds(ms / 1e3)), "the number of requests there")
+        }
+        (true, true) | (false, false) => return None,
+    };
+    let sentence = format!(
+        "over the window of {} {grew} grew from {from} to {to}, surely by over {} of the mean, and {other} did not: no \
+         overload yet, but not settled either",
+        seconds(summary.window.length_s()),
+        percent(DRIFT_BAR)
+    );
+    Some(finding(
+        FindingKind::Drift,
+        sentence,
+        "run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not",
+    ))
+}
+
 pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
     let (window, arrival) = (&summary.window, &summary.run.arrival);
     let cure = match arrival {
@@ -118,7 +165,11 @@ pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
                 seconds(all)
             )
         }
-        ArrivalPattern::Poisson { .. } | ArrivalPattern::Constant { .. } | ArrivalPattern::Gamma { .. } => {
+        // What a trace does unevenly is what it is replayed for.
+        ArrivalPattern::Trace(_)
+        | ArrivalPattern::Poisson { .. }
+        | ArrivalPattern::Constant { .. }
+        | ArrivalPattern::Gamma { .. } => {
             return None;
         }
     };

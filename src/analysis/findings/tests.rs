@@ -24,6 +24,53 @@ fn what_was_cut_off_took_longer_than_it_is_known_to() {
     assert_eq!(said, "the slowest request took 4.1 s, longer than the window of 1 s");
 }
 
+/// One request in 100 ms for a minute, each with its first token after `wait(i)` and its end after `stay(i)` ms.
+fn minute(wait: impl Fn(u64) -> u64, stay: impl Fn(u64) -> u64) -> Summary {
+    let records = (0..600).map(|i| {
+        let at = i * 100;
+        record(i).sent_at(at, at, at).chunks(&[(at + wait(i), 1), (at + stay(i), 1)]).build()
+    });
+    summarise(&run(60_000, records.collect()), &[])
+}
+
+#[test]
+fn what_drifts_alone_is_told() {
+    // Steady, but for a trifle that makes no straight line.
+    let steady = |i: u64| 500 + i % 7;
+    let level = minute(steady, |_| 2_000);
+    assert_eq!(
+        [FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&level, kind)),
+        [None, None]
+    );
+    // First tokens come later and later, in answers of the same length.
+    let said = sentence(&minute(|i| 300 + i + i % 7, |_| 2_000), FindingKind::Drift).unwrap();
+    assert!(
+        said.starts_with("over the window of 1 min the time to first token grew from 302 ms to 903 ms, surely by over 10.0 %"),
+        "{said}"
+    );
+    // Answers become longer, first tokens do not: 10 are there at first and 16 at last.
+    let said = sentence(&minute(steady, |i| 1_000 + i + i % 7), FindingKind::Drift).unwrap();
+    assert!(
+        said.contains("the requests waiting or in flight grew from ") && said.contains("not settled"),
+        "{said}"
+    );
+    // Both, and that is an overload.
+    let both = minute(|i| 300 + i * 4, |i| 1_000 + i * 4);
+    assert!(!both.verdict.valid);
+    assert_eq!([FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&both, kind)), [None, None]);
+}
+
+#[test]
+fn a_window_that_never_settles_is_told() {
+    let said = sentence(&minute(|i| 500 + i % 7, |_| 90_000), FindingKind::NotSettled).unwrap();
+    assert!(
+        said.starts_with(
+            "the window of 1 min looks like warm-up as a whole: 150 requests were there in its first half"
+        ),
+        "{said}"
+    );
+}
+
 #[test]
 fn one_is_said_as_one() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);

@@ -3,7 +3,7 @@
 use super::Figure::{AtLeast, Exact};
 use super::*;
 use crate::analysis::test_runs::{ms, record};
-use crate::record::{Failure, FailureKind};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 #[test]
 fn a_streamed_answer() {
@@ -105,11 +105,30 @@ fn a_censored_request_whose_first_chunk_carried_several_tokens() {
     let mut record = record(0).sent_at(0, 0, 10).chunks(&[(100, 3)]).censored(1_100).build();
     record.output_tokens_asked = 23;
     let latency = RequestLatency::of(&record);
-    assert_eq!((latency.tpot_adjusted, latency.ttfa), (Some(AtLeast(50.0)), Some(AtLeast(1_100.0))));
+    // Whether the chunk was reasoning no record tells.
+    assert_eq!((latency.tpot_adjusted, latency.ttfa), (Some(AtLeast(50.0)), None));
     record.first_answer = Some(ms(600));
     assert_eq!(RequestLatency::of(&record).ttfa, Some(Exact(600.0)));
     record.output_tokens_asked = 3;
     assert_eq!(RequestLatency::of(&record).tpot_adjusted, None);
+}
+
+#[test]
+fn text_that_was_whole_when_its_end_never_came_is_known() {
+    // Three tokens, 20 ms apart from 100 on; then nothing until the limit at 10,000.
+    let failure = Failure::new(FailureKind::TimeoutTotal, "no more than 10 s allowed");
+    let text = record(0).sent_at(0, 0, 10).chunks(&[(100, 1), (120, 1), (140, 1)]);
+    let counted = text.clone().counted().failed(10_000, failure.clone()).build();
+    let mut finished = text.clone().asked(50).failed(10_000, failure.clone()).build();
+    finished.finish_reason = Some(FinishReason::Stop);
+    for record in [counted, finished] {
+        let latency = RequestLatency::of(&record);
+        assert_eq!((latency.e2e, latency.e2e_from_send), (Some(Exact(140.0)), Some(Exact(130.0))));
+        assert_eq!((latency.tpot, latency.ttfa), (Some(Exact(20.0)), None));
+    }
+    // A number of chunks that nobody counted the tokens of is a guess.
+    let guessed = RequestLatency::of(&text.failed(10_000, failure).build());
+    assert_eq!(guessed.e2e, Some(AtLeast(10_000.0)));
 }
 
 #[test]

@@ -89,6 +89,19 @@ fn a_bound_among_the_observed_leaves_what_lies_above_it_between_two_ends() {
 }
 
 #[test]
+fn weighted_samples_may_have_bounds_too() {
+    let pairs = vec![(10.0, 3), (20.0, 1)];
+    let sample = Sample::weighted(pairs.clone()).and_at_least([5.0, 15.0]);
+    let spread = [10.0, 10.0, 10.0, 20.0].map(Figure::Exact).into_iter();
+    let plain: Sample = spread.chain([5.0, 15.0].map(Figure::AtLeast)).collect();
+    assert_eq!((sample.len(), sample.censored(), sample.mean()), (6, 2, None));
+    for fraction in [0.0, 0.2, 0.5, 0.7, 1.0] {
+        assert_eq!(sample.quantile(fraction), plain.quantile(fraction), "{fraction}");
+    }
+    assert_eq!(Sample::weighted(pairs).and_at_least([]).mean(), Some(12.5));
+}
+
+#[test]
 fn one_request_censored_early_leaves_a_long_run_its_percentiles() {
     // 1 … 546 and one known only to exceed 0.25. By hand, ranks 273, 540.54 and 545.454 from 0: with that one
     // first every sample stands a rank higher than with it last.

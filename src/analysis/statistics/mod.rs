@@ -15,7 +15,6 @@ mod ranks;
 mod sections;
 mod slope;
 mod von_neumann;
-mod wilson;
 
 pub use anderson_darling::{
     EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
@@ -31,7 +30,6 @@ pub use ranks::{lag1_spearman, ranks};
 pub use sections::{SECTIONS, Sectioned, sectioned};
 pub use slope::slope;
 pub use von_neumann::{VonNeumann, von_neumann};
-pub use wilson::wilson;
 
 #[cfg(test)]
 mod test_sequences;

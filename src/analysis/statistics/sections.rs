@@ -1,52 +1,39 @@
 //! Intervals that respect the dependence of neighbours, from sections of a sequence.
 
-use serde::Serialize;
-
 use super::{CONFIDENCE, Estimate, VonNeumann, student_t_quantile, von_neumann};
 
 /// Number of sections. Beyond 10 to 30, more of them hardly narrow an interval and make it less true, because each
 /// becomes shorter and depends more on the one before (Schmeiser, *Operations Research* 30, 1982, 556–568).
 pub const SECTIONS: usize = 20;
 
-/// Fewest samples in a section.
-const SMALLEST: usize = 5;
-
-/// A figure of a sequence, with an interval from the spread of the same figure over its sections.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// How sure a figure is, by the same figure of the sections.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sectioned {
     /// The figure of the whole sequence and its interval.
     pub estimate: Estimate,
-    /// Samples in each section.
-    pub section_size: u64,
     /// Whether even the sections depend on one another ([`VonNeumann::is_dependent`]): then the interval is too
     /// narrow, and the run too short to tell by how much.
     pub sections_dependent: bool,
 }
 
-/// A figure, `of` a non-empty stretch of samples, with its 95 % interval from [`SECTIONS`] equal sections of
-/// `samples`, which must stand in the order in which they arose.
+/// The figure `whole` of a sequence with its 95 % interval, from the same figure of equal `sections` of it in their
+/// order.
 ///
 /// Sectioning: whole-sequence figure θ ± `t·√(Σ(θ_i − θ)²/(b(b − 1)))`, t the 97.5 % quantile of Student's t with
 /// b − 1 degrees of freedom (Asmussen and Glynn, *Stochastic Simulation*, 2007; for quantiles
-/// Nakayama, *ACM TOMACS* 24:4, 2014). For a mean this is the method of batch means. What does not fill a section
-/// is left out of the sections at the beginning, not of the figure. Absent for fewer than 100 samples.
+/// Nakayama, *ACM TOMACS* 24:4, 2014). For a mean this is the method of batch means. Absent for fewer than two.
 #[must_use]
-pub fn sectioned(samples: &[f64], of: impl Fn(&[f64]) -> f64) -> Option<Sectioned> {
-    let size = samples.len() / SECTIONS;
-    if size < SMALLEST {
+pub fn sectioned(whole: f64, sections: &[f64]) -> Option<Sectioned> {
+    if sections.len() < 2 {
         return None;
     }
-    let value = of(samples);
-    let (_, whole) = samples.split_at(samples.len() - size * SECTIONS);
-    let figures: Vec<f64> = whole.chunks_exact(size).map(of).collect();
-    let b = SECTIONS as f64;
-    let squares: f64 = figures.iter().map(|figure| (figure - value) * (figure - value)).sum();
+    let b = sections.len() as f64;
+    let squares: f64 = sections.iter().map(|figure| (figure - whole) * (figure - whole)).sum();
     let error = libm::sqrt(squares / (b * (b - 1.0)));
     let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), b - 1.0);
     Some(Sectioned {
-        estimate: Estimate::around(value, t * error),
-        section_size: size as u64,
-        sections_dependent: von_neumann(&figures).is_some_and(|found| VonNeumann::is_dependent(&found)),
+        estimate: Estimate::around(whole, t * error),
+        sections_dependent: von_neumann(sections).is_some_and(|found| VonNeumann::is_dependent(&found)),
     })
 }
 
@@ -57,14 +44,18 @@ mod tests {
     use crate::analysis::statistics::mean;
     use crate::random::Stream;
 
-    fn mean_of(samples: &[f64]) -> f64 {
-        mean(samples).unwrap()
+    /// The mean of samples by that of 20 sections, which leave out what does not fill one at the beginning.
+    fn mean_of(samples: &[f64]) -> Sectioned {
+        let size = samples.len() / SECTIONS;
+        let (_, whole) = samples.split_at(samples.len() - size * SECTIONS);
+        let sections: Vec<f64> = whole.chunks_exact(size).map(|section| mean(section).unwrap()).collect();
+        sectioned(mean(samples).unwrap(), &sections).unwrap()
     }
 
     /// numpy 2.4.6 and scipy 1.17.1, from the definition: 105 samples, the first five in no section.
     #[test]
     fn batch_means_are_numpys() {
-        let found = sectioned(&halton_exponentials()[..105], mean_of).unwrap();
+        let found = mean_of(&halton_exponentials()[..105]);
         for (found, expected) in [
             (found.estimate.value, 0.942_481_265_693_215),
             (found.estimate.low, 0.818_199_735_605_810_3),
@@ -72,8 +63,8 @@ mod tests {
         ] {
             assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
         }
-        assert_eq!((found.section_size, found.sections_dependent), (5, false));
-        assert_eq!(sectioned(&[1.0; 99], mean_of), None);
+        assert!(!found.sections_dependent);
+        assert_eq!(sectioned(1.0, &[1.0]), None);
     }
 
     /// An autoregressive sequence of memory 0.9 has a known mean of 0. Over 300 sequences the interval that takes
@@ -90,7 +81,7 @@ mod tests {
                     last
                 })
                 .collect();
-            let found = sectioned(&samples, mean_of).unwrap().estimate;
+            let found = mean_of(&samples).estimate;
             sections += u32::from(found.low <= 0.0 && 0.0 <= found.high);
             let variance = samples.iter().map(|x| x * x).sum::<f64>() / 4_000.0;
             naive += u32::from(found.value.abs() <= 1.96 * (variance / 4_000.0).sqrt());

@@ -134,6 +134,39 @@ fn nothing_lost_nothing_doubled() {
 }
 
 #[test]
+fn nothing_of_the_warm_up_is_lost_or_doubled_either() {
+    // Four warm-up requests and six that count, one a second.
+    let records = (0..10).map(|i| {
+        let phase = if i < 4 { Phase::Warmup } else { Phase::Measured };
+        record(i).phase(phase).sent_at(i * 1_000, i * 1_000, i * 1_000).paced(i * 1_000 + 100, 10, 11).build()
+    });
+    let mut sound = run(10_000, records.collect());
+    sound.header.plan.window_start = ms(4_000);
+    assert!(summarise(&sound, &[]).verdict.valid);
+    let said = |log: &RunLog| {
+        let summary = summarise(log, &[]);
+        assert_eq!(rules(&summary), [Rule::Conservation, Rule::DeliveredArrivals]);
+        (summary.requests, summary.verdict.reasons[0].sentence.clone())
+    };
+    let mut lost = sound.clone();
+    lost.records.remove(2);
+    let (counts, sentence) = said(&lost);
+    assert_eq!((counts.warmup_unrecorded, counts.unrecorded), (1, 0));
+    assert_eq!(sentence, "1 of 4 planned warm-up requests left no record; the bar is none");
+    let mut doubled = sound.clone();
+    doubled.records.push(doubled.records[2].clone());
+    let (counts, sentence) = said(&doubled);
+    assert_eq!((counts.warmup_unplanned, counts.unplanned), (1, 0));
+    assert_eq!(sentence, "the log has 1 record more than the 4 planned warm-up requests; the bar is none");
+    // A run that was stopped in its warm-up lost nothing of what never came due.
+    sound.records.truncate(3);
+    let footer = sound.footer.as_mut().unwrap();
+    (footer.released_until, footer.ending) = (ms(2_500), RunEnding::Interrupted);
+    let counts = summarise(&sound, &[]).requests;
+    assert_eq!((counts.warmup_unrecorded, counts.never_due, counts.unrecorded), (0, 6, 0));
+}
+
+#[test]
 fn an_interrupted_run_is_about_what_was_flown() {
     // Ten planned, one a second; stopped just after the fourth had left.
     let mut records: Vec<_> = (0..3)
@@ -268,9 +301,11 @@ fn a_crash_loses_what_is_missing_before_the_last_record_and_nothing_after_it() {
 fn cut_off_answers_count_among_those_that_reasoned() {
     let mut thought = record(0).sent_at(0, 0, 0).paced(100, 10, 11).build();
     thought.first_answer = Some(ms(150));
-    let cut = record(1).sent_at(0, 0, 0).paced(100, 10, 11).censored(900).build();
+    let cut = record(1).sent_at(0, 0, 0).censored(900).build();
+    let begun = record(2).sent_at(0, 0, 0).paced(100, 10, 11).asked(50).censored(900).build();
     let ttfa = |records| summarise(&run(1_000, records), &[]).latency.row(Metric::Ttfa).cloned();
-    let row = ttfa(vec![thought, cut.clone()]).unwrap();
+    // The one that had begun may have been in the middle of its answer.
+    let row = ttfa(vec![thought, cut.clone(), begun]).unwrap();
     assert_eq!((row.n, row.censored, row.max), (2, 1, Figure::AtLeast(900.0)));
     assert_eq!(ttfa(vec![cut, record(0).sent_at(0, 0, 0).paced(100, 10, 11).build()]), None);
 }

@@ -44,25 +44,53 @@ fn whole_window(summary: &Summary) -> Check {
 
 fn conservation(summary: &Summary) -> Check {
     let counts = &summary.requests;
-    let planned = counted(counts.planned, "planned request");
-    let (sentence, cure) = if counts.unplanned > 0 {
-        let sentence = format!(
-            "the log has {} for {planned}: {} too many, the bar is none",
-            counted(counts.flown(), "record"),
-            count(counts.unplanned)
-        );
-        (sentence, "check that no log was merged into itself")
-    } else if counts.unrecorded > 0 {
-        let sentence = format!("{} of {planned} left no record; the bar is none", count(counts.unrecorded));
-        (sentence, "keep the log whole (is the disk full?) and run again")
-    } else {
-        (format!("{planned}: each whose moment came left one record"), "")
+    let warm_up = summary.window.warmup_requests;
+    let window = Part {
+        planned: counted(counts.planned, "planned request"),
+        lost: counts.unrecorded,
+        added: counts.unplanned,
+    };
+    let warm_up = Part {
+        planned: counted(warm_up, "planned warm-up request"),
+        lost: counts.warmup_unrecorded,
+        added: counts.warmup_unplanned,
     };
     let measure = Measure {
         rule: Rule::Conservation,
         statistic: "planned requests without a record, or records without a plan",
     };
-    measure.at_most((counts.unplanned + counts.unrecorded) as f64, 0.0, sentence, cure)
+    let value = [&window, &warm_up].map(|part| part.lost + part.added).iter().sum::<u64>() as f64;
+    let (sentence, cure) = window
+        .fault()
+        .or_else(|| warm_up.fault())
+        .unwrap_or_else(|| (format!("{}: each whose moment came left one record", window.planned), ""));
+    measure.at_most(value, 0.0, sentence, cure)
+}
+
+/// A part of the run, and how its records stand to its plan.
+struct Part {
+    /// What was planned, in words.
+    planned: String,
+    /// Planned requests without a record.
+    lost: u64,
+    /// Records without a plan.
+    added: u64,
+}
+
+impl Part {
+    /// What is wrong with it, and the cure; `None` if nothing is.
+    fn fault(&self) -> Option<(String, &'static str)> {
+        let Self { planned, lost, added } = self;
+        if *added > 0 {
+            let sentence =
+                format!("the log has {} more than the {planned}; the bar is none", counted(*added, "record"));
+            return Some((sentence, "check that no log was merged into itself"));
+        }
+        let sentence = format!("{} of {planned} left no record; the bar is none", count(*lost));
+        let cure = "keep the log whole (is the disk full?), leave this machine more time to make requests ready, \
+                    and run again";
+        (*lost > 0).then_some((sentence, cure))
+    }
 }
 
 fn something_completed(summary: &Summary) -> Check {

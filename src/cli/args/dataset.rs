@@ -34,24 +34,20 @@ pub(in crate::cli) struct DatasetArgs {
               .map(|name| choice(&name, &RowFilter::ALL)))]
     dataset_filter: Option<RowFilter>,
 
-    /// Pass over rows that cannot be used, and count them, in place of refusing the file
-    #[arg(long)]
-    skip_bad: bool,
-
     /// Ask for answers of N tokens, in every class [default: the dataset's lengths, else the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) output_tokens: Option<u32>,
 }
 
 impl DatasetArgs {
-    /// What is changed.
-    pub(super) fn change(&self) -> DatasetChange {
+    /// What is changed; `skip_bad` is typed beside traces.
+    pub(super) fn change(&self, skip_bad: bool) -> DatasetChange {
         DatasetChange {
             path: self.dataset.clone(),
             format: self.dataset_format,
             order: self.dataset_order,
             filter: self.dataset_filter,
-            skip_bad: self.skip_bad,
+            skip_bad,
         }
     }
 }

@@ -5,6 +5,7 @@ mod generator;
 mod model;
 mod run;
 mod server;
+mod trace;
 mod validity;
 mod workload;
 
@@ -12,6 +13,7 @@ pub(super) use generator::GeneratorArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
+pub(super) use trace::{SliceArgs, survey};
 pub(super) use validity::ValidityArgs;
 pub(super) use workload::WorkloadArgs;
 

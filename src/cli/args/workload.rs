@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::dataset::DatasetArgs;
+use super::trace::TraceArgs;
 use super::{above_zero, duration, seconds};
 use crate::cli::exit::Stop;
 use crate::workload::{Overrides, WorkloadSpec};
@@ -10,8 +11,10 @@ use crate::workload::{Overrides, WorkloadSpec};
 /// The workload and its overrides.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkloadArgs {
-    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file
-    workload: String,
+    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file; may be left out
+    /// where a trace is named
+    #[arg(required_unless_present = "trace")]
+    workload: Option<String>,
 
     /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
     /// last of them are done [default: the workload's]
@@ -24,7 +27,7 @@ pub(in crate::cli) struct WorkloadArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
 
-    /// Requests per second; scales bursts and stages to this mean [default: the workload's]
+    /// Requests per second; scales bursts and stages to this mean; a trace has --rate-scale [default: the workload's]
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
@@ -48,6 +51,8 @@ pub(in crate::cli) struct WorkloadArgs {
     drain: Option<std::time::Duration>,
 
     #[command(flatten)]
+    trace: TraceArgs,
+    #[command(flatten)]
     dataset: DatasetArgs,
 }
 
@@ -62,8 +67,9 @@ impl WorkloadArgs {
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             output_tokens: self.dataset.output_tokens,
-            dataset: self.dataset.change(),
+            dataset: self.dataset.change(self.trace.skip_bad()),
         };
-        WorkloadSpec::load(&self.workload).and_then(|spec| spec.with(&overrides)).map_err(Stop::usage)
+        let spec = self.trace.apply(self.workload.as_deref(), self.seed)?;
+        spec.with(&overrides).map_err(Stop::usage)
     }
 }

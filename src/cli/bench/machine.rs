@@ -47,19 +47,25 @@ pub(super) fn calibrated(
 
 fn refusal(overload: &Overload, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
     let Demand { requests_per_s, events_per_request } = overload.demand;
-    let rate = format!("{:.3}", overload.trusted_rate_per_s(spec.arrival.mean_rate_per_s()));
+    let mean = spec.arrival.mean_rate_per_s();
+    let trusted = overload.trusted_rate_per_s(mean);
+    let (option, most) = match spec.arrival.trace() {
+        None => ("--rate", trusted),
+        Some(trace) => ("--rate-scale", trace.rate_scale * trusted / mean),
+    };
+    let most = format!("{most:.3}");
     let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
     Stop::impossible(format!(
         "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
          average, take {} cores of the one that a client has; it is trusted up to half of it\n\
-         hint: lower the rate: --rate {} at most\n\
+         hint: lower the rate: {option} {} at most\n\
          hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
          {}\n  skyline merge FOLDER_OF_EACH\n\
          hint: or fly it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),
-        rate.trim_end_matches('0').trim_end_matches('.'),
+        most.trim_end_matches('0').trim_end_matches('.'),
         count(generators),
         commands(generators).join("\n")
     ))

@@ -31,8 +31,8 @@ use crate::live::{LiveLine, Screen};
 use crate::record::{Calibration, EngineFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
-/// Time between the last preparation and the run's zero, so that nothing that had to be made ready still is.
-const LEAD: Duration = Duration::from_millis(20);
+/// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
+const LEAD: Duration = Duration::from_millis(50);
 
 /// Connections opened ahead of a run for each request per second that is planned.
 const CONNECTIONS_PER_RATE: f64 = 0.5;
@@ -222,10 +222,10 @@ fn fly(
         }
         footer
     });
-    interrupts.run_ends();
     drop(live);
-
     let (records, kept) = keeper.finish(&footer);
+    // Only now: until all is stored, no signal may end the program.
+    interrupts.run_ends();
     if let Err(error) = &kept {
         printer.words(&format!(
             "error: {error}; what follows is computed from memory, and the log is not whole"

@@ -84,7 +84,8 @@ impl OpenAiEngine {
     }
 
     /// How long the bytes of answers lay in the kernel before they were read: what a stamp taken by this program would
-    /// have been late by. One sample for each read of every answer of the run, the test request's apart; absent where the kernel does not tell.
+    /// have been late by. One sample for each read of every answer of the run, the test request's apart (under TLS, for
+    /// each record that was read); absent where the kernel does not tell.
     #[must_use]
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()

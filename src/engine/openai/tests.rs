@@ -93,6 +93,25 @@ async fn a_good_stream_is_told_in_order() {
 }
 
 #[tokio::test]
+async fn why_the_model_stopped_is_known_before_the_end() {
+    let server = serve(vec![vec![send(STREAM), chunk(&delta("a")), Act::Pause, chunk(FINISH)]]).await;
+    let engine = engine(target(&server)).await;
+    let request = PreparedRequest { index: 0, body: engine_body() };
+    let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
+    while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
+    assert_eq!(answer.finish_reason(), None);
+    // Nothing more happens, but the finish reason is read; 10 s are long for that on any machine.
+    for _ in 0..1_000 {
+        let silence = tokio::time::timeout(Duration::from_millis(10), answer.next()).await;
+        assert!(silence.is_err(), "{silence:?}");
+        if answer.finish_reason() == Some(FinishReason::Length) {
+            return;
+        }
+    }
+    panic!("the finish reason was not read");
+}
+
+#[tokio::test]
 async fn events_in_one_write_are_merged_and_others_are_not() {
     let two = delta("a") + &delta("b");
     let acts =

@@ -49,7 +49,8 @@ pub(crate) struct Grammar {
     finished: u128,
     done: bool,
     text_chunks: u64,
-    aborted: bool,
+    /// The server's word for having given the answer up.
+    given_up: Option<&'static str>,
     usage: Option<Usage>,
     finish_reason: Option<FinishReason>,
     counting: Counting,
@@ -151,7 +152,7 @@ impl Grammar {
         self.seen |= bit;
         if let Some(word) = finish {
             self.finished |= bit;
-            self.aborted |= word == "abort";
+            self.given_up = self.given_up.or_else(|| gives_up(word));
             self.finish_reason.get_or_insert_with(|| finish_reason(word));
         }
     }
@@ -191,9 +192,8 @@ impl Grammar {
         if !complete {
             return Err(self.incomplete(close));
         }
-        if self.aborted {
-            let message = "the server gave the answer up (finish_reason \"abort\")";
-            return Err(Failure::new(FailureKind::Aborted, message));
+        if let Some(word) = self.given_up {
+            return Err(aborted(word));
         }
         if self.text_chunks == 0 {
             return Err(Failure::new(FailureKind::Empty, no_text(self.usage)));
@@ -230,6 +230,21 @@ impl Grammar {
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         self.finish_reason.clone()
     }
+
+    /// The same once every choice has said so: no more text will come.
+    pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
+        self.finish_reason().filter(|_| self.all_finished())
+    }
+}
+
+/// The word, if it is one by which servers say that they gave an answer up; vLLM knows both.
+pub(crate) fn gives_up(word: &str) -> Option<&'static str> {
+    ["abort", "error"].into_iter().find(|known| *known == word)
+}
+
+/// The failure of an answer that the server gave up with `word`.
+pub(crate) fn aborted(word: &str) -> Failure {
+    Failure::new(FailureKind::Aborted, format!("the server gave the answer up (finish_reason \"{word}\")"))
 }
 
 fn is_error_event(event: &SseEvent<'_>) -> bool {

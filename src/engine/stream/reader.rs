@@ -10,11 +10,11 @@ use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
 use crate::engine::secrets::Secrets;
 use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
-use crate::record::{Failure, FailureKind};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 use super::chunk::{Choice, Document, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
-use super::grammar::{Close, Grammar, Step, no_text, stronger};
+use super::grammar::{Close, Grammar, Step, aborted, gives_up, no_text, stronger};
 use super::sse::{SseEvent, SseFramer};
 
 /// Bytes read of a body that only serves to explain a failure.
@@ -117,6 +117,14 @@ impl ResponseReader {
             Explained::NotStreamed => Cause::NotStreaming,
             Explained::ContentType(_) => Cause::ContentType,
             Explained::Compressed(_) => Cause::Compressed,
+        }
+    }
+
+    /// Why the model stopped, where all text of a stream has come.
+    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
+        match &self.body {
+            Body::Stream(stream) => stream.grammar.finish_of_all(),
+            Body::Whole(_) | Body::Explained { .. } => None,
         }
     }
 
@@ -232,14 +240,12 @@ fn whole_end(body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
     }
     let choices = document.choices();
     let usage = document.usage();
-    let aborted = choices.iter().any(|choice| choice.finish() == Some("abort"));
+    let given_up = choices.iter().filter_map(Choice::finish).find_map(gives_up);
     let text = choices.iter().map(Choice::text_kind).fold(None, stronger);
-    let result = match (aborted, text) {
-        (true, _) => {
-            Err(Failure::new(FailureKind::Aborted, "the server gave the answer up (finish_reason \"abort\")"))
-        }
-        (false, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
-        (false, Some(_)) => Ok(()),
+    let result = match (given_up, text) {
+        (Some(word), _) => Err(aborted(word)),
+        (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
+        (None, Some(_)) => Ok(()),
     };
     AnswerEnd {
         at,

@@ -12,6 +12,7 @@ use super::request::{Outgoing, RequestHead};
 use crate::clock::RunClock;
 use crate::engine::stream::reader::Arrival;
 use crate::engine::{AnswerEvent, PreparedRequest};
+use crate::record::FinishReason;
 
 /// A request that has a connection, and what has come of it.
 pub(super) struct Conversation {
@@ -50,6 +51,11 @@ impl Conversation {
     /// The connection, if nothing of the request is left to be written to it.
     pub(super) fn into_lane(self) -> Option<Box<Lane>> {
         matches!(self.request, Request::Sent).then_some(self.lane)
+    }
+
+    /// Why the model stopped, where all of the text has come.
+    pub(super) fn finish_reason(&self) -> Option<FinishReason> {
+        self.reply.finish_reason()
     }
 
     /// Writes what can be written, else reads once; what was found goes to `events`.

@@ -18,7 +18,7 @@ use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::stream::reader::failed;
 use crate::engine::{Answer, AnswerEvent, PreparedRequest};
-use crate::record::Failure;
+use crate::record::{Failure, FinishReason};
 
 /// Steps taken in one poll; after a read that filled the buffer there is no other. A server that never pauses would
 /// else keep a thread from everything else, limits and the end of the run among it.
@@ -150,5 +150,12 @@ impl Answer for Exchange {
 
     fn next_known(&mut self) -> Option<AnswerEvent> {
         self.events.pop_front()
+    }
+
+    fn finish_reason(&self) -> Option<FinishReason> {
+        match &self.state {
+            State::Talking(conversation) => conversation.finish_reason(),
+            State::Unsent(_) | State::Opening(..) | State::Over => None,
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
 use super::dial::Dialer;
@@ -80,7 +81,7 @@ impl Pool {
     pub(super) fn take(self: &Arc<Self>) -> Option<Box<Lane>> {
         let now = Instant::now();
         let mut idle = self.idle();
-        idle.close_stale(now);
+        idle.close_older_than(IDLE_LIMIT, now);
         let taken = idle.take(now, &self.custom);
         let usable = idle.rested(now) + idle.opened_ahead.len();
         drop(idle);
@@ -111,7 +112,12 @@ impl Pool {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
-        let missing = count.saturating_sub(self.idle().len());
+        let missing = {
+            let mut idle = self.idle();
+            // Those left from another run are soon too old.
+            idle.close_older_than(IDLE_LIMIT / 2, Instant::now());
+            count.saturating_sub(idle.len())
+        };
         let opened = futures::stream::iter(0..missing).map(|_| self.open()).buffer_unordered(OPENED_TOGETHER);
         opened
             .for_each(|lane| {
@@ -161,9 +167,9 @@ impl IdleLanes {
         self.answered.partition_point(|idle| now.duration_since(idle.since) >= REST)
     }
 
-    fn close_stale(&mut self, now: Instant) {
+    fn close_older_than(&mut self, limit: Duration, now: Instant) {
         for idle in [&mut self.answered, &mut self.opened_ahead] {
-            let stale = idle.partition_point(|idle| now.duration_since(idle.since) >= IDLE_LIMIT);
+            let stale = idle.partition_point(|idle| now.duration_since(idle.since) >= limit);
             idle.drain(..stale);
         }
     }
@@ -173,6 +179,10 @@ impl IdleLanes {
 /// its server is only slow.
 fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
     for index in (0..idle.len().min(oldest)).rev() {
+        // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
+        if !has_budget_remaining() {
+            return None;
+        }
         match idle[index].lane.readiness() {
             Readiness::Ready => return Some(idle.remove(index).lane),
             Readiness::Closing => {}

@@ -13,7 +13,7 @@ use crate::engine::cause::Cause;
 use crate::engine::stream::grammar::Close;
 use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
 use crate::engine::{AnswerEnd, AnswerEvent};
-use crate::record::{Failure, FailureKind};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Where the connection of a request came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,12 @@ impl Reply {
             self.sent_told = true;
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
         }
+    }
+
+    /// Why the model stopped, where all of the text has come and the response is not over.
+    pub(super) fn finish_reason(&self) -> Option<FinishReason> {
+        let Stage::Body(open) = &self.stage else { return None };
+        Some(self.head.secrets.hide_in_reason(open.reader.finish_reason()?))
     }
 
     /// Takes the bytes of one read; none when the server has closed the connection.

@@ -16,13 +16,22 @@ const MOST_REPEATS: u64 = 10_000;
 pub struct AcrossRuns {
     /// The figure of each counted run, in their order; absent where it is not known, or known only within bounds.
     pub values: Vec<Option<f64>>,
-    /// Mean over the runs.
+    /// The least that each of them can be: the value, where it is known.
+    pub at_least: Vec<Option<f64>>,
+    /// The most that each of them can be; absent where nothing bounds it, for requests were cut off.
+    pub at_most: Vec<Option<f64>>,
+    /// Mean over the runs; absent where a run knows its figure only within bounds.
     pub mean: Option<f64>,
+    /// The least that the mean can be.
+    pub mean_at_least: Option<f64>,
+    /// The most that it can be; absent where nothing bounds it.
+    pub mean_at_most: Option<f64>,
     /// Standard deviation over the runs, with N − 1.
     pub std: Option<f64>,
     /// Lower end of the 95 % interval of the mean: mean ± t·s/√N, t the 97.5 % quantile of Student's t with N − 1
     /// degrees of freedom (Law, *Simulation Modeling and Analysis*, 5th edition, section 9.4.1). No end leaves what the
-    /// figure can be: above 0, and a share below 1.
+    /// figure can be: above 0, and a share below 1. Where runs know their figures only within bounds, the interval
+    /// holds both that of all least figures and that of all greatest.
     pub interval_low: Option<f64>,
     /// Its upper end.
     pub interval_high: Option<f64>,
@@ -45,7 +54,7 @@ pub struct AcrossRuns {
 pub enum Unresolvable {
     /// One run has no spread.
     TooFewRuns,
-    /// A run does not know its figure, or only bounds on it.
+    /// A run does not know its figure, or only the least that it can be.
     UnknownInSomeRun,
 }
 
@@ -56,40 +65,69 @@ impl AcrossRuns {
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let values = figures.iter().map(|figure| figure.and_then(Figure::exact)).collect();
         let mark = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
         let gravest = mark.min_by_key(|mark| *mark != Mark::TooFewSamples);
         let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
-        Some(Self { mark: gravest, ..Self::of_values(values, most) })
+        Some(Self { mark: gravest, ..Self::of_figures(&figures, most) })
     }
 
-    /// The same of figures as they are, each between 0 and `most`.
+    /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.
     #[must_use]
-    pub fn of_values(values: Vec<Option<f64>>, most: f64) -> Self {
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        let whole = !known.is_empty() && known.len() == values.len();
-        let unresolvable = match known.len() {
-            _ if !whole => Some(Unresolvable::UnknownInSomeRun),
-            1 => Some(Unresolvable::TooFewRuns),
-            _ => None,
+    pub fn of_figures(figures: &[Option<Figure>], most: f64) -> Self {
+        let each = |read: fn(Figure) -> Option<f64>| -> Vec<Option<f64>> {
+            figures.iter().map(|figure| figure.and_then(read)).collect()
         };
-        let interval = across_runs(&known).filter(|_| whole);
-        let mean = mean(&known).filter(|_| whole);
-        let std = variance(&known).filter(|_| whole).map(libm::sqrt);
+        let (values, at_most) = (each(Figure::exact), each(Figure::at_most));
+        let at_least = each(|figure| Some(figure.at_least()));
+        let [exact, low, high] = [&values, &at_least, &at_most].map(|figures| whole(figures));
+        let interval = low.as_deref().and_then(across_runs).zip(high.as_deref().and_then(across_runs));
+        let mean_of = |figures: &Option<Vec<f64>>| figures.as_deref().and_then(mean);
+        let std = exact.as_deref().and_then(variance).map(libm::sqrt);
+        let known = || values.iter().copied().flatten();
         Self {
-            mean,
+            mean: mean_of(&exact),
+            mean_at_least: mean_of(&low),
+            mean_at_most: mean_of(&high),
             std,
-            interval_low: interval.map(|interval| interval.low.clamp(0.0, most)),
-            interval_high: interval.map(|interval| interval.high.clamp(0.0, most)),
-            min: known.iter().copied().reduce(f64::min),
-            max: known.iter().copied().reduce(f64::max),
-            unresolvable,
+            interval_low: interval.map(|(low, high)| low.low.min(high.low).clamp(0.0, most)),
+            interval_high: interval.map(|(low, high)| low.high.max(high.high).clamp(0.0, most)),
+            min: known().reduce(f64::min),
+            max: known().reduce(f64::max),
+            unresolvable: match (&high, figures.len()) {
+                (None, _) => Some(Unresolvable::UnknownInSomeRun),
+                (Some(_), 1) => Some(Unresolvable::TooFewRuns),
+                (Some(_), _) => None,
+            },
             mark: None,
-            runs_for_ten_percent: mean.zip(std).and_then(|(mean, std)| {
-                repeats_for(std, TARGET_PRECISION * mean).map(|runs| runs.max(known.len() as u64))
+            runs_for_ten_percent: mean_of(&exact).zip(std).and_then(|(mean, std)| {
+                repeats_for(std, TARGET_PRECISION * mean).map(|runs| runs.max(figures.len() as u64))
             }),
             values,
+            at_least,
+            at_most,
         }
+    }
+
+    /// The mean, as far as it is known; `None` where a run does not have the figure.
+    #[must_use]
+    pub fn mean_figure(&self) -> Option<Figure> {
+        let low = self.mean_at_least?;
+        Some(match (self.mean, self.mean_at_most) {
+            (Some(mean), _) => Figure::Exact(mean),
+            (None, Some(high)) => Figure::Between { low, high },
+            (None, None) => Figure::AtLeast(low),
+        })
+    }
+
+    /// What each run knows of its figure.
+    pub(super) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
+        self.values.iter().zip(&self.at_least).zip(&self.at_most).map(|((value, low), high)| {
+            Some(match (*value, (*low)?, *high) {
+                (Some(value), ..) => Figure::Exact(value),
+                (None, low, Some(high)) => Figure::Between { low, high },
+                (None, low, None) => Figure::AtLeast(low),
+            })
+        })
     }
 
     /// The ends of the interval, where there is one.
@@ -104,6 +142,11 @@ impl AcrossRuns {
         let mean = self.mean.filter(|&mean| mean > 0.0)?;
         Some(half_width(self.std?, self.values.len() as u64) / mean)
     }
+}
+
+/// All of `figures`, of which there is one, where all are known.
+fn whole(figures: &[Option<f64>]) -> Option<Vec<f64>> {
+    figures.iter().copied().collect::<Option<Vec<f64>>>().filter(|known| !known.is_empty())
 }
 
 /// The mean of independent `values` with its 95 % interval; `None` for fewer than two.

@@ -4,14 +4,15 @@ use serde::Serialize;
 
 use super::{AcrossRuns, Unresolvable, repeats_for};
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{Objective, Status, Summary};
+use crate::analysis::{Figure, Objective, Status, Summary};
 
 /// What became of an objective over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AcrossJudgement {
     /// The objective as typed.
     pub objective: String,
-    /// Met when the whole interval meets it, missed when none of it does.
+    /// Met when the whole interval meets it, missed when none of it does; where requests that were cut off leave no
+    /// interval, missed when nothing that the figure of any run can be meets it.
     pub status: Status,
     /// The figure that was judged; absent where no run has it.
     pub figure: Option<AcrossRuns>,
@@ -37,6 +38,7 @@ impl AcrossJudgement {
         let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
             Some((true, true)) => Status::Met,
             Some((false, false)) => Status::Missed,
+            None if figure.as_ref().is_some_and(|figure| missed_by_all(objective, figure)) => Status::Missed,
             Some(_) | None => Status::Unresolvable,
         };
         let more_repeats = figure.as_ref().filter(|_| status == Status::Unresolvable).and_then(|figure| {
@@ -47,12 +49,18 @@ impl AcrossJudgement {
             None => "no such figure in these runs".to_owned(),
             Some(figure) => found(objective, figure, runs.len() as u64),
         };
+        let exact = figure.as_ref().is_some_and(|figure| figure.mean.is_some());
         let cure = match (status, interval.is_some(), more_repeats) {
             (Status::Unresolvable, true, Some(more)) => format!(
                 "; the bound lies inside, which counts as missed; about {}, {} of load, would tell if the mean stays",
                 counted(more, "more repeat"),
                 seconds(more as f64 * load_s)
             ),
+            (Status::Unresolvable, true, None) if !exact => {
+                "; the bound lies inside, which counts as missed: requests that were cut off leave the figure open, so \
+                 give them longer (--drain, or the time limit that ended them)"
+                    .to_owned()
+            }
             (Status::Unresolvable, true, None) => {
                 "; the mean is as good as the bound, which counts as missed: more repeats would hardly tell"
                     .to_owned()
@@ -66,6 +74,14 @@ impl AcrossJudgement {
     }
 }
 
+/// Whether nothing that the figure of any of several runs can be meets the objective.
+fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
+    let holds = |value| objective.comparison.holds(value, objective.bound);
+    let misses =
+        |figure: Figure| !holds(figure.at_least()) && !holds(figure.at_most().unwrap_or(f64::INFINITY));
+    figure.values.len() > 1 && figure.figures().all(|figure| figure.is_some_and(misses))
+}
+
 /// What the runs say of the figure.
 fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
     let show = |value| objective.subject.show(value);
@@ -73,8 +89,15 @@ fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
         (Some(Unresolvable::TooFewRuns), Some(mean), _) => {
             format!("{} in one run, which has no spread", show(mean))
         }
-        (None, Some(mean), Some((low, high))) => {
-            format!("{}, interval {} to {} over {}", show(mean), show(low), show(high), counted(runs, "run"))
+        (None, mean, Some((low, high))) => {
+            let mean = match (mean, figure.mean_at_least, figure.mean_at_most) {
+                (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),
+                (mean, ..) => mean.map(show).unwrap_or_default(),
+            };
+            format!("{mean}, interval {} to {} over {}", show(low), show(high), counted(runs, "run"))
+        }
+        (Some(Unresolvable::UnknownInSomeRun), _, _) if let Some(least) = figure.mean_at_least => {
+            format!("over {} on average of {}", show(least), counted(runs, "run"))
         }
         _ => {
             let unknown = figure.values.iter().filter(|value| value.is_none()).count() as u64;

@@ -18,4 +18,4 @@ pub use across_runs::{AcrossRuns, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::Figures;
 pub use judgement::AcrossJudgement;
 pub use seeds::{repeats_of, seed_of_run};
-pub use summary::{JointVerdict, NotRepeats, RepeatedRun, Repeats};
+pub use summary::{JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{AcrossJudgement, Figures};
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
-    Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Statistic, Subject, Summary,
+    Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Rule, Statistic, Subject, Summary,
     counts_over_runs,
 };
 use crate::record::{EngineFacts, Repeat, RunEnding};
@@ -44,10 +44,39 @@ pub struct Repeats {
 pub struct JointVerdict {
     /// Whether every counted run is valid, there is one, and all of them together stood every test.
     pub valid: bool,
-    /// Why not: a sentence for each reason of each run, and of all together.
-    pub reasons: Vec<String>,
+    /// Why not: what single runs have against them, the same of several once, and what all together have.
+    pub reasons: Vec<JointReason>,
     /// The tests that only several runs can be put to.
     pub checks: Vec<Check>,
+}
+
+/// Why the figures over several runs cannot be trusted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JointReason {
+    /// The rule that was broken.
+    pub rule: Rule,
+    /// The runs that broke it, by their numbers; none where all of them together did.
+    pub runs: Vec<u64>,
+    /// What was found, with the figures of the first of them, and what the bar is.
+    pub sentence: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+impl JointReason {
+    /// Who broke the rule, and how, as a person reads it.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let sentence = &self.sentence;
+        match self.runs.as_slice() {
+            [] => format!("all runs: {sentence}"),
+            [run] => format!("run {run}: {sentence}"),
+            [first, ..] => {
+                let runs: Vec<_> = self.runs.iter().map(u64::to_string).collect();
+                format!("runs {}: {sentence} (the figures of run {first})", runs.join(", "))
+            }
+        }
+    }
 }
 
 /// One of the runs.
@@ -182,19 +211,46 @@ fn counts(run: &Summary) -> bool {
 
 fn verdict(placed: &[(Repeat, &Summary)]) -> JointVerdict {
     let counted = || placed.iter().filter(|(_, run)| counts(run));
-    let mut reasons: Vec<String> = counted()
-        .flat_map(|(repeat, run)| {
-            run.verdict.reasons.iter().map(|reason| format!("run {}: {}", repeat.number, reason.sentence))
-        })
-        .collect();
+    let mut reasons = reasons_of_runs(counted());
     if counted().next().is_none() {
-        reasons.push(format!("none of {} came to its end", in_words(placed.len() as u64, "run")));
+        reasons.push(JointReason {
+            rule: Rule::WholeWindow,
+            runs: Vec::new(),
+            sentence: format!("none of {} came to its end", in_words(placed.len() as u64, "run")),
+            cure: "let the runs finish".to_owned(),
+        });
     }
     let arrivals: Vec<_> = counted().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
     let checks = vec![counts_over_runs(&arrivals)];
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
-    reasons.extend(failed.map(|check| format!("all runs: {}; {}", check.sentence, check.cure)));
+    reasons.extend(failed.map(|check| JointReason {
+        rule: check.rule,
+        runs: Vec::new(),
+        sentence: check.sentence.clone(),
+        cure: check.cure.clone(),
+    }));
     JointVerdict { valid: reasons.is_empty(), reasons, checks }
+}
+
+/// What single runs have against them. What has the same cure by the same rule is said once, for all runs that have it.
+fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) -> Vec<JointReason> {
+    let mut reasons: Vec<JointReason> = Vec::new();
+    for (number, reason) in
+        runs.flat_map(|(repeat, run)| run.verdict.reasons.iter().map(|reason| (repeat.number, reason)))
+    {
+        let same = reasons.iter_mut().find(|known| known.rule == reason.rule && known.cure == reason.cure);
+        match same {
+            Some(known) if known.runs.last() == Some(&number) => {}
+            Some(known) => known.runs.push(number),
+            None => reasons.push(JointReason {
+                rule: reason.rule,
+                runs: vec![number],
+                sentence: reason.sentence.clone(),
+                cure: reason.cure.clone(),
+            }),
+        }
+    }
+    reasons
 }
 
 impl RepeatedRun {

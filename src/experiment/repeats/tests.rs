@@ -3,15 +3,20 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
-    CheckOutcome, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary, summarise,
+    CheckOutcome, Figure, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary,
+    summarise,
 };
-use crate::record::{Repeat, RunEnding, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
 const P50_TTFT: Subject = Subject::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
 
+fn figures(figures: &[Option<Figure>]) -> AcrossRuns {
+    AcrossRuns::of_figures(figures, f64::INFINITY)
+}
+
 fn known(values: &[f64]) -> AcrossRuns {
-    AcrossRuns::of_values(values.iter().copied().map(Some).collect(), f64::INFINITY)
+    figures(&values.iter().map(|&value| Some(Figure::Exact(value))).collect::<Vec<_>>())
 }
 
 fn near(found: Option<f64>, expected: f64) -> bool {
@@ -50,7 +55,7 @@ fn intervals_are_student_ts() {
 
 #[test]
 fn an_interval_stays_where_the_figure_can_be() {
-    let share = AcrossRuns::of_values(vec![Some(0.9), Some(1.0)], 1.0);
+    let share = AcrossRuns::of_figures(&[0.9, 1.0].map(|share| Some(Figure::Exact(share))), 1.0);
     assert_eq!(share.interval_high, Some(1.0));
     assert_eq!(known(&[1.0, 9.0]).interval_low, Some(0.0));
     // Its own width is not cut: it says how many runs are needed.
@@ -62,10 +67,62 @@ fn one_run_and_an_unknown_figure_are_unresolvable() {
     let alone = known(&[4.0]);
     assert_eq!((alone.mean, alone.interval()), (Some(4.0), None));
     assert_eq!(alone.unresolvable, Some(Unresolvable::TooFewRuns));
-    let open = AcrossRuns::of_values(vec![Some(1.0), None, Some(3.0)], f64::INFINITY);
+    let open = figures(&[Some(Figure::Exact(1.0)), None, Some(Figure::Exact(3.0))]);
     assert_eq!((open.mean, open.interval(), open.runs_for_ten_percent), (None, None, None));
     assert_eq!((open.min, open.max), (Some(1.0), Some(3.0)));
     assert_eq!(open.unresolvable, Some(Unresolvable::UnknownInSomeRun));
+}
+
+#[test]
+fn bounds_of_all_runs_bound_the_mean() {
+    use Figure::{AtLeast, Between, Exact};
+    let open = figures(&[Exact(4.0), Between { low: 5.0, high: 7.0 }, Exact(6.0)].map(Some));
+    assert_eq!((open.mean, open.mean_at_least, open.mean_at_most), (None, Some(5.0), Some(17.0 / 3.0)));
+    assert_eq!(open.values, [Some(4.0), None, Some(6.0)]);
+    assert_eq!((open.at_least[1], open.at_most[1], open.unresolvable), (Some(5.0), Some(7.0), None));
+    // The hull of 4, 5, 6 (s = 1) and 4, 7, 6 (s² = 7/3), each with t = 4.302653.
+    assert!(near(open.interval_low, 17.0 / 3.0 - 4.302_652_73 * (7.0_f64 / 9.0).sqrt()), "{open:?}");
+    assert!(near(open.interval_high, 17.0 / 3.0 + 4.302_652_73 * (7.0_f64 / 9.0).sqrt()), "{open:?}");
+    assert_eq!((open.std, open.relative_half_width(), open.runs_for_ten_percent), (None, None, None));
+    // Nothing bounds one of them, and so nothing bounds the mean.
+    let unbounded = figures(&[Exact(4.0), AtLeast(5.0)].map(Some));
+    assert_eq!((unbounded.mean_at_least, unbounded.mean_at_most), (Some(4.5), None));
+    assert_eq!((unbounded.interval(), unbounded.unresolvable), (None, Some(Unresolvable::UnknownInSomeRun)));
+}
+
+/// Run `number` of five, where the last of `requests` requests was cut off after `waited_ms`.
+fn cut_off(number: u64, requests: u64, waited_ms: u64) -> Summary {
+    let mut log = repeat(number, 100);
+    log.records =
+        (0..requests).map(|i| record(i).sent_at(i, i, i).paced(i + 100 + i, 10, 11).build()).collect();
+    let last = requests - 1;
+    log.records[last as usize] = record(last).sent_at(last, last, last).censored(last + waited_ms).build();
+    log.header.plan.measured_requests = requests;
+    summarise(&log, &[])
+}
+
+#[test]
+fn figures_known_within_bounds_are_judged_by_them() {
+    // 41 requests with TTFT 100, 101, … and one cut off after 2 ms: the median lies between two neighbours.
+    let runs: Vec<_> = (1..=3).map(|number| cut_off(number, 41, 2)).collect();
+    let judge = |objective: &str| {
+        let objective: Objective = objective.parse().unwrap();
+        Repeats::of(&runs, &[objective]).unwrap().objectives.remove(0)
+    };
+    let within = judge("p50 ttft < 125ms");
+    assert_eq!(
+        within.line,
+        "met: p50 ttft < 125ms (between 119 ms and 120 ms, interval 119 ms to 120 ms over 3 runs)"
+    );
+    assert_eq!(judge("p50 ttft < 110ms").status, Status::Missed);
+    let inside = judge("p50 ttft < 119.5ms");
+    assert_eq!((inside.status, inside.more_repeats), (Status::Unresolvable, None));
+    assert!(inside.line.contains("requests that were cut off leave the figure open"), "{}", inside.line);
+    // The longest exceeds 139 ms in every run, and nothing bounds it.
+    let max = judge("max ttft < 120ms");
+    assert_eq!((max.status, max.figure.as_ref().unwrap().interval()), (Status::Missed, None));
+    assert_eq!(max.line, "missed: max ttft < 120ms (over 139 ms on average of 3 runs)");
+    assert_eq!(judge("max ttft < 10s").status, Status::Unresolvable);
 }
 
 /// The smallest n by the definition, one after another.
@@ -170,9 +227,9 @@ fn a_hidden_figure_in_one_run_hides_the_mean() {
     let repeats = Repeats::of(&runs, &[objective]).unwrap();
     assert_eq!(repeats.figures.figure(P50_TTFT).unwrap().unresolvable, Some(Unresolvable::UnknownInSomeRun));
     let line = &repeats.objectives[0].line;
-    assert!(line.contains("unknown, or known only within bounds, in 1 of 3 runs"), "{line}");
+    assert!(line.contains("(over 1,740 ms on average of 3 runs; this counts as missed)"), "{line}");
     assert!(
-        !repeats.verdict.valid && repeats.verdict.reasons[0].starts_with("run 3: "),
+        !repeats.verdict.valid && repeats.verdict.reasons[0].in_words().starts_with("run 3: "),
         "{:?}",
         repeats.verdict
     );
@@ -190,7 +247,29 @@ fn a_run_that_was_broken_off_is_told_and_not_counted() {
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
     assert!(near(repeats.figures.figure(P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
-    assert_eq!(nothing.verdict.reasons, ["none of 1 run came to its end"]);
+    let said: Vec<_> = nothing.verdict.reasons.iter().map(JointReason::in_words).collect();
+    assert_eq!(said, ["all runs: none of 1 run came to its end"]);
+}
+
+#[test]
+fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
+    let failed = |number: u64, failures: usize| {
+        let mut log = repeat(number, 100);
+        for record in log.records.iter_mut().take(failures) {
+            record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "busy"));
+        }
+        summarise(&log, &[])
+    };
+    let runs = [failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
+    let reasons = Repeats::of(&runs, &[]).unwrap().verdict.reasons;
+    let said: Vec<_> = reasons.iter().map(JointReason::in_words).collect();
+    assert_eq!(
+        said[0],
+        "runs 1, 3: 25.0 % of the requests failed (1 of 4); the bar is 1.00 % (the figures of run 1)"
+    );
+    assert!(reasons[0].cure.starts_with("lower the rate or mend the cause"), "{reasons:?}");
+    assert!(said[1].starts_with("run 4: none of 4 requests completed"), "{said:?}");
+    assert_eq!((said.len(), &reasons[0].runs[..]), (2, &[1, 3][..]));
 }
 
 /// Two runs of 30 s at 20 requests a second with independent exponential gaps, each either as drawn or stretched until
@@ -223,9 +302,12 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let honest = joint(|_| 1.0);
     assert_eq!(honest.checks.iter().map(|check| check.outcome).collect::<Vec<_>>(), [CheckOutcome::Passed]);
     let stretched = joint(|last| 30.0 / last);
-    let all = stretched.reasons.iter().find(|reason| reason.starts_with("all runs: ")).unwrap();
-    assert!(!stretched.valid && all.contains("the counts of 2 runs vary 0"), "{all}");
-    assert!(all.ends_with("; give every run a seed of its own, and never stretch a plan to hit its count"));
+    let all = stretched.reasons.iter().find(|reason| reason.runs.is_empty()).unwrap();
+    assert!(
+        !stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"),
+        "{all:?}"
+    );
+    assert_eq!(all.cure, "give every run a seed of its own, and never stretch a plan to hit its count");
 }
 
 #[test]

@@ -11,10 +11,11 @@ use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
 use super::shared::{Joint, key_of};
+use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
 use crate::generator::datasets::{Source, led_by};
-use crate::generator::{Datasets, PlannedRequest, Prompt};
+use crate::generator::{Blocks, Datasets, PlannedRequest, Prompt};
 use crate::random::Stream;
 use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
 use crate::workload::RequestClass;
@@ -39,6 +40,7 @@ pub struct PromptBuilder {
     leads: Leads,
     /// Leads of what follows a shared text.
     following: Leads,
+    blocks: SharedBlocks,
     stream: Stream,
     pub(super) salt: u64,
     method: PromptMethod,
@@ -106,6 +108,7 @@ impl PromptBuilder {
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
+            blocks: SharedBlocks::new(salt),
             stream: Stream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -130,7 +133,8 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        Self { leads, following, stream: Stream::named(salt, "prompts"), salt, ..self }
+        let (blocks, stream) = (SharedBlocks::new(salt), Stream::named(salt, "prompts"));
+        Self { leads, following, blocks, stream, salt, ..self }
     }
 
     /// The text of a prefix that requests of class number `class` share.
@@ -144,6 +148,13 @@ impl PromptBuilder {
     /// text of its own; and the images that go along.
     #[must_use]
     pub fn say(&self, request: &PlannedRequest) -> Prompt {
+        self.say_after(&Blocks::default(), request)
+    }
+
+    /// What a request of a trace says: as [`PromptBuilder::say`], but a written text begins with the blocks that the
+    /// trace names, if it names any. The text of a block depends on the salt and on its id alone.
+    #[must_use]
+    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
         let prompt = match (self.datasets.source(class), request.row) {
@@ -152,7 +163,7 @@ impl PromptBuilder {
                 if *salted { led_by(&self.lead(index), prompt) } else { prompt }
             }
             (Source::TokenIds(vocabulary), _) => Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream)),
-            _ => self.written(request),
+            _ => self.written(blocks, request),
         };
         match self.datasets.images(class) {
             Some(folder) => folder.beside(prompt, images, &mut stream),
@@ -160,14 +171,19 @@ impl PromptBuilder {
         }
     }
 
-    /// The prefix that a request shares, if it has one, and its own text.
-    fn written(&self, request: &PlannedRequest) -> Prompt {
+    /// The blocks or the prefix that a request shares, if it has any, and its own text.
+    fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
+        if !blocks.ids.is_empty() {
+            return Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+                self.write(class, budget, index, attempt, Opening::Blocks(blocks))
+            }));
+        }
         let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
         Prompt::Text(self.fitted(before, own, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Joint::Following)
+            self.write(class, budget, index, attempt, Opening::Following)
         }))
     }
 
@@ -185,7 +201,7 @@ impl PromptBuilder {
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
         Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Joint::Opening)
+            self.write(class, budget, index, attempt, Opening::Lead)
         }))
     }
 
@@ -249,18 +265,36 @@ impl PromptBuilder {
 
     /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a
     /// budget which cannot be met with one set of words is met with another.
-    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, joint: Joint) -> String {
+    fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Opening<'_>) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
-        match joint {
-            Joint::Opening => self.leads.write(index, &mut draft),
-            Joint::Following => self.following.write(index, &mut draft),
+        match opening {
+            Opening::Lead => self.leads.write(index, &mut draft),
+            Opening::Following => self.following.write(index, &mut draft),
+            Opening::Blocks(blocks) => {
+                self.blocks.write(blocks, &self.vocabulary, &mut draft);
+                if draft.left() == 0 {
+                    return draft.finish();
+                }
+                self.following.write(index, &mut draft);
+            }
         }
         if let Some(class) = self.classes.get(usize::from(class)) {
             class.write(&mut draft, &self.vocabulary, &mut stream);
         }
         draft.finish()
     }
+}
+
+/// What comes before the class's own text.
+#[derive(Clone, Copy)]
+enum Opening<'a> {
+    /// The request's lead, at the very beginning.
+    Lead,
+    /// A lead that goes on from a shared text.
+    Following,
+    /// The blocks of a trace, and then such a lead.
+    Blocks(&'a Blocks),
 }
 
 fn count_tokens(tokenizer: &Tokenizer, text: &str) -> Option<u32> {

@@ -79,6 +79,28 @@ impl Draft {
         self.left += kept;
     }
 
+    /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; tells how many tokens it took.
+    pub(super) fn start(&mut self, vocabulary: &Vocabulary, tokens: u32, stream: &mut Stream) -> u32 {
+        let kept = self.left.saturating_sub(tokens);
+        let room = self.left - kept;
+        self.left = room;
+        self.push_any(&vocabulary.starts, stream);
+        let added = room - self.left;
+        self.left += kept;
+        added
+    }
+
+    /// Adds words worth `tokens` tokens, as far as there is room; tells how many tokens were added.
+    pub(super) fn words(&mut self, vocabulary: &Vocabulary, tokens: u32, stream: &mut Stream) -> u32 {
+        let kept = self.left.saturating_sub(tokens);
+        let room = self.left - kept;
+        self.left = room;
+        while self.left > 0 && self.push_any(&vocabulary.words, stream) {}
+        let added = room - self.left;
+        self.left += kept;
+        added
+    }
+
     /// Adds one of the pieces for which there is room, the cheapest being listed first; tells whether any was.
     fn push_any(&mut self, pieces: &[Piece], stream: &mut Stream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);

@@ -19,6 +19,7 @@ mod error;
 mod estimate;
 mod lead;
 mod shared;
+mod shared_blocks;
 mod tokenizer;
 mod vocabulary;
 

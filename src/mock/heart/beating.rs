@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::command::{Arrival, Command, Due, Readings};
-use crate::clock::{Pause, RunClock, SharpWait, Timestamp};
+use crate::clock::{RunClock, SharpWait, Step, Timestamp};
 use crate::mock::metrics::{Finish, Meters, Passage};
 use crate::simulator::{JobId, Server, TokenEvent};
 
@@ -78,11 +78,11 @@ impl Beating {
             let Some(next) = self.server.next_event() else {
                 return self.orders.recv().map_or(Woken::ForGood, Woken::By);
             };
-            let time = match sharp.pause_before(next) {
-                Pause::Over => return Woken::ByTime,
-                Pause::Sleep(time) => time,
-                Pause::Spin if !slept => self.clock.until(next),
-                Pause::Spin => match self.orders.try_recv() {
+            let time = match sharp.step_towards(next) {
+                Step::Over => return Woken::ByTime,
+                Step::Sleep(time) => time,
+                Step::Spin if !slept => self.clock.until(next),
+                Step::Spin => match self.orders.try_recv() {
                     Ok(command) => return Woken::By(command),
                     Err(TryRecvError::Empty) => {
                         std::hint::spin_loop();

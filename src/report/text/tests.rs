@@ -52,6 +52,24 @@ fn a_normal_run() {
 }
 
 #[test]
+fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
+    // Seven of 600 requests got their first token after a standstill of half a second: the far tail alone.
+    let mut log = minute();
+    for i in 297..304 {
+        let at = i * 100;
+        let late = record(i).class(0, Priority::High).sent_at(at, at, at + 1).paced(31_000 + i, 20, 40);
+        log.records[i as usize] = late.usage(112, 40).build();
+    }
+    let pause = Pause { from: ms(30_450), length_ns: 500_000_000, shard: None };
+    log.footer.as_mut().unwrap().client = Some(ClientFacts { pauses: vec![pause], ..ClientFacts::default() });
+    let page = shown(&log, &[]);
+    let line = page.split("  pauses     ").nth(1).unwrap().split("\n  client").next().unwrap();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.starts_with("VALID"), "{page}");
+    assert!(line.contains("touched; could have moved p99") && line.contains(" ms, without them "), "{line}");
+}
+
+#[test]
 fn a_failed_run() {
     let mut log = minute();
     for record in &mut log.records {
@@ -182,8 +200,9 @@ fn columns_come_with_the_width() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(header(80), "n mean min p50 p90 p95 p99 max");
-    assert_eq!(header(100), "n mean min p50 p90 p95 p99 p99.9 max");
-    assert_eq!(header(110), "n mean std min p50 p90 p95 p99 p99.9 max p99/p50");
+    assert_eq!(header(100), "n mean std min p50 p90 p95 p99 p99.9 max");
+    let page = shown(&minute(), &[]);
+    assert!(page.contains("  p99/p50: TTFT 1.59*, TPOT 1.13*, ITL 1.13, e2e 1.21*\n"), "{page}");
 }
 
 #[test]
@@ -196,7 +215,7 @@ fn an_open_percentile_says_the_most_that_it_can_be() {
     let ttft: Vec<_> =
         page.lines().find(|line| line.contains("  TTFT  ")).unwrap().split_whitespace().collect();
     // At most 101, 374, 592.4 and so on; the largest two and what lies between them exceed.
-    assert_eq!(ttft.join(" "), "TTFT 547 – ≤ 101 ≤ 374 ≤ 592 ≤ 620 ≤ 642* > 645* > 646");
+    assert_eq!(ttft.join(" "), "TTFT 547 – – ≤ 101 ≤ 374 ≤ 592 ≤ 620 ≤ 642* > 645* > 646");
     assert!(page.contains("≤ 1 request was cut off before its end"), "{page}");
 }
 

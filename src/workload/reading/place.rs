@@ -135,6 +135,14 @@ impl<'n> Place<'n> {
         read.into_iter().collect()
     }
 
+    /// A list that may be empty, each item read by `read`.
+    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(Place<'_>) -> Option<T>) -> Option<Vec<T>> {
+        match &self.node.value {
+            NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
+            _ => self.list(read),
+        }
+    }
+
     /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
     /// messages, article included.
     pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {

@@ -31,6 +31,32 @@ async fn a_connection_that_died_idle_is_not_used() {
 }
 
 #[tokio::test]
+async fn however_many_connections_died_idle_none_of_them_is_used() {
+    let server = serve(vec![good(&["a"])]).await;
+    let engine = engine(target(&server)).await;
+    // More than tokio lets one task look at in one go.
+    engine.warm_up(200).await;
+    server.hang_up.notify_waiters();
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    let (events, end) = ask(&engine).await;
+    assert_eq!(end.result, Ok(()));
+    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: true, .. }), "{events:?}");
+}
+
+#[tokio::test]
+async fn connections_left_from_another_run_are_not_counted_as_warm_once_they_are_old() {
+    let server = serve(vec![good(&["a"])]).await;
+    let engine = engine(target(&server)).await;
+    engine.warm_up(3).await;
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    engine.warm_up(3).await;
+    // The first three would be too old by now.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let (events, _) = ask(&engine).await;
+    assert!(matches!(events[0], AnswerEvent::Sent { opened_connection: false, .. }), "{events:?}");
+}
+
+#[tokio::test]
 async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
     // Unannounced, 20 ms after: a request sent at once would meet the close.
     let closing = [good(&["a"]), vec![Act::Pause, Act::Close]].concat();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 /// One thing that a server does with a request.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub(super) struct Server {
     pub(super) asked: Arc<Mutex<Vec<String>>>,
     /// Numbers of the connections that the client closed.
     pub(super) closed: Arc<Mutex<Vec<usize>>>,
+    /// Makes the server close all connections that wait for a request.
+    pub(super) hang_up: Arc<Notify>,
 }
 
 pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
@@ -45,22 +47,24 @@ pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server 
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (scripts, log, ends) = (Arc::new(scripts), Arc::clone(&seen), Arc::clone(&closed));
     let gets = Arc::clone(&asked);
+    let hang_up = Arc::new(Notify::new());
+    let word = Arc::clone(&hang_up);
     let places = Arc::new(Semaphore::new(places));
     tokio::spawn(async move {
         for number in 0.. {
             let place = Arc::clone(&places).acquire_owned().await.unwrap();
             let (socket, _) = listener.accept().await.unwrap();
             let (scripts, log, ends) = (Arc::clone(&scripts), Arc::clone(&log), Arc::clone(&ends));
-            let gets = Arc::clone(&gets);
+            let (gets, word) = (Arc::clone(&gets), Arc::clone(&word));
             tokio::spawn(async move {
                 let _place = place;
-                if converse(socket, number, scripts, log, gets).await == Closer::Client {
+                if converse(socket, number, scripts, log, gets, word).await == Closer::Client {
                     ends.lock().unwrap().push(number);
                 }
             });
         }
     });
-    Server { url, seen, asked, closed }
+    Server { url, seen, asked, closed, hang_up }
 }
 
 async fn converse(
@@ -69,8 +73,14 @@ async fn converse(
     scripts: Arc<Vec<Vec<Act>>>,
     log: Arc<Mutex<Vec<(usize, String)>>>,
     gets: Arc<Mutex<Vec<String>>>,
+    hang_up: Arc<Notify>,
 ) -> Closer {
-    while let Some(request) = read_request(&mut socket).await {
+    loop {
+        let request = tokio::select! {
+            request = read_request(&mut socket) => request,
+            () = hang_up.notified() => return Closer::Server,
+        };
+        let Some(request) = request else { return Closer::Client };
         if request.starts_with("GET") {
             gets.lock().unwrap().push(request.clone());
         }
@@ -104,7 +114,6 @@ async fn converse(
             }
         }
     }
-    Closer::Client
 }
 
 /// Who ended a connection.

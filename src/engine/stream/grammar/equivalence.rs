@@ -36,9 +36,9 @@ fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
         let data = String::from_utf8_lossy(data);
         assert_eq!(found, expected, "{data}");
         let state = |grammar: &Grammar| {
-            let Grammar { seen, finished, done, text_chunks, aborted, usage, counting, .. } = *grammar;
+            let Grammar { seen, finished, done, text_chunks, given_up, usage, counting, .. } = *grammar;
             let judged = (grammar.close(Close::Clean), grammar.close(Close::Broken));
-            (seen, finished, done, text_chunks, aborted, usage, counting, grammar.finish_reason(), judged)
+            (seen, finished, done, text_chunks, given_up, usage, counting, grammar.finish_reason(), judged)
         };
         assert_eq!(state(&quick), state(&full), "{data}");
         if expected.is_err() {

@@ -65,6 +65,7 @@ fn ends_are_told_apart() {
         (vec![finish(), event("[DONE]")], Err(FailureKind::Empty)),
         (vec![event("[DONE]")], Err(FailureKind::Empty)),
         (vec![content(), delta("{}", r#","finish_reason":"abort""#)], Err(FailureKind::Aborted)),
+        (vec![content(), delta("{}", r#","finish_reason":"error""#)], Err(FailureKind::Aborted)),
         (
             vec![content(), event(r#"{"error":{"message":"x"}}"#), event("[DONE]")],
             Err(FailureKind::StreamError),

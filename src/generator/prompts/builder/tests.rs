@@ -134,3 +134,36 @@ fn texts_too_long_for_a_prompt_are_cut_at_a_word() {
 fn without_room_there_is_no_text() {
     assert_eq!(PromptBuilder::with_word_list(&classes(), 1).build(0, 0, 0), Prompt::default());
 }
+
+#[test]
+fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
+    let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+    let tokenizer = tokenizer();
+    let blocks = |ids: &[u64]| Blocks { ids: ids.into(), tokens: 64 };
+    let tokens = |ids: &[u64], asked: u32, index: u64| {
+        let planned = PlannedRequest { index, input_tokens: asked, ..PlannedRequest::default() };
+        let prompt = text(builder.say_after(&blocks(ids), &planned));
+        let tokens = tokenizer.encode(prompt, false).unwrap().get_ids().to_vec();
+        assert_eq!(tokens.len() as u32, asked, "{ids:?}");
+        tokens
+    };
+    let common = |a: &[u32], b: &[u32]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    for (ids, asked) in
+        [(&[7, 8, 9][..], 192), (&[7, 8, 9], 150), (&[7, 8, 9], 400), (&[7], 20), (&[7, 8], 128)]
+    {
+        let one = tokens(ids, asked, 1);
+        let longer: Vec<u64> = ids.iter().copied().chain([50, 51]).collect();
+        let whole = (ids.len() * 64).min(asked as usize);
+        // The next turn of a conversation begins with all of what came before; a piece may be another at the very end,
+        // where a count was mended.
+        let shared = common(&one, &tokens(&longer, 600, 2));
+        assert!(shared + 4 >= whole, "{shared} of {whole}");
+        assert!(common(&one, &tokens(&[70, 71, 72], asked, 3)) < 8, "other ids, other texts");
+    }
+    // What blocks leave is the request's own.
+    assert!(common(&tokens(&[7], 300, 4), &tokens(&[7], 300, 5)) < 64 + 8);
+    let planned = PlannedRequest { index: 6, class: 1, input_tokens: 64, ..PlannedRequest::default() };
+    let salted = builder.clone().with_salt(2);
+    assert_ne!(salted.say_after(&blocks(&[7]), &planned), builder.say_after(&blocks(&[7]), &planned));
+    assert_eq!(builder.say_after(&Blocks::default(), &planned), builder.build(1, 64, 6));
+}

@@ -1,0 +1,154 @@
+//! Which trace to replay in place of a workload's arrivals and lengths, and what of it.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::{above_zero, seconds};
+use crate::cli::exit::Stop;
+use crate::generator;
+use crate::workload::{ArrivalPattern, BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
+
+/// What is about traces and datasets alike.
+const SKIP_BAD: &str = "--skip-bad";
+
+/// The trace and its slice.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trace")]
+pub(in crate::cli) struct TraceArgs {
+    /// Replay this trace: its moments and lengths take the place of the workload's, whose classes stay where one is
+    /// named; without one there is a class for each kind of request in the trace. The run lasts as long as the slice
+    /// [default: none]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<String>,
+
+    #[command(flatten)]
+    slice: SliceArgs,
+}
+
+/// The slice of a trace, and what is changed in it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Trace")]
+pub(in crate::cli) struct SliceArgs {
+    /// How the trace is written [default: recognised by its first line]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    trace_format: Option<TraceFormat>,
+
+    /// Begin this long after the trace's zero [default: 0s, or the workload's]
+    #[arg(long, value_name = "TIME", value_parser = from)]
+    trace_from: Option<f64>,
+
+    /// Replay this much of the trace, in its own time [default: to its end, or the workload's]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    trace_for: Option<f64>,
+
+    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1, or the workload's]
+    #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
+    time_scale: Option<f64>,
+
+    /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
+    /// itself, each copy turned by a random moment; the seed decides [default: 1, or the workload's]
+    #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
+    rate_scale: Option<f64>,
+
+    /// Leave out what cannot be used, lines of a trace or rows of a dataset, and count it [default: refuse the file]
+    #[arg(long)]
+    skip_bad: bool,
+}
+
+fn format() -> impl TypedValueParser<Value = TraceFormat> {
+    PossibleValuesParser::new(TraceFormat::NAMED.map(|(name, _)| name)).map(|typed| {
+        let format = TraceFormat::NAMED.into_iter().find(|(name, _)| *name == typed);
+        format.map_or(TraceFormat::Skyline, |(_, format)| format)
+    })
+}
+
+/// Seconds, with or without a unit.
+fn from(text: &str) -> Result<f64, String> {
+    crate::units::parse_duration(text).map(|duration| duration.as_secs_f64())
+}
+
+/// Reads a trace for a workload.
+pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
+    generator::survey(trace, seed).map_err(|error| error.to_string())
+}
+
+/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
+fn with_seed(mut spec: WorkloadSpec, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
+    if let (ArrivalPattern::Trace(trace), Some(seed)) = (&mut spec.arrival, seed) {
+        trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
+    }
+    Ok(spec)
+}
+
+impl TraceArgs {
+    /// The workload called `name`, or that of the trace alone, with what was typed of the trace.
+    pub(super) fn apply(&self, name: Option<&str>, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
+        let Some(name) = name else {
+            let Some(path) = &self.trace else {
+                return Err(Stop::usage(
+                    "no workload is named\nhint: name one, or a trace with --trace FILE",
+                ));
+            };
+            let trace = self.slice.of(Trace::whole(path));
+            return WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey).map_err(Stop::usage);
+        };
+        let spec = WorkloadSpec::load_with(name, &survey).map_err(Stop::usage)?;
+        let first_change = match self.first_change() {
+            // Where no trace is replayed, the rows of a dataset may be meant.
+            None | Some(SKIP_BAD) if spec.arrival.trace().is_none() => return Ok(spec),
+            None => return with_seed(spec, seed),
+            Some(change) => change,
+        };
+        let trace = match (&self.trace, spec.arrival.trace()) {
+            (Some(path), _) => Trace::whole(path),
+            (None, Some(trace)) => trace.clone(),
+            (None, None) => {
+                return Err(Stop::usage(format!(
+                    "{first_change} is about a trace, and `{}` replays none\nhint: name one with --trace FILE",
+                    spec.name
+                )));
+            }
+        };
+        let trace = self.slice.of(trace);
+        spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey).map_err(Stop::usage)
+    }
+
+    /// Whether what cannot be used is left out.
+    pub(super) fn skip_bad(&self) -> bool {
+        self.slice.skip_bad
+    }
+
+    /// The first option that was typed.
+    fn first_change(&self) -> Option<&'static str> {
+        self.trace.as_ref().map(|_| "--trace").or_else(|| self.slice.first_change())
+    }
+}
+
+impl SliceArgs {
+    /// The trace with what was typed of it.
+    pub(in crate::cli) fn of(&self, trace: Trace) -> Trace {
+        Trace {
+            format: self.trace_format.or(trace.format),
+            from_s: self.trace_from.unwrap_or(trace.from_s),
+            for_s: self.trace_for.or(trace.for_s),
+            time_scale: self.time_scale.unwrap_or(trace.time_scale),
+            rate_scale: self.rate_scale.unwrap_or(trace.rate_scale),
+            bad_lines: if self.skip_bad { BadLines::Skip } else { trace.bad_lines },
+            ..trace
+        }
+    }
+
+    /// The first option that was typed.
+    fn first_change(&self) -> Option<&'static str> {
+        [
+            ("--trace-format", self.trace_format.is_some()),
+            ("--trace-from", self.trace_from.is_some()),
+            ("--trace-for", self.trace_for.is_some()),
+            ("--time-scale", self.time_scale.is_some()),
+            ("--rate-scale", self.rate_scale.is_some()),
+            (SKIP_BAD, self.skip_bad),
+        ]
+        .into_iter()
+        .find_map(|(option, typed)| typed.then_some(option))
+    }
+}

@@ -1,0 +1,101 @@
+//! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
+
+use super::requests::{BadLine, TracedRequest, nanoseconds, parse_moment, tokens};
+
+/// Where the columns stand that are read.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    moment: Column,
+    clock: Clock,
+    input: Column,
+    output: Column,
+    kind: Option<Column>,
+}
+
+/// A column of the file.
+#[derive(Clone, Debug)]
+struct Column {
+    /// From 0.
+    place: usize,
+    name: &'static str,
+}
+
+/// How a moment is written.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    Date,
+    Seconds,
+}
+
+impl Columns {
+    /// The columns of one of Azure's traces, by their first line; `None` where one is missing.
+    pub(super) fn azure(heading: &str) -> Option<Self> {
+        Some(Self {
+            moment: find(heading, "TIMESTAMP")?,
+            clock: Clock::Date,
+            input: find(heading, "ContextTokens")?,
+            output: find(heading, "GeneratedTokens")?,
+            kind: None,
+        })
+    }
+
+    /// The columns of one of `BurstGPT`'s files, by their first line; `None` where one is missing.
+    pub(super) fn burst_gpt(heading: &str) -> Option<Self> {
+        Some(Self {
+            moment: find(heading, "Timestamp")?,
+            clock: Clock::Seconds,
+            input: find(heading, "Request tokens")?,
+            output: find(heading, "Response tokens")?,
+            kind: find(heading, "Log Type"),
+        })
+    }
+
+    /// Reads a line.
+    pub(super) fn request(&self, line: &[u8]) -> Result<TracedRequest, BadLine> {
+        let line = std::str::from_utf8(line).map_err(|error| BadLine {
+            place: format!("column {}", error.valid_up_to() + 1),
+            cause: "not UTF-8".to_owned(),
+        })?;
+        let count = |column: &Column| {
+            let text = column.of(line)?;
+            // Some exports write whole numbers with a fraction of zero.
+            let digits = text.strip_suffix(".0").unwrap_or(text);
+            let count: u64 =
+                digits.parse().map_err(|_| column.bad(format!("{text:?} is not a whole number")))?;
+            tokens(count).map_err(|cause| column.bad(cause))
+        };
+        let moment = self.moment.of(line)?;
+        let (at_ns, wanted) = match self.clock {
+            Clock::Date => (parse_moment(moment), "a date such as 2023-11-16 18:15:46.6805900"),
+            Clock::Seconds => {
+                (moment.parse().ok().and_then(|value| nanoseconds(value, 1e9)), "a number of seconds")
+            }
+        };
+        Ok(TracedRequest {
+            at_ns: at_ns.ok_or_else(|| self.moment.bad(format!("{moment:?} is not {wanted}")))?,
+            input_tokens: count(&self.input)?,
+            output_tokens: count(&self.output)?,
+            kind: self.kind.as_ref().map(|column| column.of(line)).transpose()?.map(Into::into),
+            ..TracedRequest::default()
+        })
+    }
+}
+
+impl Column {
+    fn of<'l>(&self, line: &'l str) -> Result<&'l str, BadLine> {
+        // None of the columns that these traces have can hold a comma.
+        line.split(',').nth(self.place).map(str::trim).ok_or_else(|| {
+            let columns = line.split(',').count();
+            self.bad(format!("the line has only {columns} columns"))
+        })
+    }
+
+    fn bad(&self, cause: String) -> BadLine {
+        BadLine { place: format!("column {} (`{}`)", self.place + 1, self.name), cause }
+    }
+}
+
+fn find(heading: &str, name: &'static str) -> Option<Column> {
+    let place = heading.trim().split(',').position(|column| column.trim().trim_matches('"') == name)?;
+    Some(Column { place, name })
+}

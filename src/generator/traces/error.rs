@@ -1,0 +1,96 @@
+//! Why a trace cannot be read.
+
+use std::io;
+
+/// Why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened or read.
+    #[error("{path} cannot be read: {cause}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file's first line is like no format's.
+    #[error(
+        "{path} begins like no trace that is known ({begins:?}); name its format, or convert it: \
+         `skyline trace from {path}` reads JSON lines with fields of any name"
+    )]
+    Unknown {
+        /// The file.
+        path: String,
+        /// How it begins.
+        begins: String,
+    },
+    /// The file is packed.
+    #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
+    Compressed {
+        /// The file.
+        path: String,
+    },
+    /// A line does not say what it should.
+    #[error(
+        "{path}, line {line}, {place}: {cause}; mend the line, or leave out what cannot be read with \
+         bad_lines = \"skip\" (--skip-bad), which is counted"
+    )]
+    Line {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// Where in the line.
+        place: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// The first line does not name a column that is needed, or names a schema that is not known.
+    #[error("{path}, line {line}: {cause}")]
+    Heading {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        cause: String,
+    },
+    /// A request came so late in the file that others were let go before it.
+    #[error(
+        "{path}, line {line}: its moment lies {late_s:.3} s before that of a line above, and a trace is put in order \
+         over {bound_s} s and {bound} requests at most; sort the file by time"
+    )]
+    Disorder {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// By how much it is late, seconds of the trace.
+        late_s: f64,
+        /// The most that is put right.
+        bound_s: u32,
+        /// The most requests among which it is.
+        bound: usize,
+    },
+    /// Nothing of the trace is in the slice.
+    #[error("{path} has no request {slice}; its last is {last_s} s after its zero")]
+    Empty {
+        /// The file.
+        path: String,
+        /// Which slice.
+        slice: String,
+        /// Where it ends.
+        last_s: f64,
+    },
+    /// The slice lasts too long.
+    #[error(
+        "the slice of {path} takes {ends_s:.0} s to replay, and a run lasts 31 days at most; take less of it with \
+         for_s (--trace-for), or play it faster with time_scale (--time-scale)"
+    )]
+    TooLong {
+        /// The file.
+        path: String,
+        /// How long the slice takes.
+        ends_s: f64,
+    },
+}

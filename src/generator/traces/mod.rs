@@ -1,0 +1,34 @@
+//! Recorded traffic as a plan: reading trace files line by line, putting them in order, replaying a slice.
+//!
+//! ```text
+//! TraceReader --> InOrder --> Slice --> Replay --> TracePlan
+//!  one line        by moment   from_s    scales     classes, phases
+//! ```
+//!
+//! Nothing holds a whole trace: a reader has one line, the order a minute of the trace, and every copy of a trace that
+//! is laid over itself reads the file for itself. Once a trace has been surveyed, its lines are known to be sound.
+
+mod blocks;
+mod columns;
+mod convert;
+mod error;
+mod json_lines;
+mod order;
+mod plan;
+mod reader;
+mod replay;
+mod requests;
+mod slice;
+mod survey;
+mod write;
+
+pub use blocks::Blocks;
+pub use convert::{LogFields, TimeUnit, from_the_first, requests_of_run};
+pub use error::TraceError;
+pub(super) use plan::TracePlan;
+pub use requests::TracedRequest;
+pub use survey::survey;
+pub use write::TraceWriter;
+
+#[cfg(test)]
+mod tests;

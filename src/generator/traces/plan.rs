@@ -1,0 +1,128 @@
+//! The plan of a run that replays a trace.
+
+use std::sync::Arc;
+
+use super::blocks::Blocks;
+use super::error::TraceError;
+use super::replay::{Replay, Replayed};
+use crate::clock::Timestamp;
+use crate::generator::PlannedRequest;
+use crate::generator::phases::Phases;
+use crate::generator::plan::{ClassDraws, models_of};
+use crate::random::{Stream, WeightedChoice};
+use crate::workload::{Trace, WorkloadSpec, as_name};
+
+/// The requests of a plan that replays a trace, read as it is advanced.
+///
+/// Moments and lengths are the trace's. Its kind makes a request's class; where no class is called like it, `classes`
+/// draws one by their weights. Where the trace tells no priority it is drawn, and so are tenants and models, as for
+/// every plan.
+#[derive(Debug)]
+pub(in crate::generator) struct TracePlan {
+    workload: Arc<WorkloadSpec>,
+    /// Absent once nothing more can be read.
+    replay: Option<Replay>,
+    block_tokens: u32,
+    class_choice: WeightedChoice,
+    class_stream: Stream,
+    /// What is drawn for the requests of each class: all but their lengths.
+    classes: Vec<ClassDraws>,
+    models: Option<(WeightedChoice, Stream)>,
+    phases: Phases,
+}
+
+impl TracePlan {
+    /// The plan of `workload`, whose trace has been surveyed. Should its file have changed since, the plan ends where
+    /// it can no longer be read, and says so.
+    pub(in crate::generator) fn new(workload: Arc<WorkloadSpec>) -> Self {
+        let seed = workload.seed;
+        let (replay, block_tokens) = match workload.arrival.trace().map(|trace| open(trace, seed)) {
+            Some(Ok((replay, block_tokens))) => (Some(replay), block_tokens),
+            Some(Err(error)) => {
+                tracing::error!("the trace cannot be read again: {error}");
+                (None, 0)
+            }
+            None => (None, 0),
+        };
+        Self {
+            replay,
+            block_tokens,
+            class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
+            class_stream: Stream::named(seed, "classes"),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class, None)).collect(),
+            models: models_of(&workload),
+            phases: Phases::new(Arc::clone(&workload)),
+            workload,
+        }
+    }
+
+    pub(in crate::generator) fn latest_arrival(&self) -> Timestamp {
+        self.phases.latest_arrival()
+    }
+
+    fn class(&mut self, kind: Option<&str>) -> usize {
+        let named = kind.and_then(|kind| {
+            let name = as_name(kind);
+            self.workload.classes.iter().position(|class| class.name == name)
+        });
+        named.unwrap_or_else(|| self.class_choice.draw(&mut self.class_stream))
+    }
+
+    fn next_replayed(&mut self) -> Option<Replayed> {
+        match self.replay.as_mut()?.next()? {
+            Ok(replayed) => Some(replayed),
+            Err(error) => {
+                tracing::error!("the plan ends here, for the trace cannot be read on: {error}");
+                self.replay = None;
+                None
+            }
+        }
+    }
+}
+
+fn open(trace: &Trace, seed: u64) -> Result<(Replay, u32), TraceError> {
+    // The slice ends on a whole nanosecond of the trace, and its length in seconds of the run says which.
+    let ends_s = trace.found.as_ref().map_or(0.0, |found| found.ends_s);
+    let replay = Replay::open(trace, seed, (ends_s / trace.time_scale * 1e9).round() as u64)?;
+    let block_tokens = replay.block_tokens();
+    Ok((replay, block_tokens))
+}
+
+impl Iterator for TracePlan {
+    type Item = (PlannedRequest, Blocks);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(Replayed { at, copy, request }) = self.next_replayed() else {
+            self.phases.end();
+            return None;
+        };
+        let (index, phase) = self.phases.admit(at)?;
+        let class = self.class(request.kind.as_deref());
+        let draws = self.classes.get_mut(class)?;
+        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
+        let priority = request.priority.or_else(|| {
+            let share = draws.share.0.draw(&mut draws.share.1);
+            let shares = &self.workload.classes.get(class)?.priorities;
+            shares.get(share).map(|share| share.priority)
+        });
+        let priority = priority.unwrap_or_default();
+        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
+        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
+        let planned = PlannedRequest {
+            index,
+            phase,
+            class: class as u16,
+            scheduled: at,
+            input_tokens: request.input_tokens,
+            output_tokens: request.output_tokens,
+            priority,
+            slo: self.workload.promise(class as u16, priority, tenant),
+            row: None,
+            images,
+            prefix: None,
+            tenant,
+            model,
+        };
+        Some((planned, Blocks::of(&request.blocks, self.block_tokens, copy)))
+    }
+}

@@ -1,0 +1,155 @@
+//! A slice of a trace, slower or faster, thinned or laid over itself.
+
+use super::error::TraceError;
+use super::requests::TracedRequest;
+use super::slice::Slice;
+use crate::clock::Timestamp;
+use crate::random::Stream;
+use crate::workload::Trace;
+
+/// A request of a trace at its moment in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Replayed {
+    pub(super) at: Timestamp,
+    /// Which copy of the trace it is from; 0 for the trace itself.
+    pub(super) copy: u32,
+    pub(super) request: TracedRequest,
+}
+
+/// The requests of a run that replays a trace, in order. The trace itself goes on after its slice, to keep the load up;
+/// its copies begin again.
+#[derive(Debug)]
+pub(super) struct Replay {
+    copies: Vec<Copy>,
+    time_scale: f64,
+}
+
+impl Replay {
+    /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the chance of `seed`.
+    pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
+        let mut shifts = Stream::named(seed, "trace/shifts");
+        let mut left = trace.rate_scale;
+        let mut copies = Vec::new();
+        while left > 0.0 {
+            let number = copies.len() as u32;
+            let turn = (number > 0).then(|| Turn {
+                trace: trace.clone(),
+                length_ns: length_ns.max(1),
+                from_ns: shifts.below(length_ns.max(1)),
+                rounds: 0,
+                met: 0,
+            });
+            copies.push(Copy {
+                slice: Slice::open(trace)?,
+                turn,
+                share: left.min(1.0),
+                chance: Stream::named(seed, &format!("trace/thinning/{number}")),
+                next: None,
+            });
+            left -= 1.0;
+            // What is left of 2.3 after two copies is 0.3, and nothing is left of 2.
+            if left < 1e-9 {
+                break;
+            }
+        }
+        for copy in &mut copies {
+            copy.advance()?;
+        }
+        Ok(Self { copies, time_scale: trace.time_scale })
+    }
+
+    /// Tokens of the blocks that the requests name; 0 where they name none.
+    pub(super) fn block_tokens(&self) -> u32 {
+        let first = self.copies.first();
+        first.and_then(|copy| copy.slice.in_order().reader().block_tokens()).unwrap_or(0)
+    }
+
+    fn scaled(&self, distance_ns: u64) -> Timestamp {
+        let nanos = if self.time_scale == 1.0 {
+            distance_ns
+        } else {
+            (distance_ns as f64 * self.time_scale).round() as u64
+        };
+        Timestamp::from_nanos(nanos)
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Result<Replayed, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = |(_, copy): &(usize, &Copy)| copy.next.as_ref().map(|(distance, _)| *distance);
+        let (number, _) =
+            self.copies.iter().enumerate().filter(|copy| copy.1.next.is_some()).min_by_key(first)?;
+        let copy = self.copies.get_mut(number)?;
+        let (distance, request) = copy.next.take()?;
+        if let Err(error) = copy.advance() {
+            self.copies.clear();
+            return Some(Err(error));
+        }
+        Some(Ok(Replayed { at: self.scaled(distance), copy: number as u32, request }))
+    }
+}
+
+/// One copy of the trace.
+#[derive(Debug)]
+struct Copy {
+    slice: Slice,
+    /// How it is turned; absent for the trace itself.
+    turn: Option<Turn>,
+    /// Probability with which a request is kept.
+    share: f64,
+    chance: Stream,
+    /// The next request, with its distance from the run's zero in nanoseconds of the trace.
+    next: Option<(u64, TracedRequest)>,
+}
+
+/// A slice that is turned: it begins at a moment of its own and starts again when it has ended.
+#[derive(Debug)]
+struct Turn {
+    trace: Trace,
+    length_ns: u64,
+    from_ns: u64,
+    /// How often it has started again.
+    rounds: u64,
+    /// Requests met since it last did.
+    met: u64,
+}
+
+impl Copy {
+    /// Finds the next request that is kept.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        loop {
+            let met = match &mut self.turn {
+                None => self.slice.next().transpose()?,
+                Some(turn) => turn.next(&mut self.slice)?,
+            };
+            if met.is_none() || self.share >= 1.0 || self.chance.unit() < self.share {
+                self.next = met;
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Turn {
+    fn next(&mut self, slice: &mut Slice) -> Result<Option<(u64, TracedRequest)>, TraceError> {
+        loop {
+            match slice.next().transpose()? {
+                Some((distance, request)) if distance < self.length_ns => {
+                    self.met += 1;
+                    let turned = (self.rounds * self.length_ns + distance).checked_sub(self.from_ns);
+                    if let Some(turned) = turned {
+                        return Ok(Some((turned, request)));
+                    }
+                }
+                _ if self.met == 0 => return Ok(None),
+                _ => {
+                    *slice = Slice::open(&self.trace)?;
+                    self.rounds += 1;
+                    self.met = 0;
+                }
+            }
+        }
+    }
+}

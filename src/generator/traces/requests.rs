@@ -1,0 +1,56 @@
+//! One request of a trace, whatever its format.
+
+use crate::workload::{Priority, TOKEN_LIMIT};
+
+/// One request of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TracedRequest {
+    /// When it arrived: nanoseconds on the trace's clock.
+    pub at_ns: i64,
+    /// Tokens of its prompt.
+    pub input_tokens: u32,
+    /// Tokens of its answer.
+    pub output_tokens: u32,
+    /// What kind of request the trace calls it.
+    pub kind: Option<Box<str>>,
+    /// How urgent it was; only Skyline's own traces say.
+    pub priority: Option<Priority>,
+    /// The blocks that its prompt begins with; empty where the trace does not tell.
+    pub blocks: Box<[u64]>,
+}
+
+/// What is wrong with a line, and where in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BadLine {
+    pub(super) place: String,
+    pub(super) cause: String,
+}
+
+/// Nanoseconds of a moment in this unit; none where it is not a number or lies 250 years off.
+pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
+    let ns = (value * unit_ns).round();
+    // Half of what the type holds, so that differences fit too.
+    (ns.abs() <= 4.6e18).then_some(ns as i64)
+}
+
+/// A count of tokens that a request can have, or what is wrong with it.
+pub(super) fn tokens(count: u64) -> Result<u32, String> {
+    match u32::try_from(count) {
+        Ok(0) => {
+            Err("0 tokens, and a request has at least one (traces mark failed requests in this way)"
+                .to_owned())
+        }
+        Ok(count) if count <= TOKEN_LIMIT => Ok(count),
+        _ => Err(format!("{count} tokens, and {TOKEN_LIMIT} are the most")),
+    }
+}
+
+/// A date as traces write it, as nanoseconds since 1970: `2023-11-16 18:15:46.6805900`, with a time zone or without
+/// (then UTC).
+pub(super) fn parse_moment(text: &str) -> Option<i64> {
+    let moment = text.parse::<jiff::Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()
+    })?;
+    i64::try_from(moment.as_nanosecond()).ok()
+}

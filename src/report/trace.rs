@@ -1,0 +1,135 @@
+//! A replayed trace in words: what it is, what was changed, what a reader should know of it.
+
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::units::{count, three_digits};
+use crate::workload::{BadLines, Trace, TraceFindings, TraceZero};
+
+/// What was replayed, and all that was done to it.
+#[must_use]
+pub fn what(trace: &Trace, found: &TraceFindings) -> String {
+    let zero = match found.format.zero() {
+        TraceZero::OwnClock => "on its own clock",
+        TraceZero::FirstRequest => "after its first request",
+    };
+    let until = trace.for_s.map_or("to its end".to_owned(), |for_s| format!("for {}", seconds(for_s)));
+    let mut parts = vec![format!(
+        "{}, {}, {until} from {} {zero}: {}",
+        trace.path,
+        found.format.name(),
+        seconds(trace.from_s),
+        changes(trace)
+    )];
+    if found.skipped_lines > 0 || trace.bad_lines == BadLines::Skip {
+        parts.push(format!("{} left out unread", counted(found.skipped_lines, "line")));
+    }
+    if found.reordered > 0 {
+        parts.push(format!("{} put in order", counted(found.reordered, "request")));
+    }
+    parts.join("; ")
+}
+
+/// What is in the slice: counts, lengths, and what its clock and its blocks are like.
+#[must_use]
+pub fn contents(found: &TraceFindings) -> String {
+    let mut parts = vec![format!(
+        "{} in {}, at most {} in a second; {} prompt and {} answer tokens on average",
+        counted(found.requests, "request"),
+        seconds(found.ends_s),
+        count(found.peak_per_s),
+        three_digits(found.input_tokens),
+        three_digits(found.output_tokens)
+    )];
+    if found.same_moment > 0 {
+        let share = found.same_moment as f64 / found.requests as f64;
+        parts.push(format!("{} of them leave at the very moment of the one before", percent(share)));
+    }
+    if let Some(share) = found.reusable_share {
+        parts.push(format!(
+            "{} of the prompt tokens are in leading blocks that came before: the most that a prefix cache can find",
+            percent(share)
+        ));
+    }
+    parts.join("; ")
+}
+
+fn changes(trace: &Trace) -> String {
+    let time = match trace.time_scale {
+        1.0 => None,
+        scale if scale < 1.0 => Some(format!("{} times as fast", three_digits(1.0 / scale))),
+        scale => Some(format!("{} times as slow", three_digits(scale))),
+    };
+    let rate = match trace.rate_scale {
+        1.0 => None,
+        scale if scale < 1.0 => {
+            Some(format!("thinned, each request kept with a chance of {}", percent(scale)))
+        }
+        scale => Some(format!(
+            "laid over itself {} times, each further copy turned by a moment of its own",
+            three_digits(scale)
+        )),
+    };
+    let changes: Vec<_> = time.into_iter().chain(rate).collect();
+    if changes.is_empty() { "as recorded".to_owned() } else { changes.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::TraceFormat;
+
+    fn found() -> TraceFindings {
+        TraceFindings {
+            format: TraceFormat::Mooncake,
+            requests: 1_200,
+            ends_s: 60.0,
+            bin_s: 0.5,
+            arrivals: vec![10; 120],
+            peak_per_s: 40,
+            same_moment: 300,
+            input_tokens: 7_000.0,
+            output_tokens: 180.0,
+            reusable_share: Some(0.4),
+            kinds: Vec::new(),
+            skipped_lines: 0,
+            reordered: 0,
+        }
+    }
+
+    #[test]
+    fn nothing_that_was_done_is_silent() {
+        let trace = Trace::whole("a.jsonl");
+        assert_eq!(
+            what(&trace, &found()),
+            "a.jsonl, mooncake, to its end from 0 ms on its own clock: as recorded"
+        );
+        let changed = Trace {
+            from_s: 90.0,
+            for_s: Some(30.0),
+            time_scale: 0.5,
+            rate_scale: 2.5,
+            bad_lines: BadLines::Skip,
+            ..trace.clone()
+        };
+        let dated = TraceFindings { format: TraceFormat::Azure, skipped_lines: 2, reordered: 1, ..found() };
+        assert_eq!(
+            what(&changed, &dated),
+            "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, laid over itself \
+             2.50 times, each further copy turned by a moment of its own; 2 lines left out unread; 1 request put in order"
+        );
+        let thinned = Trace { rate_scale: 0.25, time_scale: 4.0, ..trace };
+        assert!(
+            what(&thinned, &found())
+                .ends_with("4.00 times as slow, thinned, each request kept with a chance of 25.0 %")
+        );
+    }
+
+    #[test]
+    fn the_contents_are_said_with_their_oddities() {
+        assert_eq!(
+            contents(&found()),
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of \
+             them leave at the very moment of the one before; 40.0 % of the prompt tokens are in leading blocks that \
+             came before: the most that a prefix cache can find"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! What was found in a trace when it was read as a run would replay it.
+
+use serde::Serialize;
+
+use super::TraceFormat;
+use super::reading::{Allowed, Place};
+use super::window::LONGEST_S;
+
+const COUNT: Allowed = Allowed::from(0.0, 1e15);
+const NUMBER: Allowed = Allowed::from(0.0, 1e15);
+
+/// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceFindings {
+    /// How the file is written.
+    pub format: TraceFormat,
+    /// Requests of the slice.
+    pub requests: u64,
+    /// The end of the slice: `for_s`, or the millisecond after the last request.
+    pub ends_s: f64,
+    /// The width of each of `arrivals`.
+    pub bin_s: f64,
+    /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
+    pub arrivals: Vec<u64>,
+    /// The most requests that leave in one second of the run, counted from whole second to whole second.
+    pub peak_per_s: u64,
+    /// Requests that leave at the very moment of the one before: public traces are often rounded.
+    pub same_moment: u64,
+    /// Mean prompt, tokens.
+    pub input_tokens: f64,
+    /// Mean answer, tokens.
+    pub output_tokens: f64,
+    /// Share of all prompt tokens that lie in leading blocks which an earlier request of the slice had too: what a
+    /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reusable_share: Option<f64>,
+    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none, or too many.
+    pub kinds: Vec<TraceKind>,
+    /// Lines that could not be read and were left out.
+    pub skipped_lines: u64,
+    /// Requests that came later in the file than one of a later moment, and were put in order.
+    pub reordered: u64,
+}
+
+/// A kind of request in a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceKind {
+    /// As a class would be called.
+    pub name: String,
+    /// How many requests are of it.
+    pub requests: u64,
+}
+
+impl TraceFindings {
+    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+        place.table("what was found in a trace", |fields| {
+            let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
+            let requests = fields.required("requests", |place| place.whole(COUNT));
+            let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
+            let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
+            let same_moment = fields.required("same_moment", |place| place.whole(COUNT));
+            let input_tokens = fields.required("input_tokens", |place| place.number(NUMBER));
+            let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
+            let reusable_share = fields
+                .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
+            let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
+            let reordered = fields.required("reordered", |place| place.whole(COUNT));
+            Some(Self {
+                format: format?,
+                requests: requests?,
+                ends_s: ends_s?,
+                bin_s: bin_s?,
+                arrivals: arrivals?,
+                peak_per_s: peak_per_s?,
+                same_moment: same_moment?,
+                input_tokens: input_tokens?,
+                output_tokens: output_tokens?,
+                reusable_share: reusable_share?,
+                kinds: kinds?,
+                skipped_lines: skipped_lines?,
+                reordered: reordered?,
+            })
+        })
+    }
+
+    /// Requests per second over the whole slice.
+    #[must_use]
+    pub fn mean_rate_per_s(&self) -> f64 {
+        self.requests as f64 / self.ends_s
+    }
+
+    /// Requests that leave in the first `until_s` seconds, to the width of a bin: inside one they count as evenly
+    /// spread.
+    #[must_use]
+    pub fn arrivals_by(&self, until_s: f64) -> f64 {
+        let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
+        let whole = bins.floor() as usize;
+        let before: u64 = self.arrivals.iter().take(whole).sum();
+        let inside = self.arrivals.get(whole).copied().unwrap_or(0) as f64;
+        before as f64 + inside * (bins - bins.floor())
+    }
+}
+
+impl TraceKind {
+    fn read(place: Place<'_>) -> Option<Self> {
+        place.table("a kind of request", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let requests = fields.required("requests", |place| place.whole(COUNT));
+            Some(Self { name: name?, requests: requests? })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_add_up_bin_by_bin() {
+        let found = TraceFindings {
+            format: TraceFormat::Azure,
+            requests: 12,
+            ends_s: 5.5,
+            bin_s: 2.0,
+            arrivals: vec![4, 0, 8],
+            peak_per_s: 5,
+            same_moment: 0,
+            input_tokens: 1.0,
+            output_tokens: 1.0,
+            reusable_share: None,
+            kinds: Vec::new(),
+            skipped_lines: 0,
+            reordered: 0,
+        };
+        // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
+        for (until_s, arrivals) in [
+            (-1.0, 0.0),
+            (0.0, 0.0),
+            (1.0, 2.0),
+            (2.0, 4.0),
+            (4.0, 4.0),
+            (5.0, 8.0),
+            (6.0, 12.0),
+            (1e9, 12.0),
+        ] {
+            assert_eq!(found.arrivals_by(until_s), arrivals, "{until_s}");
+        }
+        assert!((found.mean_rate_per_s() - 12.0 / 5.5).abs() < 1e-12);
+    }
+}

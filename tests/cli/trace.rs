@@ -1,0 +1,266 @@
+//! Traces, from the file to the report: replayed, made of runs and logs, refused where they are wrong.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+/// Two seconds of 60 requests at uneven moments, three lines of which name blocks that the next one has too.
+fn trace() -> String {
+    let mut text = String::new();
+    for place in 0_u64..60 {
+        let at = place * 33 + place * place % 7;
+        let (input, output) = (40 + place % 9, 3 + place % 4);
+        let blocks = format!("[{}, {}]", place / 2, 100 + place);
+        let _ = writeln!(
+            text,
+            r#"{{"timestamp": {at}, "input_length": {input}, "output_length": {output}, "hash_ids": {blocks}}}"#
+        );
+    }
+    text
+}
+
+/// Moments, lengths and classes of what a run sent, in order.
+fn sent(desk: &Desk) -> Vec<(u64, u64, u64, u64)> {
+    let field = |record: &Value, name: &str| record[name].as_u64().unwrap();
+    let mut sent: Vec<_> = desk
+        .lines("request")
+        .iter()
+        .map(|record| {
+            let lengths = (field(record, "input_tokens_asked"), field(record, "output_tokens_asked"));
+            (field(record, "scheduled_ns"), lengths.0, lengths.1, field(record, "class"))
+        })
+        .collect();
+    sent.sort_unstable();
+    sent
+}
+
+#[test]
+fn a_trace_is_replayed_at_its_own_moments() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let flags = ["--no-calibration", "--allow-invalid", "--warmup", "0s"];
+    desk.skyline(&["bench", "--trace", "some.jsonl", "--quiet"])
+        .args(flags)
+        .assert()
+        .success()
+        .stdout(
+            contains("as in a trace")
+                .and(contains("some.jsonl, mooncake, to its end from 0 ms on its own clock")),
+        )
+        .stdout(contains("as recorded").and(contains("in leading blocks that came before")));
+    let expected: Vec<_> = (0_u64..60)
+        .map(|place| ((place * 33 + place * place % 7) * 1_000_000, 40 + place % 9, 3 + place % 4, 0))
+        .collect();
+    assert_eq!(sent(&desk), expected);
+    let summary = desk.summary();
+    assert_eq!(summary["run"]["arrival"]["kind"], "trace");
+    assert_eq!(summary["run"]["arrival"]["found"]["requests"], 60);
+    // No process is declared, so that none is tested; delivery is held against the plan.
+    for rule in ["planned_arrivals", "delivered_arrivals"] {
+        let checks = desk.checks(rule);
+        assert!(!checks.is_empty());
+        let replayed = |check: &Value| check["sentence"].as_str().unwrap().contains("a trace is replayed");
+        assert!(checks.iter().any(|check| check["outcome"] == "not_tested" && replayed(check)), "{checks:?}");
+    }
+    // Loosely: a request that leaves a quarter of a second late on a busy machine is no replay.
+    let lag = summary["latency"]["schedule_lag"]["p50"]["value_ms"].as_f64().unwrap();
+    assert!(lag < 250.0, "{lag}");
+    // What is stored is shown again without the trace.
+    std::fs::remove_file(desk.file("some.jsonl", "")).unwrap();
+    desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"])
+        .assert()
+        .success()
+        .stdout(contains("some.jsonl, mooncake"));
+}
+
+#[test]
+fn a_trace_of_a_run_is_the_same_plan() {
+    let first = Desk::new();
+    first
+        .skyline(&["simulate", "bursty_mix", "20", "--out", "results"])
+        .arg("--allow-invalid")
+        .assert()
+        .success();
+    let run = first.run();
+    let made = first.file("made.jsonl", "");
+    let (run, made) = (run.to_str().unwrap().to_owned(), made.to_str().unwrap().to_owned());
+    first
+        .skyline(&["trace", "from", &run, "--out", &made])
+        .assert()
+        .success()
+        .stderr(contains("requests in"));
+    let text = std::fs::read_to_string(&made).unwrap();
+    assert!(text.starts_with("{\"skyline_trace\":1}\n"), "{text:.80}");
+    assert!(!text.contains("prompt"), "lengths and classes, no text");
+
+    let again = Desk::new();
+    let warmup = first.lines("header")[0]["workload"]["warmup_s"].to_string();
+    again
+        .skyline(&["simulate", "bursty_mix", "20", "--trace", &made, "--warmup", &format!("{warmup}s")])
+        .args(["--out", "results", "--allow-invalid"])
+        .assert()
+        .success();
+    assert_eq!(sent(&again), sent(&first));
+    let hash = |desk: &Desk| desk.summary()["run"]["plan_hash"].as_str().unwrap().to_owned();
+    assert_eq!(hash(&again), hash(&first), "moments, lengths, classes and priorities");
+}
+
+#[test]
+fn what_is_changed_in_a_trace_is_said() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    desk.skyline(&[
+        "simulate",
+        "short_chat",
+        "--trace",
+        "some.jsonl",
+        "--time-scale",
+        "10",
+        "--rate-scale",
+        "3.5",
+    ])
+    .args(["--out", "results", "--allow-invalid"])
+    .assert()
+    .success()
+    .stdout(contains("10.0 times as slow, laid").and(contains("over itself 3.50 times")))
+    .stderr(contains("is not modelled"));
+    let sent = sent(&desk);
+    // The slice has 60 requests; three copies and about half of a fourth.
+    let inside = sent.iter().filter(|request| request.0 < 19_600_000_000).count();
+    assert!((181..=240).contains(&inside), "{inside}");
+}
+
+#[test]
+fn a_spec_names_its_trace() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let spec = "name = \"mine\"\n[trace]\npath = \"some.jsonl\"\nfrom_s = 1\nrate_scale = 0.5\n\
+                [[classes]]\nname = \"all\"\nslo = { ttft_ms = 10000 }\n";
+    desk.file("mine.toml", spec);
+    desk.skyline(&["simulate", "mine.toml", "--out", "results", "--allow-invalid"])
+        .assert()
+        .success()
+        .stdout(contains("thinned, each request kept").and(contains("with a chance of 50.0 %")));
+    let all: Vec<_> = trace().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+    for (at, ..) in sent(&desk) {
+        let moment = at / 1_000_000 + 1_000;
+        assert!(
+            all.iter().any(|request| request["timestamp"] == moment),
+            "{moment} ms is a moment of the trace"
+        );
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
+    let desk = Desk::new();
+    desk.file("bad.jsonl", &format!("{}{{\"timestamp\": 9999, \"input_length\": 0}}\n", trace()));
+    desk.file("none.txt", "hello\n");
+    for (arguments, message) in [
+        (&["--trace", "bad.jsonl"][..], "bad.jsonl, line 61, column 38: missing field `output_length`"),
+        (&["--trace", "none.txt"], "begins like no trace"),
+        (&["--trace", "gone.jsonl"], "gone.jsonl cannot be read"),
+        (
+            &["short_chat", "--time-scale", "2"],
+            "--time-scale is about a trace, and `short_chat` replays none",
+        ),
+        (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
+        (
+            &["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"],
+            "`--dataset` cannot be given for a trace",
+        ),
+        (&["--trace", "bad.jsonl", "--skip-bad", "--rate-scale", "1000"], "`trace.rate_scale` is 1000"),
+        (&["--trace", "bad.jsonl", "--skip-bad", "--trace-from", "1h"], "no request from 3600 s on"),
+        (&["--trace", "bad.jsonl", "--skip-bad", "--requests", "61"], "the slice of the trace has 60"),
+    ] {
+        for verb in ["bench", "simulate"] {
+            desk.skyline(&[verb]).args(arguments).assert().code(2).stderr(contains(message));
+        }
+    }
+    assert!(desk.runs().is_empty());
+    desk.skyline(&["trace", "show", "bad.jsonl", "--skip-bad"])
+        .assert()
+        .success()
+        .stdout(contains("1 line left out unread").and(contains("60 requests in 1.9 s")));
+}
+
+/// Conversations whose turns begin with what came before, all with one block in common: 512 tokens each.
+fn conversations() -> String {
+    let mut text = String::new();
+    let mut turns: Vec<Vec<u64>> = (0_u64..6).map(|talk| vec![0, 1000 * (talk + 1)]).collect();
+    for place in 0_usize..36 {
+        let blocks = &mut turns[place * 5 % 6];
+        let input = blocks.len() * 512;
+        let _ = writeln!(
+            text,
+            r#"{{"timestamp": {}, "input_length": {input}, "output_length": 4, "hash_ids": {blocks:?}}}"#,
+            place * 250
+        );
+        let next = blocks[blocks.len() - 1] + 1;
+        blocks.push(next);
+    }
+    text
+}
+
+#[test]
+fn a_prefix_cache_finds_what_the_trace_shares() {
+    let desk = Desk::new();
+    desk.file("talks.jsonl", &conversations());
+    let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .args(["mock", "--port", "0", "--hardware", "h200", "--enable-prompt-tokens-details"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut words = BufReader::new(mock.stderr.take().unwrap()).lines();
+    let line = words.find_map(|line| line.ok().filter(|line| line.contains("http://"))).unwrap();
+    let url = line.rsplit(' ').next().unwrap().trim().to_owned();
+    desk.skyline(&["bench", "--trace", "talks.jsonl", "--url", &url, "--engine", "mock", "--quiet"])
+        .args(["--no-calibration", "--allow-invalid", "--warmup", "0s"])
+        .assert()
+        .success();
+    mock.kill().unwrap();
+    mock.wait().unwrap();
+    let summary = desk.summary();
+    let tokens = &summary["tokens"];
+    let measured =
+        tokens["cached_input_tokens"].as_f64().unwrap() / tokens["input"]["got_tokens"].as_f64().unwrap();
+    // By hand: 6 talks of 6 turns, of which turn n has n + 2 blocks and all but its last were there; of each first turn
+    // only the common block was, and not in the very first. So (36 − 1 + 6 (1 + 2 + 3 + 4 + 5)) of 6 (2 + … + 7) blocks.
+    let planned = summary["run"]["arrival"]["found"]["reusable_share"].as_f64().unwrap();
+    assert!((planned - 125.0 / 162.0).abs() < 1e-9, "{planned}");
+    assert!((measured - planned).abs() < 0.05, "{measured} of {planned}");
+    let findings = summary["findings"].to_string();
+    assert!(!findings.contains("warm_cache"), "{findings}");
+}
+
+#[test]
+fn a_log_becomes_a_trace() {
+    let desk = Desk::new();
+    desk.file(
+        "access.jsonl",
+        "{\"when\": \"2026-01-02T03:04:06.5Z\", \"usage\": {\"in\": 12, \"out\": 3}, \"route\": \"chat\"}\n\n\
+         {\"when\": \"2026-01-02T03:04:05Z\", \"usage\": {\"in\": 9, \"out\": 4}, \"route\": \"rag\"}\n",
+    );
+    let fields = ["--time", "when", "--input", "usage.in", "--output", "usage.out"];
+    desk.skyline(&["trace", "from", "access.jsonl", "--class", "route"])
+        .args(fields)
+        .assert()
+        .success()
+        .stdout(
+            "{\"skyline_trace\":1}\n\
+         {\"at_ns\":0,\"input_tokens\":9,\"output_tokens\":4,\"class\":\"rag\"}\n\
+         {\"at_ns\":1500000000,\"input_tokens\":12,\"output_tokens\":3,\"class\":\"chat\"}\n",
+        );
+    desk.skyline(&["trace", "from", "access.jsonl", "--class", "user"])
+        .args(fields)
+        .assert()
+        .code(2)
+        .stderr(contains("access.jsonl, line 1, `user` is missing"));
+    desk.skyline(&["trace", "from", "access.jsonl"]).assert().code(2);
+}
