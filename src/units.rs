@@ -55,6 +55,13 @@ pub fn count(value: u64) -> String {
     thousands(&value.to_string())
 }
 
+/// Bytes as hexadecimal digits, two for each.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 /// A length of time as a person says it: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
 #[must_use]
 pub fn spoken(duration: Duration) -> String {

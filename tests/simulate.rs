@@ -187,7 +187,7 @@ fn the_bottleneck_follows_the_evidence() {
     let limit = |rate: f64, fleet: &Fleet| {
         let mut spec = WorkloadSpec::load("short_chat").unwrap();
         spec.arrival = spec.arrival.with_mean_rate(rate);
-        predict(header(&spec), fleet, &[]).unwrap().1.bottleneck
+        predict(header(&spec), Schedule::draw(&spec), fleet, &[]).unwrap().1.bottleneck
     };
     let calm = limit(1.0, &llama_on_a10g());
     assert_eq!(calm.limit, Limit::Memory);
@@ -237,7 +237,7 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
         transfer: KvTransfer::of(&deployment, 25e9 / 8.0),
     };
     let fleet = Fleet { layout, ..llama_on_a10g() };
-    let (_, prediction) = predict(header(&spec), &fleet, &[]).unwrap();
+    let (_, prediction) = predict(header(&spec), Schedule::draw(&spec), &fleet, &[]).unwrap();
     let comparison = prediction.baseline.unwrap();
     assert_eq!(comparison.baseline, "8 alike, round-robin");
     let groups: Vec<_> = comparison.rows.iter().map(|row| row.group.as_str()).collect();

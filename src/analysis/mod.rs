@@ -32,6 +32,7 @@ pub mod statistics;
 mod steady_state;
 mod subject;
 mod summary;
+mod taken;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod tokens;
@@ -69,6 +70,7 @@ pub use rates::Rates;
 pub use steady_state::{Beginning, SteadyState, Unsettled};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
+pub use taken::{TakenImages, TakenPrompts};
 pub use tokens::{Balance, TokenAccount};
 pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};

@@ -6,7 +6,7 @@ use super::observed::Observed;
 use super::{
     Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Fairness, Finding, Group,
     InFlight, Judgement, LatencyTable, Objective, PauseImpact, PrefixCache, Rates, RequestCounts, Stalls,
-    SteadyState, TokenAccount, Verdict,
+    SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -84,6 +84,12 @@ pub struct RunDescription {
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
+    /// Datasets that prompts were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datasets: Vec<TakenPrompts>,
+    /// Folders that images were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TakenImages>,
     /// Names of the models that requests asked for, where they are several; else the one of `engine`.
     pub models: Vec<String>,
     /// Who answered.
@@ -187,6 +193,8 @@ fn describe(log: &RunLog) -> RunDescription {
         plan_hash: header.plan.hash,
         shard: header.shard,
         prompt_method: header.prompts.method,
+        datasets: TakenPrompts::all(log),
+        images: TakenImages::all(log),
         models: header.workload.models.map(|mix| mix.names).unwrap_or_default(),
         engine: header.engine,
         limits: header.limits,

@@ -143,6 +143,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         output_tokens: Distribution::Constant { value: 10 },
         shared_prefix: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
+        images: None,
         priorities: slos
             .iter()
             .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })

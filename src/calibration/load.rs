@@ -122,6 +122,6 @@ impl Load {
             output_tokens: self.tokens,
             ..PlannedRequest::default()
         };
-        planned.saying(Prompt(format!("{} {}", self.tokens, self.gap.as_nanos())))
+        planned.saying(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
     }
 }

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod command_line;
+mod datasets;
 mod exit;
 mod folder;
 mod host;

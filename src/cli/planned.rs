@@ -1,8 +1,10 @@
 //! The runs in which a workload is flown, drawn before anything is sent.
 
+use std::sync::Arc;
+
 use super::exit::Stop;
 use crate::experiment::repeats_of;
-use crate::generator::Schedule;
+use crate::generator::{Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
 use crate::workload::WorkloadSpec;
 
@@ -19,13 +21,16 @@ pub(super) struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// `repeats` runs of `spec`, each of which has something to measure.
-    pub(super) fn all(spec: &WorkloadSpec, repeats: u64) -> Result<Vec<Self>, Stop> {
-        repeats_of(spec, repeats).into_iter().map(|(repeat, workload)| Self::one(repeat, workload)).collect()
-    }
-
-    fn one(repeat: Option<Repeat>, workload: WorkloadSpec) -> Result<Self, Stop> {
-        Self::flown(repeat, Schedule::draw(&workload), workload)
+    /// `repeats` runs of `spec`, whose datasets are these; each of the runs has something to measure.
+    pub(super) fn all(
+        spec: &WorkloadSpec,
+        datasets: &Arc<Datasets>,
+        repeats: u64,
+    ) -> Result<Vec<Self>, Stop> {
+        let one = |(repeat, workload)| {
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)
+        };
+        repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
     /// One generator's share of the run.

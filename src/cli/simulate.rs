@@ -10,7 +10,7 @@ use super::outcome::{self, Format};
 use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::series::{self, Series, folder_of};
-use super::{command_line, folder, host};
+use super::{command_line, datasets, folder, host};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
@@ -45,7 +45,7 @@ pub(super) struct SimulateArgs {
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
-    let spec = args.workload.spec()?;
+    let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() {
@@ -60,7 +60,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
             "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
         );
     }
-    let runs = PlannedRun::all(&spec, args.workload.repeats)?;
+    let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     let format = if args.json { Format::Json } else { Format::Text };
@@ -78,8 +78,10 @@ fn once(
     format: Format,
     printer: Printer,
 ) -> Result<Exit, Stop> {
+    let schedule = run.schedule.clone();
     let header = header(run, described, &args.objectives);
-    let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
+    let (log, prediction) =
+        predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
     let kept = folder_for(args, &log.header.workload.name, log.header.started_at)
         .and_then(|folder| keep(&log, &prediction.summary, folder.as_deref()).map(|()| folder));
     printer.data(&outcome::render_prediction(&prediction, format)?)?;
@@ -103,8 +105,10 @@ fn repeatedly(
     for run in runs {
         let number = run.number();
         let described = described.with_seed(seed_of_run(described.fleet.seed, number));
+        let schedule = run.schedule.clone();
         let header = header(run, &described, &args.objectives);
-        let (log, prediction) = predict(header, &described.fleet, &args.objectives).map_err(Stop::usage)?;
+        let (log, prediction) =
+            predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
         let folder = parent.as_deref().map(|parent| folder_of(parent, number)).transpose()?;
         keep(&log, &prediction.summary, folder.as_deref())?;
         series.add(prediction.summary)?;

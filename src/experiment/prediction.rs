@@ -33,7 +33,7 @@ impl Prediction {
     pub const SCHEMA: u32 = 1;
 }
 
-/// Flies the workload of `header` against `fleet`, and against its baseline where it has one. The log is the run's as it
+/// Flies `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
 /// would be stored.
 ///
 /// # Errors
@@ -41,10 +41,10 @@ impl Prediction {
 /// When the fleet cannot be.
 pub fn predict(
     header: RunHeader,
+    schedule: Schedule,
     fleet: &Fleet,
     objectives: &[Objective],
 ) -> Result<(RunLog, Prediction), BadFleet> {
-    let schedule = Schedule::draw(&header.workload);
     let run = VirtualRun {
         schedule,
         plan: header.plan.clone(),

@@ -44,6 +44,8 @@ impl Lengths {
                 let choice = WeightedChoice::new((0..values.len()).map(weight));
                 Shape::Empirical { values: values.clone(), choice }
             }
+            // What rows say is not drawn; the nearest that can be is their mean.
+            Distribution::Dataset { mean } => Shape::Constant(mean.map_or(1, |mean| mean.round() as u32)),
         })
     }
 

@@ -1,5 +1,6 @@
 //! When each request leaves and what it says: a workload drawn into a schedule.
 
+mod datasets;
 mod lengths;
 mod phases;
 mod plan;
@@ -10,10 +11,11 @@ mod schedule;
 mod source;
 mod traces;
 
+pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
 pub use lengths::Lengths;
 pub use plan::Plan;
 pub use prefixes::prefixes_of;
-pub use prompts::{Joint, PromptBuilder, PromptError};
+pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use traces::{

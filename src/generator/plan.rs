@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use super::datasets::RowDraws;
 use super::phases::Phases;
 use super::prefixes::PrefixDraws;
-use super::{Lengths, PlannedRequest};
+use super::{Datasets, Lengths, PlannedRequest};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
-use crate::workload::{ArrivalPattern, RequestClass, WorkloadSpec};
+use crate::workload::{ArrivalPattern, Distribution, RequestClass, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
 /// Every purpose has a stream of its own: `arrivals` (`arrivals/NAME` where each class has a process of its own),
-/// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `prefix_tokens/NAME`,
-/// `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
+/// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`,
+/// `images/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -30,26 +31,33 @@ pub struct Plan {
 /// What is drawn for the requests of one class.
 #[derive(Clone, Debug)]
 pub(super) struct ClassDraws {
-    input: (Lengths, Stream),
-    output: (Lengths, Stream),
+    /// The law of a length; none where the rows of a dataset say, or a trace.
+    input: (Option<Lengths>, Stream),
+    output: (Option<Lengths>, Stream),
     pub(super) share: (WeightedChoice, Stream),
+    /// Rows of the dataset, where the class has one that is open.
+    rows: Option<RowDraws>,
+    pub(super) images: Option<(Lengths, Stream)>,
     prefixes: Option<PrefixDraws>,
     /// Whose they are; absent where nobody tells tenants apart.
     pub(super) tenant: Option<(WeightedChoice, Stream)>,
 }
 
 impl ClassDraws {
-    pub(super) fn new(workload: &WorkloadSpec, class: &RequestClass) -> Self {
+    pub(super) fn new(workload: &WorkloadSpec, class: &RequestClass, rows: Option<RowDraws>) -> Self {
         let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
+        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| Lengths::new(length));
         let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
         let senders = workload.tenants.iter().map(|tenant| {
             // Nobody else's requests are drawn for it, whatever it weighs.
             if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
         });
         Self {
-            input: (Lengths::new(&class.input_tokens), stream("input_tokens")),
-            output: (Lengths::new(&class.output_tokens), stream("output_tokens")),
+            input: (law(&class.input_tokens), stream("input_tokens")),
+            output: (law(&class.output_tokens), stream("output_tokens")),
             share: (shares, stream("priorities")),
+            rows,
+            images: class.images.as_ref().map(|images| (Lengths::new(&images.per_request), stream("images"))),
             prefixes: class
                 .shared_prefix
                 .as_ref()
@@ -67,13 +75,15 @@ pub(super) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stre
 }
 
 impl Plan {
-    pub(super) fn new(workload: Arc<WorkloadSpec>) -> Self {
+    pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let seed = workload.seed;
         Self {
             arrivals: Arrivals::of(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            classes: (workload.classes.iter().enumerate())
+                .map(|(place, class)| ClassDraws::new(&workload, class, datasets.rows(place, class, seed)))
+                .collect(),
             models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
             workload,
@@ -102,8 +112,13 @@ impl Iterator for Plan {
             _ => self.class_choice.draw(&mut self.class_stream),
         };
         let draws = self.classes.get_mut(class)?;
-        let input_tokens = draws.input.0.draw(&mut draws.input.1);
-        let output_tokens = draws.output.0.draw(&mut draws.output.1);
+        let row = draws.rows.as_mut().map(RowDraws::draw);
+        let said = |tokens: Option<u32>, (lengths, stream): &mut (Option<Lengths>, Stream)| {
+            lengths.as_ref().map_or(tokens, |lengths| Some(lengths.draw(stream)))
+        };
+        let input_tokens = said(row.map(|row| row.input_tokens), &mut draws.input)?;
+        let output_tokens = said(row.and_then(|row| row.output_tokens), &mut draws.output)?;
+        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
         let share = draws.share.0.draw(&mut draws.share.1);
         let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
         let priority = share.map(|share| share.priority).unwrap_or_default();
@@ -119,6 +134,8 @@ impl Iterator for Plan {
             output_tokens,
             priority,
             slo: self.workload.promise(class as u16, priority, tenant),
+            row: row.map(|row| row.row),
+            images,
             prefix,
             tenant,
             model,

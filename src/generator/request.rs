@@ -23,6 +23,10 @@ pub struct PlannedRequest {
     pub priority: Priority,
     /// What it promises.
     pub slo: Slo,
+    /// The row of a dataset that it says, from 0 among those that are sent; absent where its class has no dataset.
+    pub row: Option<u64>,
+    /// How many images go along.
+    pub images: u16,
     /// The leading part of its prompt that others of its class say too.
     pub prefix: Option<SharedPrefix>,
     /// Index of its tenant in the workload's list, where it has one.
@@ -82,5 +86,18 @@ pub struct RequestSpec {
 }
 
 /// What a request says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prompt(pub String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// A text; in a chat, the one message of the user.
+    Text(String),
+    /// The messages of a chat: a JSON list, sent byte for byte.
+    Messages(String),
+    /// Token ids, of the completions endpoint.
+    TokenIds(Vec<u32>),
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}

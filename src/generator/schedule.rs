@@ -5,9 +5,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::source::Source;
-use super::{Blocks, PlannedRequest, PromptBuilder, RequestSpec};
+use super::{Blocks, Datasets, PlannedRequest, PromptBuilder, RequestSpec};
 use crate::clock::Timestamp;
 use crate::record::{Phase, PlanFacts};
+use crate::units::hexadecimal;
 use crate::workload::{Priority, WorkloadSpec};
 
 /// Begins the bytes that are hashed; the number goes up if their layout changes.
@@ -23,6 +24,7 @@ const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
 #[derive(Clone, Debug)]
 pub struct Schedule {
     workload: Arc<WorkloadSpec>,
+    datasets: Arc<Datasets>,
     /// The first index of this share of the plan.
     first: u64,
     /// The distance from one index of this share to the next.
@@ -38,10 +40,17 @@ pub struct ShardError {
 }
 
 impl Schedule {
-    /// The whole schedule of `workload`, which must be valid.
+    /// The whole schedule of `workload`, which must be valid. Where a class has a dataset there are no requests: its
+    /// rows must be there, as in [`Schedule::draw_from`].
     #[must_use]
     pub fn draw(workload: &WorkloadSpec) -> Self {
-        Self { workload: Arc::new(workload.clone()), first: 0, step: 1 }
+        Self::draw_from(workload, Arc::default())
+    }
+
+    /// The whole schedule of `workload`, whose datasets are these.
+    #[must_use]
+    pub fn draw_from(workload: &WorkloadSpec, datasets: Arc<Datasets>) -> Self {
+        Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
     /// Every `shards`-th request of this schedule, beginning with number `shard`.
@@ -54,7 +63,7 @@ impl Schedule {
         }
         let first = self.first.saturating_add(self.step.saturating_mul(shard));
         let step = self.step.saturating_mul(shards);
-        Ok(Self { workload: Arc::clone(&self.workload), first, step })
+        Ok(Self { first, step, ..self.clone() })
     }
 
     /// The requests in order, without prompts.
@@ -64,7 +73,7 @@ impl Schedule {
     }
 
     fn source(&self) -> Source {
-        Source::of(Arc::clone(&self.workload))
+        Source::of(Arc::clone(&self.workload), &self.datasets)
     }
 
     /// The requests of this share in order, each with what its prompt begins with.
@@ -99,8 +108,9 @@ impl Schedule {
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
     /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
     /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
-    /// where there is none. Where a trace says which blocks a prompt begins with, the tokens of a block (4) and the ids of
-    /// the blocks (8 each) follow.
+    /// where there is none. After those of a request that says a row of a dataset come the row's number from 0 (8), and
+    /// after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
+    /// tokens of a block (4) and the ids of the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
@@ -129,6 +139,12 @@ impl Schedule {
             if marked {
                 hash.update(hashed_marks(&request));
             }
+            if let Some(row) = request.row {
+                hash.update(row.to_le_bytes());
+            }
+            if request.images > 0 {
+                hash.update(request.images.to_le_bytes());
+            }
             if !blocks.ids.is_empty() {
                 hash.update(blocks.tokens.to_le_bytes());
                 blocks.ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
@@ -145,11 +161,6 @@ impl Schedule {
             window_end: window_end.max(window_start),
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::traces::TracePlan;
-use super::{Blocks, Plan, PlannedRequest};
+use super::{Blocks, Datasets, Plan, PlannedRequest};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -14,10 +14,10 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) fn of(workload: Arc<WorkloadSpec>) -> Self {
+    pub(super) fn of(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         match workload.arrival {
             ArrivalPattern::Trace(_) => Self::Replayed(Box::new(TracePlan::new(workload))),
-            _ => Self::Drawn(Box::new(Plan::new(workload))),
+            _ => Self::Drawn(Box::new(Plan::new(workload, datasets))),
         }
     }
 

@@ -120,6 +120,8 @@ pub enum PromptMethod {
     Server,
     /// Words that are one token in common vocabularies: an estimate.
     WordList,
+    /// None were made: they are a dataset's, or token ids. What lengths a dataset's texts have in tokens is estimated.
+    AsGiven,
     /// There were no texts: the simulator is told lengths alone.
     LengthsOnly,
 }

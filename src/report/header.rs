@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page::{Page, Tone};
-use super::{arrivals, calibration, trace};
+use super::{arrivals, calibration, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
@@ -70,6 +70,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
     }
     page.entry(Tone::Normal, "  prompts    ", &prompts(&run.prompt_method));
+    for (label, line) in taken::lines(run) {
+        page.entry(Tone::Normal, label, &line);
+    }
     if let Some(cap) = run.limits.max_concurrency {
         page.entry(
             Tone::Normal,
@@ -157,6 +160,7 @@ fn prompts(method: &PromptMethod) -> String {
         PromptMethod::WordList => {
             "estimated, from words that are one token in common vocabularies".to_owned()
         }
+        PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
         PromptMethod::LengthsOnly => "none: the simulator is told lengths alone".to_owned(),
     }
 }

@@ -11,6 +11,7 @@ mod page;
 mod prediction;
 mod promises;
 mod repeats;
+mod taken;
 mod text;
 mod trace;
 mod troubles;

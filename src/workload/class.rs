@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::reading::{Fields, Place};
-use super::{ArrivalPattern, Distribution, Priority, SharedPrefixes, Slo, Trace, weights};
+use super::reading::{Allowed, Fields, Given, Place};
+use super::{ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights};
+
+/// Sizes of vocabularies: the largest known have some 260,000 entries.
+const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
 /// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,18 +16,22 @@ pub struct RequestClass {
     /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
     /// class has an arrival process of its own.
     pub weight: f64,
-    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. A class
-    /// of a workload with a trace has no lengths of its own.
-    #[serde(skip_serializing_if = "Distribution::is_of_trace")]
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
+    /// class with a dataset, whose prompts are as long as they are, or of a workload with a trace the file says nothing.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub input_tokens: Distribution,
-    /// Tokens of answer asked for.
-    #[serde(skip_serializing_if = "Distribution::is_of_trace")]
+    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says. One of a workload with a
+    /// trace has none of its own.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub output_tokens: Distribution,
     /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_prefix: Option<SharedPrefixes>,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
+    /// Pictures that go along; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<Images>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
 }
@@ -40,7 +47,7 @@ pub struct PriorityShare {
     pub slo: Slo,
 }
 
-/// What prompts say. Whatever the source, each grows or is cut to the asked token count.
+/// What prompts say. Templates and retrieved passages grow or are cut to the asked token count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptSource {
@@ -53,6 +60,14 @@ pub enum PromptSource {
     Retrieval {
         /// The questions; at least one.
         questions: Vec<String>,
+    },
+    /// Prompts from a file, as they stand there.
+    Dataset(Dataset),
+    /// Token ids at random, sent as such (`prompt` of the completions endpoint): exactly as many as asked, and no text.
+    RandomTokens {
+        /// Ids are drawn from 0 to one less than this; absent: those of the run's tokenizer but for its special ones.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vocabulary: Option<u32>,
     },
 }
 
@@ -82,6 +97,33 @@ impl RequestClass {
                 SharedPrefixes::read(place).map(Some)
             });
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
+            let images = fields.optional("images", None, |place| Images::read(place).map(Some));
+            if let (Some(prompt), Some(trace)) = (&prompt, trace) {
+                fit_trace(fields, prompt, trace);
+            }
+            let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
+            let rows = dataset.map(RowLengths::of);
+            if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
+                let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
+                fields.complain_of("input_tokens", sentence);
+            }
+            let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
+            if let (Some(_), None) = (&prompt, &of_prompts) {
+                for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
+                    if let Given::Absent = length {
+                        fields.miss(name);
+                    }
+                }
+            }
+            let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
+            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_taken), &shared_prefix)
+            {
+                let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
+                fields.complain_of("shared_prefix", sentence);
+            }
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
+                fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
@@ -92,10 +134,27 @@ impl RequestClass {
                 output_tokens: output_tokens?,
                 shared_prefix: shared_prefix?,
                 prompt: prompt?,
+                images: images?,
                 priorities: priorities?,
             };
             Some((class, arrival?))
         })
+    }
+}
+
+/// The lengths that the rows of a dataset have.
+struct RowLengths {
+    input: Distribution,
+    output: Distribution,
+}
+
+impl RowLengths {
+    fn of(dataset: &Dataset) -> Self {
+        let found = dataset.found.as_ref();
+        Self {
+            input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
+            output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
+        }
     }
 }
 
@@ -109,6 +168,7 @@ impl RequestClass {
             output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
             shared_prefix: None,
             prompt: PromptSource::everyday(),
+            images: None,
             priorities: vec![PriorityShare {
                 priority: Priority::default(),
                 weight: 1.0,
@@ -124,12 +184,37 @@ impl RequestClass {
 }
 
 /// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
-fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Option<Distribution> {
-    let Some(mean) = traced else { return fields.required(name, Distribution::read) };
-    fields.optional(name, Distribution::Trace { mean }, |place| {
+fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
+    let Some(mean) = traced else { return fields.given(name, Distribution::read) };
+    let given = fields.given(name, |place| {
         place.complain("is given beside a trace, which says how long requests are; leave it out");
         None
-    })
+    });
+    match given {
+        Given::Absent => Given::Right(Distribution::Trace { mean }),
+        given => given,
+    }
+}
+
+/// Refuses prompts that cannot have what this trace says of them.
+fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
+    match prompt {
+        PromptSource::Dataset(_) => fields.complain_of(
+            "prompt",
+            "is a dataset beside a trace, and both say how long requests are; choose another `prompt`, or leave the \
+             trace out",
+        ),
+        PromptSource::RandomTokens { .. }
+            if trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()) =>
+        {
+            fields.complain_of(
+                "prompt",
+                "is token ids beside a trace that says which prompts begin alike, and token ids never do; choose \
+                 another `prompt`",
+            );
+        }
+        _ => {}
+    }
 }
 
 /// The shares of a class whose own SLO is `class_slo`.
@@ -179,8 +264,29 @@ impl PromptSource {
                 ("retrieval", |fields| {
                     Some(Self::Retrieval { questions: fields.required("questions", texts)? })
                 }),
+                ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
+                ("random_tokens", |fields| {
+                    let vocabulary =
+                        fields.optional("vocabulary", None, |place| place.whole(VOCABULARY).map(Some));
+                    Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
+                }),
             ],
         )
+    }
+
+    /// The dataset that prompts are taken from, if they are.
+    #[must_use]
+    pub const fn dataset(&self) -> Option<&Dataset> {
+        match self {
+            Self::Dataset(dataset) => Some(dataset),
+            _ => None,
+        }
+    }
+
+    /// Whether prompts are taken from elsewhere as they are, in place of being written to a length.
+    #[must_use]
+    pub const fn is_taken(&self) -> bool {
+        matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 
     /// Openings for a class whose file names none: the everyday questions that chat servers are asked.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Place};
 use super::weights;
+use crate::units::count;
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
 /// gives none. It lies beyond the context of any model served today.
@@ -13,6 +14,11 @@ const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
 const MEAN: Allowed = Allowed::above(0.0, TOKEN_LIMIT as f64);
 /// At 5, one request in forty is longer than 18,000 times the median.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+
+/// vLLM's `--random-range-ratio`, which must be below 1.
+const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
+/// SGLang's.
+const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
 
 /// A distribution of token counts. A draw is rounded to the nearest whole token.
 ///
@@ -74,6 +80,12 @@ pub enum Distribution {
         /// One weight a value; all equal when the file gives none.
         weights: Vec<f64>,
     },
+    /// As each row of the class's dataset says. Only a class with a dataset has it, by leaving its lengths out; it is
+    /// not written.
+    Dataset {
+        /// Mean over the rows, tokens; absent before the dataset is read.
+        mean: Option<f64>,
+    },
     /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
     /// none.
     Trace {
@@ -83,9 +95,10 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Whether lengths are those of a trace, which are neither given in a spec nor stored with it.
-    pub(super) fn is_of_trace(&self) -> bool {
-        matches!(self, Self::Trace { .. })
+    /// Whether lengths are those of a trace or of a dataset's rows, which are neither given in a spec nor stored with it.
+    #[must_use]
+    pub const fn is_said_elsewhere(&self) -> bool {
+        matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 
     /// Reads a distribution, or a number in place of a constant.
@@ -137,8 +150,60 @@ impl Distribution {
                     weights::positive_total(fields, "weights", &weights)?;
                     Some(Self::Empirical { values, weights })
                 }),
+                ("vllm_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |place| place.number(VLLM_RATIO));
+                    Self::vllm_range(length?, ratio?).or_else(|| {
+                        let sentence = format!(
+                            "times 1 + `ratio` is over {}; lower one of them",
+                            count(TOKEN_LIMIT.into())
+                        );
+                        fields.complain_of("length", &sentence);
+                        None
+                    })
+                }),
+                ("sglang_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |place| place.number(SGLANG_RATIO));
+                    Some(Self::sglang_range(length?, ratio?))
+                }),
             ],
         )
+    }
+
+    /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
+    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, and at least 1 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). None where that is more than a request may have.
+    fn vllm_range(length: u32, ratio: f64) -> Option<Self> {
+        let bound = |factor: f64| f64::from(length) * factor;
+        let (min, max) = (bound(1.0 - ratio).floor().max(1.0), bound(1.0 + ratio).ceil());
+        (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
+    }
+
+    /// What SGLang's `bench_serving` draws for the same options, whose ratio means something else: uniform from
+    /// ⌊length × ratio⌋, but at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
+    /// `compute_random_lens`).
+    fn sglang_range(length: u32, ratio: f64) -> Self {
+        Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
+    }
+
+    /// The largest count that can be drawn.
+    pub(super) fn most(&self) -> u32 {
+        match self {
+            Self::Constant { value } => *value,
+            Self::Uniform { max, .. }
+            | Self::Normal { max, .. }
+            | Self::LogNormal { max, .. }
+            | Self::Exponential { max, .. } => *max,
+            Self::Empirical { values, .. } => values.iter().copied().max().unwrap_or(1),
+            Self::Dataset { .. } | Self::Trace { .. } => TOKEN_LIMIT,
+        }
+    }
+
+    /// Whether the rows of a dataset decide.
+    #[must_use]
+    pub const fn is_of_rows(&self) -> bool {
+        matches!(self, Self::Dataset { .. })
     }
 }
 

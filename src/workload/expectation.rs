@@ -5,7 +5,8 @@ use std::f64::consts::{PI, SQRT_2};
 use super::Distribution;
 
 impl Distribution {
-    /// Expected tokens of a request, after truncation to the bounds and before rounding to whole tokens.
+    /// Expected tokens of a request, after truncation to the bounds and before rounding to whole tokens. Not a number
+    /// where a dataset decides that was not read.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -32,6 +33,7 @@ impl Distribution {
                     values.iter().zip(weights).map(|(value, weight)| f64::from(*value) * weight).sum();
                 weighted / weights.iter().sum::<f64>()
             }
+            Self::Dataset { mean } => mean.unwrap_or(f64::NAN),
             Self::Trace { mean } => *mean,
         }
     }
@@ -40,7 +42,11 @@ impl Distribution {
     #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {
-            Self::Constant { .. } | Self::Uniform { .. } | Self::Empirical { .. } | Self::Trace { .. } => 1.0,
+            Self::Constant { .. }
+            | Self::Uniform { .. }
+            | Self::Empirical { .. }
+            | Self::Dataset { .. }
+            | Self::Trace { .. } => 1.0,
             Self::Normal { mean, std, min, max } => {
                 mass((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std)
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::reading::nearest;
-use super::{SpecError, TraceSurvey, WorkloadSpec, library};
+use super::{PromptSource, SpecError, TraceSurvey, WorkloadSpec, library};
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
@@ -34,6 +34,22 @@ impl WorkloadSpec {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
         // Editors on Windows put a byte-order mark before the text.
-        read(text.trim_start_matches('\u{feff}'), name_or_path, survey)
+        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path, survey)?;
+        if let Some(folder) = path.parent() {
+            spec.anchor(folder);
+        }
+        Ok(spec)
+    }
+
+    /// Lets the relative paths of what the spec's classes name begin at `folder`.
+    fn anchor(&mut self, folder: &Path) {
+        for class in &mut self.classes {
+            if let PromptSource::Dataset(dataset) = &mut class.prompt {
+                dataset.anchor(folder);
+            }
+            if let Some(images) = &mut class.images {
+                images.anchor(folder);
+            }
+        }
     }
 }

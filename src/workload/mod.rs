@@ -2,9 +2,12 @@
 
 mod arrival;
 mod class;
+mod dataset;
+mod dataset_change;
 mod distribution;
 mod expectation;
 mod findings;
+mod images;
 pub mod library;
 mod load;
 mod model_mix;
@@ -22,8 +25,11 @@ mod window;
 
 pub use arrival::{ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
+pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
+pub use dataset_change::DatasetChange;
 pub use distribution::{Distribution, TOKEN_LIMIT};
 pub use findings::{TraceFindings, TraceKind};
+pub use images::{ImageFindings, Images};
 pub use model_mix::ModelMix;
 pub use overrides::Overrides;
 pub use popularity::zipf;

@@ -4,10 +4,10 @@ use super::arrival::{RATE, SECONDS};
 use super::reading::{Allowed, Mistakes};
 use super::spec::{REQUESTS, WAIT};
 use super::window::Mistaken;
-use super::{SpecError, WorkloadSpec};
+use super::{DatasetChange, Distribution, SpecError, TOKEN_LIMIT, WorkloadSpec};
 
 /// Changes to a spec; what is absent stays as the spec has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// `[seconds]`: the run ends there, in place of after the spec's number of requests, if it has one.
     pub horizon_s: Option<f64>,
@@ -24,6 +24,10 @@ pub struct Overrides {
     pub warmup_s: Option<f64>,
     /// `--drain` in seconds.
     pub drain_s: Option<f64>,
+    /// `--output-tokens`: every answer is asked to have as many, of whatever class.
+    pub output_tokens: Option<u32>,
+    /// What is changed about datasets.
+    pub dataset: DatasetChange,
 }
 
 impl Overrides {
@@ -38,6 +42,8 @@ impl Overrides {
         within("--rate", self.rate_per_s, RATE);
         within("--warmup", self.warmup_s, WAIT);
         within("--drain", self.drain_s, WAIT);
+        let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
+        within("--output-tokens", self.output_tokens.map(f64::from), tokens);
         if self.horizon_s.is_some() && self.requests.is_some() {
             mistakes.add(
                 None,
@@ -53,6 +59,9 @@ impl WorkloadSpec {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
         overrides.check(&mistakes);
+        if let Some(mistake) = overrides.dataset.mistake(&self) {
+            mistakes.add(None, mistake);
+        }
         if !mistakes.is_empty() {
             return Err(mistakes.into_error(ORIGIN));
         }
@@ -62,6 +71,13 @@ impl WorkloadSpec {
                 "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
                  `--time-scale` replays it slower or faster"
                     .to_owned(),
+            );
+            return Err(mistakes.into_error(ORIGIN));
+        }
+        if overrides.output_tokens.is_some() && self.arrival.trace().is_some() {
+            mistakes.add(
+                None,
+                "`--output-tokens` cannot be given for a trace, which says how long answers are".to_owned(),
             );
             return Err(mistakes.into_error(ORIGIN));
         }
@@ -97,6 +113,12 @@ impl WorkloadSpec {
         spec.drain_s = overrides.drain_s.unwrap_or(spec.drain_s);
         if let Some(rate_per_s) = overrides.rate_per_s {
             spec.arrival = spec.arrival.with_mean_rate(rate_per_s);
+        }
+        overrides.dataset.apply(&mut spec.classes);
+        if let Some(value) = overrides.output_tokens {
+            for class in &mut spec.classes {
+                class.output_tokens = Distribution::Constant { value };
+            }
         }
         spec.warmup_s = overrides
             .warmup_s

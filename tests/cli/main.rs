@@ -5,6 +5,7 @@
 mod agreement;
 mod bench;
 mod calibrate;
+mod datasets;
 mod faults;
 mod help;
 mod marks;

@@ -171,6 +171,10 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
             "--time-scale is about a trace, and `short_chat` replays none",
         ),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
+        (
+            &["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"],
+            "`--dataset` cannot be given for a trace",
+        ),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate-scale", "1000"], "`trace.rate_scale` is 1000"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--trace-from", "1h"], "no request from 3600 s on"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--requests", "61"], "the slice of the trace has 60"),

@@ -40,6 +40,10 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     let balance = &summary.tokens.input;
+    // The server counts images too, and nobody asked for a number of tokens of those.
+    if !summary.run.images.is_empty() {
+        return None;
+    }
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
     let sentence = format!(
         "the server counts {} prompt tokens where {} were asked for: {} {} on average (its chat template \
@@ -54,7 +58,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         PromptMethod::Tokenizer { .. } => {
             "check that the tokenizer is the served model's; the rest is its chat template, so ask for fewer tokens"
         }
-        PromptMethod::Server | PromptMethod::WordList | PromptMethod::LengthsOnly => {
+        PromptMethod::Server | PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
             "give --tokenizer, so that prompts are exact"
         }
     };
@@ -118,6 +122,17 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;
+    }
+    if summary.run.datasets.iter().any(|taken| !taken.salted) {
+        let sentence = format!(
+            "{} of the prompt tokens came from a prefix cache, and a dataset is sent as it stands: rows that the server \
+             had seen before cost less than new ones; the bar is {}",
+            percent(rate),
+            percent(CACHED_BAR)
+        );
+        let cure = "if new prompts are meant, reset the server's prefix cache before the run, or let salt = true lead \
+                    each with words of its own";
+        return Some(finding(FindingKind::WarmCache, sentence, cure));
     }
     let (rate, bar) = (percent(rate), percent(CACHED_BAR));
     let sentence = shared.map_or_else(

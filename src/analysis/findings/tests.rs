@@ -3,7 +3,10 @@
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{FindingKind, Summary, summarise};
 use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
-use crate::workload::{ArrivalPattern, Distribution, Priority, SharedPrefixes, Slo, Spike, Stage};
+use crate::workload::{
+    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
+    SharedPrefixes, Slo, Spike, Stage,
+};
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
     summary.findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.sentence.clone())
@@ -134,6 +137,34 @@ fn bounds_that_can_be_measured_are_not_complained_of() {
     let summary = summarise(&log, &[]);
     assert_eq!(sentence(&summary, FindingKind::UnmeasurableSlo), None);
     assert_eq!(summary.slo.slo_attainment, Some(1.0));
+}
+
+#[test]
+fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
+    let mut request = record(0).sent_at(0, 0, 0).paced(100, 10, 10).usage(100, 10).build();
+    request.usage.as_mut().unwrap().cached_tokens = Some(50);
+    let mut log = run(1_000, vec![request]);
+    let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
+    assert!(said.contains("although every prompt is salted"), "{said}");
+    let found = DatasetFindings {
+        bytes: 9,
+        sha256: "ab".to_owned(),
+        rows: 1,
+        filtered_rows: 0,
+        bad_rows: 0,
+        mean_input_tokens: 100.0,
+        mean_output_tokens: None,
+    };
+    let taken = |salt| {
+        let dataset = Dataset::new("rows.csv".to_owned(), DatasetFormat::Csv);
+        PromptSource::Dataset(Dataset { salt, found: Some(found.clone()), ..dataset })
+    };
+    log.header.workload.classes[0].prompt = taken(false);
+    let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
+    assert!(said.contains("50.0 % of the prompt tokens") && said.contains("sent as it stands"), "{said}");
+    log.header.workload.classes[0].prompt = taken(true);
+    let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
+    assert!(said.contains("although every prompt is salted"), "{said}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
+mod dataset;
 mod generator;
 mod model;
 mod run;

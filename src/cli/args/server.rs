@@ -103,6 +103,11 @@ impl ServerArgs {
         self.wait
     }
 
+    /// Where requests go on the server.
+    pub(in crate::cli) fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
     /// How answers come.
     pub(in crate::cli) fn form(&self) -> AnswerForm {
         if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed }

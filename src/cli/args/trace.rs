@@ -8,6 +8,9 @@ use crate::cli::exit::Stop;
 use crate::generator;
 use crate::workload::{ArrivalPattern, BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
 
+/// What is about traces and datasets alike.
+const SKIP_BAD: &str = "--skip-bad";
+
 /// The trace and its slice.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
@@ -47,7 +50,7 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
 
-    /// Leave out lines that cannot be read, and count them [default: refuse the trace]
+    /// Leave out what cannot be used, lines of a trace or rows of a dataset, and count it [default: refuse the file]
     #[arg(long)]
     skip_bad: bool,
 }
@@ -90,7 +93,12 @@ impl TraceArgs {
             return WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey).map_err(Stop::usage);
         };
         let spec = WorkloadSpec::load_with(name, &survey).map_err(Stop::usage)?;
-        let Some(first_change) = self.first_change() else { return with_seed(spec, seed) };
+        let first_change = match self.first_change() {
+            // Where no trace is replayed, the rows of a dataset may be meant.
+            None | Some(SKIP_BAD) if spec.arrival.trace().is_none() => return Ok(spec),
+            None => return with_seed(spec, seed),
+            Some(change) => change,
+        };
         let trace = match (&self.trace, spec.arrival.trace()) {
             (Some(path), _) => Trace::whole(path),
             (None, Some(trace)) => trace.clone(),
@@ -103,6 +111,11 @@ impl TraceArgs {
         };
         let trace = self.slice.of(trace);
         spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey).map_err(Stop::usage)
+    }
+
+    /// Whether what cannot be used is left out.
+    pub(super) fn skip_bad(&self) -> bool {
+        self.slice.skip_bad
     }
 
     /// The first option that was typed.
@@ -133,7 +146,7 @@ impl SliceArgs {
             ("--trace-for", self.trace_for.is_some()),
             ("--time-scale", self.time_scale.is_some()),
             ("--rate-scale", self.rate_scale.is_some()),
-            ("--skip-bad", self.skip_bad),
+            (SKIP_BAD, self.skip_bad),
         ]
         .into_iter()
         .find_map(|(option, typed)| typed.then_some(option))

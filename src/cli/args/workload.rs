@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::dataset::DatasetArgs;
 use super::trace::TraceArgs;
 use super::{above_zero, duration, seconds};
 use crate::cli::exit::Stop;
@@ -52,6 +53,8 @@ pub(in crate::cli) struct WorkloadArgs {
 
     #[command(flatten)]
     trace: TraceArgs,
+    #[command(flatten)]
+    dataset: DatasetArgs,
 }
 
 impl WorkloadArgs {
@@ -64,6 +67,8 @@ impl WorkloadArgs {
             seed: self.seed,
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
+            output_tokens: self.dataset.output_tokens,
+            dataset: self.dataset.change(self.trace.skip_bad()),
         };
         let spec = self.trace.apply(self.workload.as_deref(), self.seed)?;
         spec.with(&overrides).map_err(Stop::usage)

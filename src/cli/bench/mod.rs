@@ -22,7 +22,7 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::series;
 use super::session::Session;
-use super::{command_line, folder, host};
+use super::{command_line, datasets, folder, host};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
@@ -73,8 +73,10 @@ pub(super) struct BenchArgs {
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.workload.spec()?;
-    let mut runs = PlannedRun::all(&spec, args.workload.repeats)?;
+    let tokenizer = args.run.tokenizer.as_deref();
+    let (spec, datasets) = datasets::open(args.workload.spec()?, tokenizer, printer)?;
+    datasets::fit(&spec, &datasets, args.server.endpoint())?;
+    let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
         plan::check(&run.workload, &run.schedule, &run.plan)?;
@@ -83,14 +85,19 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
     }
     let salt = args.run.salt.unwrap_or_else(rand::random);
-    let exact = prompts::exact(&spec, salt, args.run.tokenizer.as_deref())?;
+    let exact = prompts::exact(&spec, salt, tokenizer)?;
     folder::base(&args.out)?;
     common_server(args)?;
     let asked = marks::asked(args, &spec)?;
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, asked, printer)?;
-    let prompts = exact.map_or_else(|| prompts::counted(&spec, salt, &session, printer), Ok)?;
+    let prompts = match exact {
+        Some(exact) => exact,
+        None if datasets.writes_words() => prompts::counted(&spec, salt, &session, printer)?,
+        None => PromptBuilder::with_word_list(&spec.classes, salt),
+    };
+    let prompts = prompts.with_datasets(datasets);
     let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::dialect::LengthForcing;
 use crate::engine::{AnswerForm, Endpoint, Target};
+use crate::generator::Prompt;
 
 /// The body of every request of a run: what never changes is serialised once, the prompt and the length are
 /// spliced in.
@@ -34,7 +35,7 @@ impl fmt::Debug for BodyTemplate {
 /// Where the prompt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PromptField {
-    /// `messages`, as one message of the user.
+    /// `messages`; a text as one message of the user.
     Messages,
     /// `prompt`.
     Prompt,
@@ -88,8 +89,15 @@ impl BodyTemplate {
     }
 
     /// The body that asks for `output_tokens` tokens after `prompt`.
-    pub(crate) fn render(&self, prompt: &str, output_tokens: u32) -> Bytes {
-        let mut body = Vec::with_capacity(self.fixed.len() + prompt.len() + prompt.len() / 16 + 128);
+    ///
+    /// What an endpoint cannot carry is refused before a run; here it is written all the same, and the server says what
+    /// is wrong with it.
+    pub(crate) fn render(&self, prompt: &Prompt, output_tokens: u32) -> Bytes {
+        let length = match prompt {
+            Prompt::Text(text) | Prompt::Messages(text) => text.len() + text.len() / 16,
+            Prompt::TokenIds(ids) => ids.len() * 7,
+        };
+        let mut body = Vec::with_capacity(self.fixed.len() + length + 128);
         body.extend_from_slice(&self.fixed);
         for name in &self.length_fields {
             field(&mut body, name);
@@ -98,13 +106,17 @@ impl BodyTemplate {
         match self.prompt {
             PromptField::Messages => {
                 field(&mut body, "messages");
-                body.extend_from_slice(br#"[{"role":"user","content":"#);
-                string(&mut body, prompt);
-                body.extend_from_slice(b"}]");
+                if let Prompt::Messages(messages) = prompt {
+                    body.extend_from_slice(messages.as_bytes());
+                } else {
+                    body.extend_from_slice(br#"[{"role":"user","content":"#);
+                    content(&mut body, prompt);
+                    body.extend_from_slice(b"}]");
+                }
             }
             PromptField::Prompt => {
                 field(&mut body, "prompt");
-                string(&mut body, prompt);
+                content(&mut body, prompt);
             }
             PromptField::Fixed => {}
         }
@@ -121,8 +133,17 @@ fn field(body: &mut Vec<u8>, name: &str) {
     body.push(b':');
 }
 
+fn content(body: &mut Vec<u8>, prompt: &Prompt) {
+    match prompt {
+        Prompt::Text(text) => string(body, text),
+        Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+        // Writing to memory cannot fail; were it to, the server would say what is missing.
+        Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
+    }
+}
+
 fn string(body: &mut Vec<u8>, text: &str) {
-    // Writing a string to memory cannot fail; were it to, the server would say what is missing.
+    // As above.
     let _ = serde_json::to_writer(body, text);
 }
 
@@ -156,7 +177,8 @@ mod tests {
     }
 
     fn body(target: &Target, prompt: &str) -> Value {
-        serde_json::from_slice(&BodyTemplate::new(target, "m").render(prompt, 7)).unwrap()
+        serde_json::from_slice(&BodyTemplate::new(target, "m").render(&Prompt::Text(prompt.to_owned()), 7))
+            .unwrap()
     }
 
     #[test]
@@ -188,6 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn messages_and_token_ids_are_sent_as_they_are() {
+        let mut target = target(Dialect::Openai);
+        let rendered = |target: &Target, prompt: Prompt| {
+            let body = BodyTemplate::new(target, "m").render(&prompt, 7);
+            String::from_utf8(body.to_vec()).unwrap()
+        };
+        let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(body.ends_with(&format!(r#""messages":{messages}}}"#)), "{body}");
+        target.endpoint = Endpoint::Completions;
+        let body = rendered(&target, Prompt::TokenIds(vec![1, 20, 300]));
+        assert!(body.ends_with(r#""prompt":[1,20,300]}"#), "{body}");
+        // What an endpoint cannot carry is JSON all the same.
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(serde_json::from_str::<Value>(&body).unwrap()["prompt"].is_array());
+        target.endpoint = Endpoint::Chat;
+        let body = rendered(&target, Prompt::TokenIds(vec![1]));
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["messages"][0]["content"], json!([1]));
+    }
+
+    #[test]
     fn the_extra_body_wins_merges_and_takes_out() {
         let mut target = target(Dialect::Vllm);
         let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,
@@ -207,7 +250,7 @@ mod tests {
         let mut target = target(Dialect::Vllm);
         target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
         let template = BodyTemplate::new(&target, "m");
-        let request = PreparedRequest { index: 7, body: template.render("x", 1) };
+        let request = PreparedRequest { index: 7, body: template.render(&Prompt::default(), 1) };
         assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
         let shown = format!("{template:?} {request:?}");
         let bytes = format!("{:?}", b"hunter2").replace(['[', ']'], "");

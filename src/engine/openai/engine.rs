@@ -200,8 +200,7 @@ impl Engine for OpenAiEngine {
     type Answer = Exchange;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        let body =
-            self.templates.of(&request.planned).render(&request.prompt.0, request.planned.output_tokens);
+        let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
         PreparedRequest { index: request.planned.index, body }
     }
 

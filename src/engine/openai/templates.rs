@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::body::BodyTemplate;
 use super::smoke;
 use crate::engine::{PriorityField, Target};
-use crate::generator::PlannedRequest;
+use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::Priority;
 
 /// The field that says how urgent a request is.
@@ -53,7 +53,7 @@ impl BodyTemplates {
 
     /// The one test request: the most urgent, so that a server which takes no priorities says so before any load.
     pub(crate) fn test_request(&self) -> Bytes {
-        self.templates[0].render(smoke::PROMPT, smoke::OUTPUT_TOKENS)
+        self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
     }
 }
 
@@ -72,7 +72,8 @@ mod tests {
     fn asked(target: &Target, model: Option<u16>, priority: Priority) -> (Value, Value) {
         let templates = BodyTemplates::new(target, "base");
         let planned = PlannedRequest { priority, model, ..PlannedRequest::default() };
-        let body: Value = serde_json::from_slice(&templates.of(&planned).render("x", 1)).unwrap();
+        let body: Value =
+            serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
         (body["model"].clone(), body["priority"].clone())
     }
 

@@ -1,6 +1,7 @@
 //! Makes prompts of an asked number of tokens.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokenizers::Tokenizer;
 
@@ -13,7 +14,8 @@ use super::shared::{Joint, key_of};
 use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::{Blocks, PlannedRequest, Prompt};
+use crate::generator::datasets::{Source, led_by};
+use crate::generator::{Blocks, Datasets, PlannedRequest, Prompt};
 use crate::random::Stream;
 use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
 use crate::workload::RequestClass;
@@ -23,10 +25,13 @@ const ATTEMPTS: u64 = 8;
 /// How many words are tried at the end of a prompt that could not be written to its count.
 const MENDS: u32 = 64;
 
+/// Tokens for which there is room in a lead by itself: more than any has.
+const LEAD_ROOM: u32 = 256;
+
 /// Makes the prompts of a workload's classes.
 ///
-/// A prompt depends on the salt, the class, the asked tokens, the shared prefix and the request's index, and on nothing
-/// else: the same five give the same text.
+/// A written prompt depends on the salt, the class, the asked tokens, the shared prefix and the request's index, and on
+/// nothing else: the same five give the same text. Those of a dataset are the dataset's.
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
@@ -40,6 +45,8 @@ pub struct PromptBuilder {
     pub(super) salt: u64,
     method: PromptMethod,
     tokenizer: Option<Box<Tokenizer>>,
+    /// What is not written but taken from elsewhere.
+    datasets: Arc<Datasets>,
 }
 
 impl PromptBuilder {
@@ -107,7 +114,18 @@ impl PromptBuilder {
             salt,
             method,
             tokenizer: None,
+            datasets: Arc::default(),
         }
+    }
+
+    /// The same builder for classes whose prompts, or images, come from `datasets`.
+    #[must_use]
+    pub fn with_datasets(self, datasets: Arc<Datasets>) -> Self {
+        let method = match self.method {
+            PromptMethod::WordList if !datasets.writes_words() => PromptMethod::AsGiven,
+            method => method,
+        };
+        Self { method, datasets, ..self }
     }
 
     /// The same builder, with the texts of another salt.
@@ -119,36 +137,61 @@ impl PromptBuilder {
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
-    /// What a request says: the prefix that it shares, if it has one, and its own text.
-    #[must_use]
-    pub fn say(&self, request: &PlannedRequest) -> Prompt {
-        let PlannedRequest { index, class, input_tokens, .. } = *request;
-        let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
-        let before = self.prefix(class, prefix);
-        let own = input_tokens.saturating_sub(prefix.tokens);
-        Prompt(self.fitted(before, own, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Following)
-        }))
-    }
-
-    /// What a request of a trace says: the blocks that its prompt begins with, if it names any, and its own text. The
-    /// text of a block depends on the salt and on its id alone.
-    #[must_use]
-    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
-        if blocks.ids.is_empty() {
-            return self.say(request);
-        }
-        let PlannedRequest { index, class, input_tokens, .. } = *request;
-        Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Blocks(blocks))
-        }))
-    }
-
     /// The text of a prefix that requests of class number `class` share.
     #[must_use]
     pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
         let name = self.names.get(usize::from(class)).map_or("", String::as_str);
         self.shared(&key_of(name, prefix.number), prefix.tokens, Joint::Opening)
+    }
+
+    /// What a request says: a row of its class's dataset, token ids, or the prefix that it shares, if it has one, and a
+    /// text of its own; and the images that go along.
+    #[must_use]
+    pub fn say(&self, request: &PlannedRequest) -> Prompt {
+        self.say_after(&Blocks::default(), request)
+    }
+
+    /// What a request of a trace says: as [`PromptBuilder::say`], but a written text begins with the blocks that the
+    /// trace names, if it names any. The text of a block depends on the salt and on its id alone.
+    #[must_use]
+    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+        let PlannedRequest { index, class, input_tokens, images, .. } = *request;
+        let mut stream = self.stream.branch(index);
+        let prompt = match (self.datasets.source(class), request.row) {
+            (Source::Rows { index: rows, salted }, Some(row)) => {
+                let prompt = rows.prompt(row);
+                if *salted { led_by(&self.lead(index), prompt) } else { prompt }
+            }
+            (Source::TokenIds(vocabulary), _) => Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream)),
+            _ => self.written(blocks, request),
+        };
+        match self.datasets.images(class) {
+            Some(folder) => folder.beside(prompt, images, &mut stream),
+            None => prompt,
+        }
+    }
+
+    /// The blocks or the prefix that a request shares, if it has any, and its own text.
+    fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+        let PlannedRequest { index, class, input_tokens, .. } = *request;
+        if !blocks.ids.is_empty() {
+            return Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+                self.write(class, budget, index, attempt, Opening::Blocks(blocks))
+            }));
+        }
+        let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
+        let before = self.prefix(class, prefix);
+        let own = input_tokens.saturating_sub(prefix.tokens);
+        Prompt::Text(self.fitted(before, own, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Following)
+        }))
+    }
+
+    /// Words that no other request of this run begins with.
+    fn lead(&self, index: u64) -> String {
+        let mut draft = Draft::new(LEAD_ROOM);
+        self.leads.write(index, &mut draft);
+        draft.finish()
     }
 
     /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
@@ -157,7 +200,7 @@ impl PromptBuilder {
     /// that impossible, the closest prompt found is given.
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        Prompt(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
+        Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
             self.write(class, budget, index, attempt, Opening::Lead)
         }))
     }

@@ -42,7 +42,9 @@ impl ClassText {
     pub(super) fn new(class: &RequestClass, costs: &Costs) -> Self {
         let phrases = joined(class).iter().map(|text| Phrase::new(text, costs)).collect();
         match class.prompt {
-            PromptSource::Templates { .. } => Self::TextFirst(phrases),
+            PromptSource::Templates { .. } | PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => {
+                Self::TextFirst(phrases)
+            }
             PromptSource::Retrieval { .. } => Self::TextLast(phrases),
         }
     }
@@ -65,11 +67,13 @@ impl ClassText {
     }
 }
 
-/// The class's texts as they are joined to what stands before them, which is always an open sentence.
+/// The class's texts as they are joined to what stands before them, which is always an open sentence; none of a class
+/// whose prompts are not written.
 fn joined(class: &RequestClass) -> Vec<String> {
     let (texts, joint) = match &class.prompt {
         PromptSource::Templates { templates } => (templates, ". "),
         PromptSource::Retrieval { questions } => (questions, ".\n\n"),
+        PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => return Vec::new(),
     };
     texts.iter().map(|text| format!("{joint}{}", text.trim())).collect()
 }

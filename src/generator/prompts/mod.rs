@@ -13,6 +13,7 @@
 mod builder;
 mod class_text;
 mod costs;
+mod counter;
 mod draft;
 mod error;
 mod estimate;
@@ -23,5 +24,6 @@ mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
+pub use counter::TokenCounter;
 pub use error::PromptError;
 pub use shared::Joint;

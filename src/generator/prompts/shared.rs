@@ -54,8 +54,8 @@ impl PromptBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::PlannedRequest;
     use crate::generator::prompts::builder::test_classes::{TOKENIZER, classes, count, tokenizer};
+    use crate::generator::{PlannedRequest, Prompt};
     use crate::record::SharedPrefix;
 
     #[test]
@@ -94,7 +94,10 @@ mod tests {
             let input_tokens = prefix.tokens + own;
             let planned =
                 PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
-            builder.say(&planned).0
+            match builder.say(&planned) {
+                Prompt::Text(text) => text,
+                other => panic!("{other:?} is no text"),
+            }
         };
         let shared = builder.prefix(0, SharedPrefix { number: 3, tokens: 100 });
         assert_eq!(count(&tokenizer, &shared), 100);

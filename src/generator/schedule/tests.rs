@@ -1,7 +1,7 @@
 //! Holds schedules to their laws.
 
 use super::*;
-use crate::generator::{Plan, Prompt, prefixes_of};
+use crate::generator::{Prompt, prefixes_of};
 use crate::workload::{
     ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RequestClass, SharedPrefixes, Slo,
     Stage, Tenant,
@@ -19,6 +19,7 @@ fn chat() -> RequestClass {
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
         shared_prefix: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
+        images: None,
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
             PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },
@@ -203,7 +204,7 @@ fn a_run_may_be_so_many_requests_long() {
     assert!(plan.iter().all(|request| request.scheduled.as_secs_f64() < last + 30.0 + 1e-9));
     // With no drain there is no cool-down, but the window ends where it did.
     let no_drain = WorkloadSpec { drain_s: 0.0, ..workload.clone() };
-    assert_eq!(Plan::new(Arc::new(no_drain.clone())).count(), 200);
+    assert_eq!(Schedule::draw(&no_drain).plan().count(), 200);
     assert_eq!(Schedule::draw(&no_drain).facts(), facts);
 }
 

@@ -49,7 +49,7 @@ impl TracePlan {
             block_tokens,
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class, None)).collect(),
             models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
             workload,
@@ -99,6 +99,7 @@ impl Iterator for TracePlan {
         let (index, phase) = self.phases.admit(at)?;
         let class = self.class(request.kind.as_deref());
         let draws = self.classes.get_mut(class)?;
+        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
         let priority = request.priority.or_else(|| {
             let share = draws.share.0.draw(&mut draws.share.1);
             let shares = &self.workload.classes.get(class)?.priorities;
@@ -116,6 +117,8 @@ impl Iterator for TracePlan {
             output_tokens: request.output_tokens,
             priority,
             slo: self.workload.promise(class as u16, priority, tenant),
+            row: None,
+            images,
             prefix: None,
             tenant,
             model,

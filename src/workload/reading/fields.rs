@@ -19,6 +19,25 @@ pub(crate) struct Fields<'n> {
     given_up: bool,
 }
 
+/// A field that may be there.
+pub(crate) enum Given<T> {
+    Absent,
+    Right(T),
+    /// It is there and cannot be read, which is said.
+    Wrong,
+}
+
+impl<T> Given<T> {
+    /// The value, or else `usual`; neither of a field that cannot be read.
+    pub(crate) fn or(self, usual: Option<T>) -> Option<T> {
+        match self {
+            Self::Absent => usual,
+            Self::Right(value) => Some(value),
+            Self::Wrong => None,
+        }
+    }
+}
+
 impl<'n> Fields<'n> {
     pub(super) fn new(table: Place<'n>, what: &str, entries: &'n [Entry]) -> Self {
         Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
@@ -48,6 +67,22 @@ impl<'n> Fields<'n> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Some(default) };
         read(self.at(entry, &self.path_of(name)))
+    }
+
+    /// Reads a field of which only other fields tell whether it must be there.
+    pub(crate) fn given<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Place<'_>) -> Option<T>,
+    ) -> Given<T> {
+        self.known.push(name);
+        let Some(entry) = self.entry(name) else { return Given::Absent };
+        read(self.at(entry, &self.path_of(name))).map_or(Given::Wrong, Given::Right)
+    }
+
+    /// Says that a field must be there which is not.
+    pub(crate) fn miss(&mut self, name: &'static str) {
+        self.missing.push(name);
     }
 
     /// Adds a mistake about the table as a whole; `sentence` follows its path.

@@ -13,7 +13,7 @@ mod place;
 mod toml_text;
 
 pub(super) use allowed::Allowed;
-pub(super) use fields::Fields;
+pub(super) use fields::{Fields, Given};
 pub(super) use json_text::parse as parse_json;
 pub(super) use mistakes::Mistakes;
 pub use mistakes::{Mistake, SpecError};

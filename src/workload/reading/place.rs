@@ -65,6 +65,14 @@ impl<'n> Place<'n> {
             .or_else(|| self.refuse("a whole number from 0 to 18,446,744,073,709,551,615"))
     }
 
+    /// A switch.
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self.node.value {
+            NodeValue::Bool(flag) => Some(flag),
+            _ => self.refuse("true or false"),
+        }
+    }
+
     /// A text, which may be empty.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.node.value {

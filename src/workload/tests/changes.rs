@@ -1,6 +1,6 @@
 //! The command line's changes.
 
-use super::super::{ArrivalPattern, Client, GapFamily, Overrides, WorkloadSpec};
+use super::super::{ArrivalPattern, Client, DatasetChange, Distribution, GapFamily, Overrides, WorkloadSpec};
 
 fn load(name: &str) -> WorkloadSpec {
     WorkloadSpec::load(name).unwrap()
@@ -22,14 +22,19 @@ fn each_change_lands_in_its_field() {
         seed: Some(7),
         warmup_s: Some(20.0),
         drain_s: Some(0.0),
+        output_tokens: Some(9),
+        dataset: DatasetChange::default(),
     };
     let changed = load("short_chat").with(&overrides).unwrap();
+    let mut classes = load("short_chat").classes;
+    classes[0].output_tokens = Distribution::Constant { value: 9 };
     let expected = WorkloadSpec {
         horizon_s: 120.0,
         arrival: ArrivalPattern::Poisson { rate_per_s: 3.0 },
         seed: 7,
         warmup_s: 20.0,
         drain_s: 0.0,
+        classes,
         ..load("short_chat")
     };
     assert_eq!(changed, expected);
@@ -87,14 +92,17 @@ fn mistakes_name_the_flag() {
         seed: None,
         warmup_s: Some(-1.0),
         drain_s: Some(f64::INFINITY),
+        output_tokens: Some(0),
+        dataset: DatasetChange::default(),
     };
     insta::assert_snapshot!(load("short_chat").with(&overrides).unwrap_err(), @r"
-    6 mistakes in the command line
+    7 mistakes in the command line
       `[seconds]` is 0; it must be a number above 0, at most 2,678,400
       `--requests` is 0; it must be a number from 1 to 100,000,000
       `--rate` is NaN; it must be a number above 0, at most 1,000,000
       `--warmup` is -1; it must be a number from 0 to 2,678,400
       `--drain` is inf; it must be a number from 0 to 2,678,400
+      `--output-tokens` is 0; it must be a number from 1 to 1,000,000
       `[seconds]` and `--requests` both say when the run ends; give one of them
     ");
     for (overrides, said) in [

@@ -307,7 +307,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
         "kind = \"constant\", value = 10",
         "kind = \"gauss\", value = 10",
         "line 6: `classes[0].input_tokens.kind` is \"gauss\"; it must be one of constant, uniform, normal, log_normal, \
-         exponential, empirical",
+         exponential, empirical, vllm_range, sglang_range",
     ),
 ];
 

@@ -20,6 +20,7 @@ fn every_workload_of_the_library_loads_under_its_own_name() {
             let texts = match &class.prompt {
                 PromptSource::Templates { templates } => templates,
                 PromptSource::Retrieval { questions } => questions,
+                other => panic!("{name} needs files: {other:?}"),
             };
             let mut unique = texts.clone();
             unique.sort();

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::super::{
-    ArrivalPattern, Client, Distribution, GapFamily, ModelMix, Priority, PriorityShare, PromptSource,
-    RateSpread, RateState, RequestClass, SharedPrefixes, Slo, Spike, Stage, Tenant, WorkloadSpec, library,
+    ArrivalPattern, Client, Dataset, DatasetFindings, DatasetFormat, Distribution, GapFamily, ImageFindings,
+    Images, ModelMix, Priority, PriorityShare, PromptSource, RateSpread, RateState, RequestClass, RowFilter,
+    RowOrder, SharedPrefixes, Slo, Spike, Stage, Tenant, WorkloadSpec, library,
 };
 
 fn distribution() -> impl Strategy<Value = Distribution> {
@@ -116,9 +117,12 @@ fn slo() -> impl Strategy<Value = Slo> {
 
 fn class() -> impl Strategy<Value = RequestClass> {
     let texts = || prop::collection::vec("\\PC*[a-z]\\PC*", 1..4);
+    let vocabulary = || prop::option::of(2_u32..=16_777_216);
     let prompt = prop_oneof![
         texts().prop_map(|templates| PromptSource::Templates { templates }),
         texts().prop_map(|questions| PromptSource::Retrieval { questions }),
+        vocabulary().prop_map(|vocabulary| PromptSource::RandomTokens { vocabulary }),
+        dataset().prop_map(PromptSource::Dataset),
     ];
     let priorities = prop::sample::subsequence(vec![Priority::High, Priority::Medium, Priority::Low], 1..=3)
         .prop_flat_map(|priorities| {
@@ -133,17 +137,82 @@ fn class() -> impl Strategy<Value = RequestClass> {
         (1..=100_000_u32, distribution(), 0.0..=5.0, 0.0..=1.0)
             .prop_map(|(count, tokens, zipf, warm)| SharedPrefixes { count, tokens, zipf, warm }),
     );
-    (0.001..1e9, distribution(), distribution(), shared_prefix, prompt, priorities).prop_map(
-        |(weight, input_tokens, output_tokens, shared_prefix, prompt, priorities)| RequestClass {
-            name: String::new(),
-            weight,
-            input_tokens,
-            output_tokens,
-            shared_prefix,
-            prompt,
-            priorities,
+    let lengths = (distribution(), distribution(), any::<bool>());
+    (0.001..1e9, lengths, shared_prefix, (prompt, images()), priorities).prop_map(
+        |(weight, (input_tokens, output_tokens, rows_say), shared_prefix, (prompt, images), priorities)| {
+            let class = RequestClass {
+                name: String::new(),
+                weight,
+                input_tokens,
+                output_tokens,
+                shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
+                images: images.filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. })),
+                prompt,
+                priorities,
+            };
+            of_rows(class, rows_say)
         },
     )
+}
+
+/// The class with the lengths of its dataset, if it has one.
+fn of_rows(mut class: RequestClass, rows_say: bool) -> RequestClass {
+    if let PromptSource::Dataset(dataset) = &class.prompt {
+        let found = dataset.found.as_ref();
+        class.input_tokens = Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) };
+        if rows_say {
+            let mean = found.and_then(|found| found.mean_output_tokens);
+            class.output_tokens = Distribution::Dataset { mean };
+        }
+    }
+    class
+}
+
+fn dataset() -> impl Strategy<Value = Dataset> {
+    let counts = (0_u64..1 << 40, 0_u64..1 << 30, 0_u64..1 << 30, 0_u64..1 << 30);
+    let found = ("[0-9a-f]{64}", counts, 0.0..1e6, prop::option::of(0.0..1e6)).prop_map(
+        |(sha256, (bytes, rows, filtered_rows, bad_rows), mean_input_tokens, mean_output_tokens)| {
+            DatasetFindings {
+                bytes,
+                sha256,
+                rows,
+                filtered_rows,
+                bad_rows,
+                mean_input_tokens,
+                mean_output_tokens,
+            }
+        },
+    );
+    let format =
+        prop_oneof![Just(DatasetFormat::Sharegpt), Just(DatasetFormat::Jsonl), Just(DatasetFormat::Csv)];
+    let order = prop_oneof![Just(RowOrder::File), Just(RowOrder::Shuffled)];
+    let column = || prop::option::of("[a-z]{1,8}");
+    let rows = prop::option::of(1_u64..=100_000_000);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    ("[a-z./]{1,20}", format, order, rows, flags, (column(), column()), prop::option::of(found)).prop_map(
+        |(path, format, order, rows, (filtered, skip_bad, salt), (prompt_column, output_column), found)| {
+            Dataset {
+                order,
+                rows,
+                filter: (filtered && format == DatasetFormat::Sharegpt).then_some(RowFilter::Vllm),
+                skip_bad,
+                salt,
+                prompt_column: prompt_column.filter(|_| format == DatasetFormat::Csv),
+                output_tokens_column: output_column.filter(|_| format == DatasetFormat::Csv),
+                found,
+                ..Dataset::new(path, format)
+            }
+        },
+    )
+}
+
+fn images() -> impl Strategy<Value = Option<Images>> {
+    let found = ("[0-9a-f]{64}", 1_u64..1000, 1_u64..1 << 40)
+        .prop_map(|(sha256, images, bytes)| ImageFindings { images, bytes, sha256 });
+    let images = ("[a-z./]{1,20}", 1_u32..=64, prop::option::of(found)).prop_map(|(folder, max, found)| {
+        Images { folder, per_request: Distribution::Uniform { min: 1, max }, found }
+    });
+    prop::option::of(images)
 }
 
 /// Tenants without names, the first of which sends every class.

@@ -1,7 +1,8 @@
 //! Workloads that replay a trace: what they take from it, and what they refuse.
 
 use super::super::{
-    BadLines, Distribution, Overrides, SpecError, Trace, TraceFindings, TraceFormat, TraceKind, WorkloadSpec,
+    BadLines, DatasetChange, Distribution, Overrides, SpecError, Trace, TraceFindings, TraceFormat,
+    TraceKind, WorkloadSpec,
 };
 
 /// A minute of 600 requests, 10 a second, three quarters of them `text`.
@@ -135,4 +136,42 @@ fn a_trace_takes_the_place_of_another_workloads_times_and_lengths() {
     assert!(error.contains("--rate-scale"), "{error}");
     let shorter = Overrides { horizon_s: Some(20.0), ..Overrides::default() };
     assert_eq!(alone.with(&shorter).unwrap().warmup_s, 5.0, "a quarter of what is left");
+}
+
+#[test]
+fn prompts_go_along_with_a_trace_where_its_lengths_fit_them() {
+    let class = |prompt: &str| format!("{SHORT}[[classes]]\nname = \"a\"\nprompt = {prompt}\n");
+    let ids = class(r#"{ kind = "random_tokens", vocabulary = 100 }"#);
+    let images = format!(
+        "{}images = {{ folder = \"pictures\" }}\n",
+        class(r#"{ kind = "templates", templates = ["a"] }"#)
+    );
+    for spec in [&ids, &images].map(|text| read(text).unwrap()) {
+        assert_eq!(spec.classes[0].input_tokens, Distribution::Trace { mean: 100.5 });
+        let stored = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<WorkloadSpec>(&stored).unwrap(), spec);
+    }
+    let alike = |_: &Trace, _| Ok(TraceFindings { reusable_share: Some(0.5), ..found() });
+    let error = WorkloadSpec::from_toml_with(&ids, "a test", &alike).unwrap_err().to_string();
+    assert!(
+        error.contains("`classes[0].prompt` is token ids beside a trace that says which prompts begin alike"),
+        "{error}"
+    );
+    let error = read(&class(r#"{ kind = "dataset", path = "a.jsonl" }"#)).unwrap_err().to_string();
+    assert!(error.contains("`classes[0].prompt` is a dataset beside a trace, and both say"), "{error}");
+    assert!(!error.contains("missing"), "{error}");
+}
+
+#[test]
+fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
+    let refusal = |overrides: Overrides| read(SHORT).unwrap().with(&overrides).unwrap_err().to_string();
+    let dataset = DatasetChange { path: Some("a.jsonl".to_owned()), ..DatasetChange::default() };
+    let error = refusal(Overrides { dataset, ..Overrides::default() });
+    assert!(error.contains("`--dataset` cannot be given for a trace, which `replay` replays"), "{error}");
+    let error = refusal(Overrides { output_tokens: Some(5), ..Overrides::default() });
+    assert!(error.contains("`--output-tokens` cannot be given for a trace"), "{error}");
+    // Lines of the trace are meant, which are passed over elsewhere.
+    let dataset = DatasetChange { skip_bad: true, ..DatasetChange::default() };
+    let spec = read(SHORT).unwrap();
+    assert_eq!(spec.clone().with(&Overrides { dataset, ..Overrides::default() }).unwrap(), spec);
 }

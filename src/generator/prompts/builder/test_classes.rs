@@ -19,6 +19,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         output_tokens: length,
         shared_prefix: None,
         prompt,
+        images: None,
         priorities: Vec::new(),
     }
 }

@@ -5,6 +5,13 @@ use std::collections::HashSet;
 use super::test_classes::{TOKENIZER, classes, count, tokenizer};
 use super::*;
 
+fn text(prompt: Prompt) -> String {
+    match prompt {
+        Prompt::Text(text) => text,
+        other => panic!("{other:?} is no text"),
+    }
+}
+
 #[test]
 fn prompts_are_exact_with_a_tokenizer() {
     let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
@@ -12,7 +19,7 @@ fn prompts_are_exact_with_a_tokenizer() {
     let lengths = (1..200).chain((200..2_000).step_by(17)).chain([2_000]);
     for (index, asked) in lengths.enumerate() {
         for class in 0..2 {
-            let prompt = builder.build(class, asked, index as u64).0;
+            let prompt = text(builder.build(class, asked, index as u64));
             assert_eq!(count(&tokenizer, &prompt), asked, "{prompt:?}");
         }
     }
@@ -30,7 +37,7 @@ fn a_servers_counts_come_close_and_its_special_tokens_do_no_harm() {
     let mut exact = 0;
     for index in 0..200 {
         let asked = 20 + index as u32 * 5;
-        let tokens = count(&tokenizer, &builder.build((index % 2) as u16, asked, index).0);
+        let tokens = count(&tokenizer, &text(builder.build((index % 2) as u16, asked, index)));
         assert!(tokens.abs_diff(asked) <= 2, "{tokens} tokens for {asked}");
         exact += u32::from(tokens == asked);
     }
@@ -58,7 +65,7 @@ fn estimated_prompts_spend_exactly_their_budget() {
     let builder = PromptBuilder::with_word_list(&classes(), 1);
     for asked in 1..1_000 {
         for class in 0..2 {
-            let prompt = builder.build(class, asked, u64::from(asked)).0;
+            let prompt = text(builder.build(class, asked, u64::from(asked)));
             let estimate = super::super::estimate::estimate_tokens(&prompt);
             assert!(estimate.abs_diff(asked) <= 1, "{asked} asked, {estimate} in {prompt:?}");
             assert!(!prompt.contains(".."), "{prompt:?}");
@@ -70,19 +77,19 @@ fn estimated_prompts_spend_exactly_their_budget() {
 fn no_two_prompts_begin_alike() {
     let builder = PromptBuilder::with_word_list(&classes(), 1);
     let lead = |prompt: &str| prompt.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
-    let leads: HashSet<String> = (0..20_000).map(|index| lead(&builder.build(0, 12, index).0)).collect();
+    let leads: HashSet<String> = (0..20_000).map(|index| lead(&text(builder.build(0, 12, index)))).collect();
     assert_eq!(leads.len(), 20_000);
     let other_run = PromptBuilder::with_word_list(&classes(), 2);
-    assert!((0..20_000).all(|index| !leads.contains(&lead(&other_run.build(0, 12, index).0))));
+    assert!((0..20_000).all(|index| !leads.contains(&lead(&text(other_run.build(0, 12, index))))));
 }
 
 #[test]
 fn the_shortest_prompts_vary_as_far_as_one_word_can() {
     let by_list = PromptBuilder::with_word_list(&classes(), 1);
-    let texts: HashSet<String> = (0..512).map(|index| by_list.build(1, 1, index).0).collect();
+    let texts: HashSet<String> = (0..512).map(|index| text(by_list.build(1, 1, index))).collect();
     assert_eq!(texts.len(), 512);
     let by_tokenizer = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
-    let texts: HashSet<String> = (0..100).map(|index| by_tokenizer.build(0, 1, index).0).collect();
+    let texts: HashSet<String> = (0..100).map(|index| text(by_tokenizer.build(0, 1, index))).collect();
     assert!(texts.len() >= 16, "only {} different prompts of one token", texts.len());
 }
 
@@ -99,7 +106,7 @@ fn the_same_salt_and_index_say_the_same() {
 fn prompts_read_as_text() {
     let builder = PromptBuilder::with_word_list(&classes(), 3);
     for (class, index) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
-        let text = builder.build(class, 400, index).0;
+        let text = text(builder.build(class, 400, index));
         assert!(text.starts_with(|c: char| c.is_ascii_uppercase()), "{text:?}");
         assert!(
             !text.ends_with(char::is_whitespace) && !text.contains("  ") && !text.contains(".."),
@@ -107,16 +114,16 @@ fn prompts_read_as_text() {
         );
         assert!(text.contains("\n\n"), "400 tokens have paragraphs: {text:?}");
     }
-    let retrieval = builder.build(1, 400, 9).0;
+    let retrieval = text(builder.build(1, 400, 9));
     assert!(retrieval.ends_with("what does it say?"), "the question comes last: {retrieval:?}");
-    let mut templates = (0..50).map(|index| builder.build(0, 400, index).0);
+    let mut templates = (0..50).map(|index| text(builder.build(0, 400, index)));
     assert!(templates.any(|text| text.contains(". Explain how photosynthesis works to a ten-year-old")));
 }
 
 #[test]
 fn texts_too_long_for_a_prompt_are_cut_at_a_word() {
     let builder = PromptBuilder::with_word_list(&classes()[1..], 3);
-    let text = builder.build(0, 9, 0).0;
+    let text = text(builder.build(0, 9, 0));
     assert!(text.contains(".\n\nQuestion") && !text.ends_with("say?"), "{text:?}");
     let last = text.split_whitespace().last().unwrap().to_owned();
     let known = "Question: which of the passages above speaks of 1987, and what does it say?";
@@ -135,7 +142,7 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
     let blocks = |ids: &[u64]| Blocks { ids: ids.into(), tokens: 64 };
     let tokens = |ids: &[u64], asked: u32, index: u64| {
         let planned = PlannedRequest { index, input_tokens: asked, ..PlannedRequest::default() };
-        let prompt = builder.say_after(&blocks(ids), &planned).0;
+        let prompt = text(builder.say_after(&blocks(ids), &planned));
         let tokens = tokenizer.encode(prompt, false).unwrap().get_ids().to_vec();
         assert_eq!(tokens.len() as u32, asked, "{ids:?}");
         tokens

@@ -1,0 +1,66 @@
+//! Opens the datasets of a workload, before anything else is done with it.
+
+use std::sync::Arc;
+
+use super::exit::Stop;
+use super::printer::Printer;
+use crate::analysis::wording::counted;
+use crate::engine::Endpoint;
+use crate::generator::{Datasets, TokenCounter, Wire};
+use crate::units::count;
+use crate::workload::WorkloadSpec;
+
+/// A file that takes a while to read, bytes.
+const LARGE: u64 = 50_000_000;
+
+/// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
+/// tokenizer, or estimated where there is none.
+pub(super) fn open(
+    spec: WorkloadSpec,
+    tokenizer: Option<&str>,
+    printer: Printer,
+) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
+    let takes = |spec: &WorkloadSpec| {
+        spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_taken())
+    };
+    if !takes(&spec) {
+        return Ok((spec, Arc::default()));
+    }
+    for path in spec.classes.iter().filter_map(|class| class.prompt.dataset()).map(|dataset| &dataset.path) {
+        if let Some(size) = std::fs::metadata(path).ok().map(|file| file.len()).filter(|size| *size > LARGE) {
+            printer.words(&format!("reading {path}, {} MB", count(size / 1_000_000)));
+        }
+    }
+    let counter = TokenCounter::open(tokenizer).map_err(Stop::usage)?;
+    let (spec, datasets) = Datasets::open(spec, &counter).map_err(Stop::usage)?;
+    for class in &spec.classes {
+        let Some(dataset) = class.prompt.dataset() else { continue };
+        let Some(found) = dataset.found.as_ref().filter(|found| found.bad_rows > 0) else { continue };
+        printer.words(&format!(
+            "{}: {} passed over that cannot be used, {} left",
+            dataset.path,
+            counted(found.bad_rows, "row"),
+            count(found.rows)
+        ));
+    }
+    Ok((spec, Arc::new(datasets)))
+}
+
+/// Refuses prompts that the endpoint cannot carry.
+pub(super) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
+    for (class, wire) in spec.classes.iter().zip(datasets.wires()) {
+        let (what, other) = match (wire, endpoint) {
+            (Wire::Completions, Endpoint::Chat) => ("the prompts are token ids", Endpoint::Completions),
+            (Wire::ChatForMessages, Endpoint::Completions) => {
+                ("the dataset has messages of chats", Endpoint::Chat)
+            }
+            (Wire::ChatForImages, Endpoint::Completions) => ("images go along", Endpoint::Chat),
+            _ => continue,
+        };
+        return Err(Stop::usage(format!(
+            "class `{}`: {what}, which the endpoint {endpoint} cannot carry\nhint: give --endpoint {other}",
+            class.name
+        )));
+    }
+    Ok(())
+}

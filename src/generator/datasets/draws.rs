@@ -1,0 +1,71 @@
+//! Which row each request of a class says.
+
+use std::sync::Arc;
+
+use super::index::Index;
+use crate::random::Stream;
+use crate::workload::RowOrder;
+
+/// Rows in the order in which they are sent, without end: after the last comes the first again, or another shuffle.
+#[derive(Clone, Debug)]
+pub(crate) struct RowDraws {
+    index: Arc<Index>,
+    next: u64,
+    shuffle: Option<Box<Shuffle>>,
+}
+
+/// The rows in the order of the moment, and the random numbers for the next.
+#[derive(Clone, Debug)]
+struct Shuffle {
+    rows: Vec<u32>,
+    stream: Stream,
+}
+
+impl Shuffle {
+    /// Puts `count` rows into a new order (Fisher and Yates).
+    fn again(&mut self, count: u64) {
+        self.rows = (0..count as u32).collect();
+        for last in (1..self.rows.len()).rev() {
+            self.rows.swap(last, self.stream.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+/// A row that was drawn, and its lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DrawnRow {
+    /// Its number among the rows that are sent, from 0.
+    pub(crate) row: u64,
+    /// Tokens of its prompt.
+    pub(crate) input_tokens: u32,
+    /// Tokens of its answer, where the row says.
+    pub(crate) output_tokens: Option<u32>,
+}
+
+impl RowDraws {
+    pub(crate) fn new(index: Arc<Index>, order: RowOrder, stream: Stream) -> Self {
+        let shuffle = match order {
+            RowOrder::File => None,
+            RowOrder::Shuffled => Some(Box::new(Shuffle { rows: Vec::new(), stream })),
+        };
+        Self { index, next: 0, shuffle }
+    }
+
+    /// The next row.
+    pub(crate) fn draw(&mut self) -> DrawnRow {
+        let count = self.index.len().max(1);
+        let place = self.next % count;
+        let row = match &mut self.shuffle {
+            None => place,
+            Some(shuffle) => {
+                if place == 0 {
+                    shuffle.again(count);
+                }
+                shuffle.rows.get(place as usize).copied().unwrap_or(0).into()
+            }
+        };
+        self.next += 1;
+        let (input_tokens, output_tokens) = self.index.lengths(row);
+        DrawnRow { row, input_tokens, output_tokens }
+    }
+}

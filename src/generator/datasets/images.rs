@@ -1,0 +1,117 @@
+//! A folder of pictures, made ready to be sent.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use super::error::DatasetError;
+use super::messages;
+use crate::generator::Prompt;
+use crate::random::Stream;
+use crate::units::hexadecimal;
+use crate::workload::{ImageFindings, Images};
+
+/// Most bytes of all pictures of a folder.
+const MOST_BYTES: u64 = 256 << 20;
+/// Most bytes of the bodies that lie ready at once.
+const MOST_READY: f64 = (4_u64 << 30) as f64;
+/// Requests that a run has ready ahead of their moments.
+const READY: f64 = 512.0;
+
+/// The pictures of a class, as data URLs.
+#[derive(Debug)]
+pub(crate) struct ImageFolder {
+    urls: Vec<String>,
+}
+
+impl ImageFolder {
+    /// Reads every picture in the folder, in the order of their names. Hidden files and folders are passed over.
+    pub(super) fn open(images: &Images) -> Result<(Self, ImageFindings), DatasetError> {
+        let folder = Path::new(&images.folder);
+        let (mut urls, mut bytes, mut hash) = (Vec::new(), 0, Sha256::new());
+        for path in files(folder)? {
+            let image = fs::read(&path).map_err(unreadable(&path))?;
+            let Some(kind) = media_type(&image) else { return Err(DatasetError::NotAnImage { path }) };
+            bytes += image.len() as u64;
+            if bytes > MOST_BYTES {
+                return Err(too_large(folder, bytes, " so far", MOST_BYTES));
+            }
+            hash.update(&image);
+            urls.push(format!("data:{kind};base64,{}", STANDARD.encode(&image)));
+        }
+        if urls.is_empty() {
+            return Err(DatasetError::NoImages { path: folder.to_owned() });
+        }
+        let mean_url = urls.iter().map(String::len).sum::<usize>() as f64 / urls.len() as f64;
+        let ready = mean_url * images.per_request.mean() * READY;
+        if ready > MOST_READY {
+            return Err(too_large(folder, ready as u64, " in 512 requests", MOST_READY as u64));
+        }
+        let findings =
+            ImageFindings { images: urls.len() as u64, bytes, sha256: hexadecimal(&hash.finalize()) };
+        Ok((Self { urls }, findings))
+    }
+
+    /// The prompt with `count` pictures behind it, each drawn by itself.
+    pub(crate) fn beside(&self, prompt: Prompt, count: u16, stream: &mut Stream) -> Prompt {
+        let Prompt::Text(text) = &prompt else { return prompt };
+        let drawn: Vec<usize> = (0..count).map(|_| stream.below(self.urls.len() as u64) as usize).collect();
+        let urls = drawn.iter().filter_map(|&image| self.urls.get(image)).map(String::as_str);
+        Prompt::Messages(messages::with_images(text, urls))
+    }
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, DatasetError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
+        let entry = entry.map_err(unreadable(folder))?;
+        if entry.path().is_file() && !entry.file_name().to_string_lossy().starts_with('.') {
+            files.push(entry.path());
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> DatasetError {
+    move |cause| DatasetError::UnreadableImages { path: path.to_owned(), cause }
+}
+
+fn too_large(folder: &Path, found: u64, of: &'static str, most: u64) -> DatasetError {
+    DatasetError::LargeImages { path: folder.to_owned(), found, of, most }
+}
+
+/// What an image is, by its first bytes: the signatures of PNG (RFC 2083), JPEG (SOI and the next marker), GIF and WebP
+/// (RFC 9649).
+fn media_type(image: &[u8]) -> Option<&'static str> {
+    match image {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_their_first_bytes() {
+        for (bytes, kind) in [
+            (&b"\x89PNG\r\n\x1a\n...."[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"GIF89a", Some("image/gif")),
+            (b"RIFF\x01\0\0\0WEBPVP8 ", Some("image/webp")),
+            (b"RIFF\x01\0\0\0WAVE", None),
+            (b"<svg/>", None),
+            (b"", None),
+        ] {
+            assert_eq!(media_type(bytes), kind);
+        }
+    }
+}

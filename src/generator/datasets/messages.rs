@@ -1,0 +1,111 @@
+//! The messages of a chat, as JSON.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::generator::Prompt;
+
+/// What every message has.
+#[derive(Deserialize)]
+struct Message {
+    #[allow(dead_code, reason = "a message without a role is refused")]
+    role: String,
+    #[serde(default)]
+    content: Value,
+}
+
+/// The texts of a list of messages, in order; images and the like are passed over.
+///
+/// # Errors
+///
+/// When it is no list of messages.
+pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
+    let messages: Vec<Message> = serde_json::from_str(messages)?;
+    let mut texts = Vec::new();
+    for message in messages {
+        match message.content {
+            Value::String(text) => texts.push(text),
+            Value::Array(parts) => {
+                texts.extend(parts.iter().filter_map(|part| part.get("text")?.as_str()).map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    Ok(texts)
+}
+
+/// The prompt with `lead` and an empty line put before its first text.
+pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
+    let lead = format!("{lead}\n\n");
+    match prompt {
+        Prompt::Text(text) => Prompt::Text(lead + &text),
+        Prompt::Messages(messages) => Prompt::Messages(messages_led_by(&lead, &messages)),
+        Prompt::TokenIds(ids) => Prompt::TokenIds(ids),
+    }
+}
+
+fn messages_led_by(lead: &str, messages: &str) -> String {
+    let Ok(mut list) = serde_json::from_str::<Value>(messages) else { return messages.to_owned() };
+    let mut contents =
+        list.as_array_mut().into_iter().flatten().filter_map(|message| message.get_mut("content"));
+    let first = contents.find_map(first_text);
+    if let Some(Value::String(text)) = first {
+        text.insert_str(0, lead);
+    }
+    list.to_string()
+}
+
+/// The first text of a message's content.
+fn first_text(content: &mut Value) -> Option<&mut Value> {
+    match content {
+        Value::String(_) => Some(content),
+        Value::Array(parts) => parts.iter_mut().find_map(|part| part.get_mut("text")),
+        _ => None,
+    }
+}
+
+/// One message of the user: a text, and the images behind these data URLs.
+pub(super) fn with_images<'u>(text: &str, urls: impl Iterator<Item = &'u str>) -> String {
+    let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
+    let parts: Vec<Value> =
+        std::iter::once(json!({ "type": "text", "text": text })).chain(urls.map(image)).collect();
+    json!([{ "role": "user", "content": parts }]).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_text_is_led() {
+        let messages = r#"[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}]"#;
+        assert_eq!(texts(messages).unwrap(), ["Be brief.", "Hi"]);
+        assert_eq!(
+            messages_led_by("Blue sky\n\n", messages),
+            r#"[{"role":"system","content":"Blue sky\n\nBe brief."},{"role":"user","content":"Hi"}]"#
+        );
+        let parts = r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"What?"}]}]"#;
+        assert_eq!(texts(parts).unwrap(), ["What?"]);
+        assert_eq!(texts(&messages_led_by("A ", parts)).unwrap(), ["A What?"]);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for (messages, said) in [
+            (r#"[{"content":"x"}]"#, "missing field `role`"),
+            (r#""hello""#, "expected a sequence"),
+            (r#"["hello"]"#, "expected struct Message"),
+        ] {
+            let error = texts(messages).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn images_stand_behind_their_text() {
+        assert_eq!(
+            with_images("What?", ["data:image/png;base64,AA=="].into_iter()),
+            r#"[{"role":"user","content":[{"type":"text","text":"What?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]"#
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Reads one row of a dataset from its bytes.
+
+use csv::{ByteRecord, ReaderBuilder};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::bad::{BadRow, Column};
+use super::json_list::Place;
+use super::messages;
+use crate::generator::Prompt;
+use crate::units::count;
+use crate::workload::{DatasetFormat, TOKEN_LIMIT};
+
+/// One row, read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) prompt: Prompt,
+    pub(super) answer: AnswerLength,
+}
+
+/// What a row says of the length of its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum AnswerLength {
+    /// Nothing.
+    Untold,
+    /// So many tokens.
+    Tokens(u32),
+    /// As long as this one.
+    Of(String),
+}
+
+/// What the rows of a file are read by.
+#[derive(Clone, Debug)]
+pub(super) struct RowParser {
+    pub(super) format: DatasetFormat,
+    pub(super) columns: Columns,
+}
+
+/// Where a CSV file has what is wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns {
+    pub(super) prompt: usize,
+    pub(super) prompt_name: String,
+    pub(super) answer: Option<usize>,
+    pub(super) answer_name: String,
+}
+
+/// A conversation of `ShareGPT`; whatever else stands there is passed over.
+#[derive(Deserialize)]
+struct Conversation {
+    #[serde(default, alias = "conversation")]
+    conversations: Vec<Turn>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    value: String,
+}
+
+/// A line of JSONL; whatever else stands there is passed over.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default, borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+}
+
+impl RowParser {
+    /// The row whose bytes, which begin at `place`, are these.
+    pub(super) fn parse(&self, bytes: &[u8], place: Place) -> Result<Row, BadRow> {
+        match self.format {
+            DatasetFormat::Sharegpt => conversation(bytes, place),
+            DatasetFormat::Jsonl => line(bytes, place),
+            DatasetFormat::Csv => {
+                let mut record = ByteRecord::new();
+                let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
+                let read = reader.read_byte_record(&mut record);
+                read.map_err(|error| whole(place, error.to_string()))?;
+                self.record(&record, place)
+            }
+        }
+    }
+
+    /// The row of a CSV record.
+    pub(super) fn record(&self, record: &ByteRecord, place: Place) -> Result<Row, BadRow> {
+        let Columns { prompt, prompt_name, answer, answer_name } = &self.columns;
+        let named = |name: &str, cause: String| BadRow {
+            line: place.line,
+            column: Column::Named(name.to_owned()),
+            cause,
+        };
+        let field = |at: usize, name: &str| {
+            std::str::from_utf8(record.get(at).unwrap_or_default())
+                .map_err(|error| named(name, format!("it is not UTF-8: {error}")))
+        };
+        let prompt = field(*prompt, prompt_name)?;
+        let told = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
+        let answer = if told.is_empty() {
+            AnswerLength::Untold
+        } else {
+            let tokens =
+                told.parse().map_err(|_| named(answer_name, length_mistake(&format!("{told:?}"))))?;
+            length(tokens).map_err(|cause| named(answer_name, cause))?
+        };
+        Ok(Row { prompt: Prompt::Text(prompt.to_owned()), answer })
+    }
+}
+
+fn conversation(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
+    let read: Conversation = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let mut turns = read.conversations.into_iter().map(|turn| turn.value);
+    let prompt = turns.next().unwrap_or_default();
+    let answer = turns.next().map_or(AnswerLength::Untold, AnswerLength::Of);
+    Ok(Row { prompt: Prompt::Text(prompt), answer })
+}
+
+fn line(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
+    let read: Line<'_> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let prompt = match (read.prompt, read.messages) {
+        (Some(prompt), None) => Prompt::Text(prompt),
+        (None, Some(list)) => {
+            let list = list.get();
+            // Where the list begins inside the line.
+            let before = (list.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize) as u64;
+            let inner = Place { column: place.column + before, ..place };
+            messages::texts(list).map_err(|error| {
+                let bad = at(inner, &error);
+                BadRow { cause: format!("in `messages`: {}", bad.cause), ..bad }
+            })?;
+            Prompt::Messages(list.to_owned())
+        }
+        (Some(_), Some(_)) => {
+            return Err(whole(
+                place,
+                "it has both `prompt` and `messages`; leave one of them out".to_owned(),
+            ));
+        }
+        (None, None) => {
+            return Err(whole(place, "it has neither `prompt` nor `messages`".to_owned()));
+        }
+    };
+    let answer = match read.output_tokens {
+        None => AnswerLength::Untold,
+        Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
+    };
+    Ok(Row { prompt, answer })
+}
+
+fn length(tokens: u64) -> Result<AnswerLength, String> {
+    u32::try_from(tokens)
+        .ok()
+        .filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens))
+        .map(AnswerLength::Tokens)
+        .ok_or_else(|| length_mistake(&tokens.to_string()))
+}
+
+fn length_mistake(found: &str) -> String {
+    format!("is {found}; it must be a whole number from 1 to {}", count(TOKEN_LIMIT.into()))
+}
+
+/// A mistake that the JSON reader found in a row that begins at `place`.
+fn at(place: Place, error: &serde_json::Error) -> BadRow {
+    let (line, column) = (error.line() as u64, error.column() as u64);
+    let column = if line <= 1 { place.column + column.saturating_sub(1) } else { column };
+    // The reader's own place is inside the row; what it says before that is the cause.
+    let said = error.to_string();
+    let cause = said.rsplit_once(" at line ").map_or(said.as_str(), |(cause, _)| cause).to_owned();
+    BadRow { line: place.line + line.saturating_sub(1), column: Column::Byte(column), cause }
+}
+
+/// A mistake of the row as a whole.
+pub(super) fn whole(place: Place, cause: String) -> BadRow {
+    BadRow { line: place.line, column: Column::Whole, cause }
+}

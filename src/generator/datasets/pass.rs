@@ -1,0 +1,195 @@
+//! One pass over a file of prompts, from its beginning to its end.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use csv::ByteRecord;
+use sha2::{Digest, Sha256};
+
+use super::bad::BadRow;
+use super::error::DatasetError;
+use super::json_list::{JsonList, LONGEST_ROW, ListError, Place};
+use super::parse::{Columns, Row, RowParser, whole};
+use crate::workload::{Dataset, DatasetFormat};
+
+/// Bytes read at once.
+const BUFFER: usize = 256 << 10;
+
+/// A row that a pass came to.
+pub(super) struct Found {
+    pub(super) place: Place,
+    /// Bytes from there to the end of the row.
+    pub(super) length: u32,
+    pub(super) row: Result<Row, BadRow>,
+}
+
+/// What a pass leaves behind.
+pub(super) struct Passed {
+    pub(super) parser: RowParser,
+    pub(super) bytes: u64,
+    /// SHA-256 of the file.
+    pub(super) sha256: [u8; 32],
+}
+
+/// Shows every row to `visit` until it breaks off. The file is read to its end all the same: its hash is of all of it.
+pub(super) fn over(
+    dataset: &Dataset,
+    mut visit: impl FnMut(Found) -> Result<ControlFlow<()>, DatasetError>,
+) -> Result<Passed, DatasetError> {
+    let path = Path::new(&dataset.path);
+    let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
+    let mut file = File::open(path).map(Hashed::new).map_err(unreadable)?;
+    let mut parser = RowParser { format: dataset.format, columns: Columns::default() };
+    match dataset.format {
+        DatasetFormat::Sharegpt => conversations(path, &mut file, &parser, &mut visit),
+        DatasetFormat::Jsonl => lines(path, &mut file, &parser, &mut visit),
+        DatasetFormat::Csv => records(dataset, &mut file, &mut parser, &mut visit),
+    }?;
+    io::copy(&mut file, &mut io::sink()).map_err(unreadable)?;
+    Ok(Passed { parser, bytes: file.bytes, sha256: file.hash.finalize().into() })
+}
+
+type Visit<'v> = &'v mut dyn FnMut(Found) -> Result<ControlFlow<()>, DatasetError>;
+
+fn conversations(
+    path: &Path,
+    file: &mut Hashed,
+    parser: &RowParser,
+    visit: Visit<'_>,
+) -> Result<(), DatasetError> {
+    let mut list = JsonList::new(BufReader::with_capacity(BUFFER, file));
+    loop {
+        let next = list.next().map_err(|error| match error {
+            ListError::Read(cause) => DatasetError::Unreadable { path: path.to_owned(), cause },
+            ListError::Shape { line, cause } => DatasetError::Malformed {
+                path: path.to_owned(),
+                line,
+                cause: cause.to_owned(),
+                cure: "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl",
+            },
+        })?;
+        let Some((place, bytes)) = next else { return Ok(()) };
+        let found = Found { place, length: bytes.len() as u32, row: parser.parse(bytes, place) };
+        if visit(found)?.is_break() {
+            return Ok(());
+        }
+    }
+}
+
+fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
+    let mut reader = BufReader::with_capacity(BUFFER, file);
+    let mut bytes = Vec::new();
+    let mut place = Place { offset: 0, line: 1, column: 1 };
+    loop {
+        bytes.clear();
+        let read = (&mut reader).take(LONGEST_ROW as u64 + 1).read_until(b'\n', &mut bytes);
+        let length = read.map_err(|cause| DatasetError::Unreadable { path: path.to_owned(), cause })?;
+        if length == 0 {
+            return Ok(());
+        }
+        if length > LONGEST_ROW {
+            return Err(DatasetError::Malformed {
+                path: path.to_owned(),
+                line: place.line,
+                cause: "the line is longer than 64 MiB".to_owned(),
+                cure: "the format jsonl is one JSON object a line; for one list in all, the format is sharegpt",
+            });
+        }
+        let mark = if place.offset == 0 && bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+        let row = bytes.get(mark..).unwrap_or_default().trim_ascii_end();
+        if !row.is_empty() {
+            let begin = Place { offset: place.offset + mark as u64, ..place };
+            let found = Found { place: begin, length: row.len() as u32, row: parser.parse(row, begin) };
+            if visit(found)?.is_break() {
+                return Ok(());
+            }
+        }
+        place.offset += length as u64;
+        place.line += 1;
+    }
+}
+
+fn records(
+    dataset: &Dataset,
+    file: &mut Hashed,
+    parser: &mut RowParser,
+    visit: Visit<'_>,
+) -> Result<(), DatasetError> {
+    let path = Path::new(&dataset.path);
+    let mut reader = csv::ReaderBuilder::new().buffer_capacity(BUFFER).from_reader(file);
+    let broken = |line: u64, cause: String| DatasetError::Malformed {
+        path: path.to_owned(),
+        line,
+        cause,
+        cure: "the format csv has column names in its first line, among them those of the prompts",
+    };
+    let names = reader.headers().map_err(|error| broken(1, error.to_string()))?.clone();
+    let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
+    let prompt_name = dataset.prompt_column.as_deref().unwrap_or("prompt");
+    let Some(prompt) = find(prompt_name) else {
+        let there = names.iter().collect::<Vec<_>>().join(", ");
+        return Err(broken(1, format!("there is no column `{prompt_name}`; the columns are: {there}")));
+    };
+    let answer_name = dataset.output_tokens_column.as_deref().unwrap_or("output_tokens");
+    let answer = find(answer_name);
+    if answer.is_none() && dataset.output_tokens_column.is_some() {
+        return Err(broken(1, format!("there is no column `{answer_name}`")));
+    }
+    let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
+    parser.columns = Columns { prompt, prompt_name, answer, answer_name };
+    // Where lines end in two bytes, the reader leaves the second to the next record, and is a line behind.
+    let behind = u64::from(reader.position().line() == 1);
+    let mut record = ByteRecord::new();
+    loop {
+        let begin = reader.position().clone();
+        let read = reader.read_byte_record(&mut record);
+        let inside: usize = record.iter().map(|field| memchr::memchr_iter(b'\n', field).count()).sum();
+        let counted_back = (reader.position().line() + behind).saturating_sub(inside as u64 + 1);
+        let line = counted_back.max(begin.line() + behind);
+        let place = Place { offset: begin.byte(), line, column: 1 };
+        let row = match read {
+            Ok(false) => return Ok(()),
+            Ok(true) => parser.record(&record, place),
+            Err(error) => match error.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => Err(whole(
+                    place,
+                    format!(
+                        "it has {len} fields, and the first line {expected_len}; quote texts with commas"
+                    ),
+                )),
+                _ => return Err(broken(place.line, error.to_string())),
+            },
+        };
+        let length = reader.position().byte() - begin.byte();
+        if length > LONGEST_ROW as u64 {
+            return Err(broken(place.line, "the row is longer than 64 MiB; is a quote missing?".to_owned()));
+        }
+        if visit(Found { place, length: length as u32, row })?.is_break() {
+            return Ok(());
+        }
+    }
+}
+
+/// A file that is hashed while it is read.
+struct Hashed {
+    file: File,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Hashed {
+    fn new(file: File) -> Self {
+        Self { file, hash: Sha256::new(), bytes: 0 }
+    }
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.hash.update(buffer.get(..count).unwrap_or_default());
+        self.bytes += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,141 @@
+//! What the classes of a workload take their prompts from, opened.
+
+use std::sync::Arc;
+
+use super::draws::RowDraws;
+use super::error::DatasetError;
+use super::images::ImageFolder;
+use super::index::Index;
+use super::survey::Survey;
+use super::vocabulary::Vocabulary;
+use crate::generator::TokenCounter;
+use crate::random::Stream;
+use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
+
+/// What the classes of a workload take their prompts from, opened; by default nothing, for workloads whose prompts are
+/// all written.
+#[derive(Clone, Debug, Default)]
+pub struct Datasets {
+    classes: Vec<ClassSource>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ClassSource {
+    source: Source,
+    images: Option<Arc<ImageFolder>>,
+    has_messages: bool,
+}
+
+/// Where the prompts of one class come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Source {
+    /// They are written for the run.
+    #[default]
+    Written,
+    /// Rows of a file, led by words of their own where it says so.
+    Rows { index: Arc<Index>, salted: bool },
+    /// Token ids.
+    TokenIds(Vocabulary),
+}
+
+/// Which endpoints can carry the prompts of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// All.
+    Any,
+    /// Chat alone, for messages of the dataset.
+    ChatForMessages,
+    /// Chat alone, for images.
+    ChatForImages,
+    /// Completions alone, for token ids.
+    Completions,
+}
+
+impl Datasets {
+    /// Opens what `workload` names and reads it through; the workload comes back with what was found.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a file, with its place and the cure.
+    pub fn open(
+        mut workload: WorkloadSpec,
+        counter: &TokenCounter,
+    ) -> Result<(WorkloadSpec, Self), DatasetError> {
+        let mut classes = Vec::with_capacity(workload.classes.len());
+        for class in &mut workload.classes {
+            let (source, has_messages) = open_source(class, counter)?;
+            let images = match &mut class.images {
+                None => None,
+                Some(images) => {
+                    let (folder, findings) = ImageFolder::open(images)?;
+                    images.found = Some(findings);
+                    Some(Arc::new(folder))
+                }
+            };
+            classes.push(ClassSource { source, images, has_messages });
+        }
+        Ok((workload, Self { classes }))
+    }
+
+    /// Where the prompts of class number `class` come from.
+    pub(crate) fn source(&self, class: u16) -> &Source {
+        self.classes.get(usize::from(class)).map_or(&Source::Written, |class| &class.source)
+    }
+
+    /// The pictures of class number `class`.
+    pub(crate) fn images(&self, class: u16) -> Option<&ImageFolder> {
+        self.classes.get(usize::from(class))?.images.as_deref()
+    }
+
+    /// The rows of class number `place` in the order in which they are sent under `seed`.
+    pub(crate) fn rows(&self, place: usize, class: &RequestClass, seed: u64) -> Option<RowDraws> {
+        let Some(ClassSource { source: Source::Rows { index, .. }, .. }) = self.classes.get(place) else {
+            return None;
+        };
+        let dataset = class.prompt.dataset()?;
+        let stream = Stream::named(seed, &format!("rows/{}", class.name));
+        Some(RowDraws::new(Arc::clone(index), dataset.order, stream))
+    }
+
+    /// Whether the prompts of some class, or what they begin with, are words that must be counted.
+    #[must_use]
+    pub fn writes_words(&self) -> bool {
+        let words =
+            |class: &ClassSource| matches!(class.source, Source::Written | Source::Rows { salted: true, .. });
+        self.classes.is_empty() || self.classes.iter().any(words)
+    }
+
+    /// Which endpoints can carry the prompts of each class.
+    pub fn wires(&self) -> impl Iterator<Item = Wire> {
+        self.classes.iter().map(|class| match class {
+            ClassSource { source: Source::TokenIds(_), .. } => Wire::Completions,
+            ClassSource { images: Some(_), .. } => Wire::ChatForImages,
+            ClassSource { has_messages: true, .. } => Wire::ChatForMessages,
+            _ => Wire::Any,
+        })
+    }
+}
+
+/// Opens what the prompts of `class` come from; and whether there are messages of chats among them.
+fn open_source(class: &mut RequestClass, counter: &TokenCounter) -> Result<(Source, bool), DatasetError> {
+    match &class.prompt {
+        PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((Source::Written, false)),
+        PromptSource::RandomTokens { vocabulary } => {
+            let vocabulary = vocabulary.map(Vocabulary::Below).or_else(|| counter.vocabulary());
+            let vocabulary =
+                vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
+            Ok((Source::TokenIds(vocabulary), false))
+        }
+        PromptSource::Dataset(dataset) => {
+            let Survey { index, findings, has_messages } = Survey::of(dataset, class, counter)?;
+            let salted = dataset.salt;
+            let found = Some(findings.clone());
+            class.prompt = PromptSource::Dataset(Dataset { found, ..dataset.clone() });
+            class.input_tokens = Distribution::Dataset { mean: Some(findings.mean_input_tokens) };
+            if class.output_tokens.is_of_rows() {
+                class.output_tokens = Distribution::Dataset { mean: findings.mean_output_tokens };
+            }
+            Ok((Source::Rows { index: Arc::new(index), salted }, has_messages))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Reads a dataset through: which of its rows are sent, how long they are, what the file is.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use super::bad::BadRow;
+use super::error::DatasetError;
+use super::index::{Entry, Index};
+use super::messages;
+use super::parse::{AnswerLength, Row, whole};
+use super::pass::{self, Found};
+use crate::generator::{Prompt, TokenCounter};
+use crate::units::{count, hexadecimal};
+use crate::workload::{Dataset, DatasetFindings, Distribution, RequestClass, RowFilter, TOKEN_LIMIT};
+
+/// Tokens that the words of a salted prompt's beginning take: four words and an empty line.
+const SALT_TOKENS: u32 = 5;
+
+/// What reading a dataset through has shown.
+pub(super) struct Survey {
+    pub(super) index: Index,
+    pub(super) findings: DatasetFindings,
+    /// Whether some rows are messages of a chat.
+    pub(super) has_messages: bool,
+}
+
+impl Survey {
+    /// Reads the dataset of `class` through.
+    pub(super) fn of(
+        dataset: &Dataset,
+        class: &RequestClass,
+        counter: &TokenCounter,
+    ) -> Result<Self, DatasetError> {
+        let path = PathBuf::from(&dataset.path);
+        let rule = Rule { dataset, class, counter };
+        let most = dataset.rows.map_or(usize::MAX, |rows| rows as usize);
+        let mut entries = Vec::new();
+        let (mut filtered, mut bad, mut has_messages) = (0, 0, false);
+        let mut first = None;
+        let passed = pass::over(dataset, |found| {
+            match rule.judge(&found) {
+                Ok(Verdict::Kept { input_tokens, output_tokens }) => {
+                    has_messages |= matches!(found.row, Ok(Row { prompt: Prompt::Messages(_), .. }));
+                    let Found { place, length, .. } = found;
+                    entries.push(Entry { offset: place.offset, bytes: length, input_tokens, output_tokens });
+                }
+                Ok(Verdict::LeftOut) => filtered += 1,
+                Err(row) if dataset.skip_bad => {
+                    bad += 1;
+                    first.get_or_insert(row);
+                }
+                Err(row) => return Err(DatasetError::BadRow { path: path.clone(), row }),
+            }
+            Ok(if entries.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        if entries.is_empty() {
+            let format = dataset.format.name();
+            return Err(DatasetError::Empty { path, format, filtered, bad, first });
+        }
+        entries.shrink_to_fit();
+        let mean = |tokens: fn(&Entry) -> u32| {
+            entries.iter().map(|entry| f64::from(tokens(entry))).sum::<f64>() / entries.len() as f64
+        };
+        let findings = DatasetFindings {
+            bytes: passed.bytes,
+            sha256: hexadecimal(&passed.sha256),
+            rows: entries.len() as u64,
+            filtered_rows: filtered,
+            bad_rows: bad,
+            mean_input_tokens: mean(|entry| entry.input_tokens),
+            mean_output_tokens: class.output_tokens.is_of_rows().then(|| mean(|entry| entry.output_tokens)),
+        };
+        let file = File::open(&path).map_err(|cause| DatasetError::Unreadable { path, cause })?;
+        let index =
+            Index { path: dataset.path.clone(), entries, parser: passed.parser, file: Mutex::new(file) };
+        Ok(Self { index, findings, has_messages })
+    }
+}
+
+/// What rows are held against.
+struct Rule<'a> {
+    dataset: &'a Dataset,
+    class: &'a RequestClass,
+    counter: &'a TokenCounter,
+}
+
+/// What becomes of a row that can be used.
+enum Verdict {
+    Kept { input_tokens: u32, output_tokens: u32 },
+    LeftOut,
+}
+
+impl Rule<'_> {
+    fn judge(&self, found: &Found) -> Result<Verdict, BadRow> {
+        let place = found.place;
+        let row = found.row.as_ref().map_err(Clone::clone)?;
+        let input = self.input_tokens(&row.prompt);
+        let told = match &row.answer {
+            AnswerLength::Untold => None,
+            AnswerLength::Tokens(tokens) => Some(*tokens),
+            AnswerLength::Of(answer) => Some(self.counter.count(answer)),
+        };
+        if self.dataset.filter == Some(RowFilter::Vllm) && !vllm_keeps(input, told, &self.class.output_tokens)
+        {
+            return Ok(Verdict::LeftOut);
+        }
+        if input == 0 {
+            return Err(whole(place, "the prompt is empty, or there is none".to_owned()));
+        }
+        let input_tokens = input + if self.dataset.salt { SALT_TOKENS } else { 0 };
+        if input_tokens > TOKEN_LIMIT {
+            let (found, most) = (count(input_tokens.into()), count(TOKEN_LIMIT.into()));
+            return Err(whole(place, format!("the prompt has {found} tokens; the most is {most}")));
+        }
+        if self.class.images.is_some() && matches!(row.prompt, Prompt::Messages(_)) {
+            let cause = "it has `messages`, and the images of the class go along with a `prompt` only";
+            return Err(whole(place, cause.to_owned()));
+        }
+        if !self.class.output_tokens.is_of_rows() {
+            return Ok(Verdict::Kept { input_tokens, output_tokens: 0 });
+        }
+        match told.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
+            Some(output_tokens) => Ok(Verdict::Kept { input_tokens, output_tokens }),
+            None => Err(whole(
+                place,
+                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Tokens of a prompt's texts; what a chat template adds is not known here.
+    fn input_tokens(&self, prompt: &Prompt) -> u32 {
+        match prompt {
+            Prompt::Text(text) => self.counter.count(text),
+            Prompt::Messages(list) => {
+                messages::texts(list).unwrap_or_default().iter().map(|text| self.counter.count(text)).sum()
+            }
+            Prompt::TokenIds(ids) => ids.len() as u32,
+        }
+    }
+}
+
+/// vLLM's `is_valid_sequence`, where a length of answers that is given counts in place of the conversation's own.
+fn vllm_keeps(prompt: u32, told: Option<u32>, given: &Distribution) -> bool {
+    /// Tokens of the shortest prompt, and of the shortest answer.
+    const LEAST: u32 = 4;
+    /// Tokens of the longest prompt.
+    const PROMPT: u32 = 1_024;
+    /// Most tokens of prompt and answer together.
+    const TOGETHER: u32 = 2_048;
+    let Some(told) = told else { return false };
+    let (answer, long_enough) =
+        if given.is_of_rows() { (told, told >= LEAST) } else { (given.mean().round() as u32, true) };
+    prompt >= LEAST && long_enough && prompt <= PROMPT && prompt.saturating_add(answer) <= TOGETHER
+}

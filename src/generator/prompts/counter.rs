@@ -1,0 +1,73 @@
+//! Counts the tokens of texts that are there already.
+
+use std::collections::HashSet;
+
+use tokenizers::Tokenizer;
+
+use super::error::PromptError;
+use super::estimate::estimate_tokens;
+use super::tokenizer;
+use crate::generator::datasets::Vocabulary;
+
+/// What counts the tokens of texts that are there already.
+#[derive(Clone, Debug)]
+pub enum TokenCounter {
+    /// A rule of thumb, made for English text: letters go twelve to a token at most, digits three, marks together.
+    Estimate,
+    /// A tokenizer on this machine: exact, special tokens and the chat template's not counted.
+    Tokenizer(Box<Tokenizer>),
+}
+
+impl TokenCounter {
+    /// The tokenizer at `source` (a `tokenizer.json`, a folder that holds one, or a Hugging Face id), or the estimate
+    /// where there is none.
+    pub fn open(source: Option<&str>) -> Result<Self, PromptError> {
+        source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Box::new(tokenizer::open(source)?))))
+    }
+
+    /// Tokens of `text`; at least one if there is any.
+    #[must_use]
+    pub fn count(&self, text: &str) -> u32 {
+        match self {
+            Self::Estimate => estimate_tokens(text),
+            Self::Tokenizer(tokenizer) => tokenizer
+                .encode_fast(text, false)
+                .map_or_else(|_| estimate_tokens(text), |ids| ids.len() as u32),
+        }
+    }
+
+    /// The ids of the tokenizer but for its special tokens; none without a tokenizer.
+    pub(crate) fn vocabulary(&self) -> Option<Vocabulary> {
+        let Self::Tokenizer(tokenizer) = self else { return None };
+        let added = tokenizer.get_added_tokens_decoder();
+        let special: HashSet<u32> =
+            added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect();
+        let mut ids: Vec<u32> =
+            tokenizer.get_vocab(true).into_values().filter(|id| !special.contains(id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        (!ids.is_empty()).then_some(Vocabulary::Listed(ids))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+
+    #[test]
+    fn a_tokenizer_counts_exactly_and_names_its_ids() {
+        let counter = TokenCounter::open(Some(TOKENIZER)).unwrap();
+        let tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
+        let text = "Explain how photosynthesis works (in 1987).";
+        assert_eq!(counter.count(text) as usize, tokenizer.encode(text, false).unwrap().len());
+        let Some(Vocabulary::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
+        let special = tokenizer.get_added_tokens_decoder().into_iter().filter(|(_, token)| token.special);
+        let special: Vec<u32> = special.map(|(id, _)| id).collect();
+        assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));
+        assert_eq!(ids.len() + special.len(), tokenizer.get_vocab_size(true));
+        assert_eq!(TokenCounter::Estimate.count("the river"), 2);
+        assert_eq!(TokenCounter::Estimate.vocabulary(), None);
+    }
+}

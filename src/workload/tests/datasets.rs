@@ -1,0 +1,177 @@
+//! Classes whose prompts are not written: what may stand in a file, and what the command line changes.
+
+use super::super::{
+    Dataset, DatasetChange, DatasetFormat, Distribution, Overrides, PromptSource, RowFilter, RowOrder,
+    WorkloadSpec,
+};
+use super::said_of;
+
+/// A workload of one class of the name `only`; `class` is the rest of its table.
+fn with(class: &str) -> String {
+    format!(
+        "name = \"taken\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"only\"\n{class}\n"
+    )
+}
+
+fn read(class: &str) -> WorkloadSpec {
+    WorkloadSpec::from_toml(&with(class), "a test").unwrap()
+}
+
+fn dataset(spec: &WorkloadSpec) -> &Dataset {
+    match &spec.classes[0].prompt {
+        PromptSource::Dataset(dataset) => dataset,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_dataset_says_the_lengths_unless_the_class_does() {
+    let spec = read(r#"prompt = { kind = "dataset", path = "a/chats.JSON", filter = "vllm", salt = true }"#);
+    let expected = Dataset {
+        filter: Some(RowFilter::Vllm),
+        salt: true,
+        ..Dataset::new("a/chats.JSON".into(), DatasetFormat::Sharegpt)
+    };
+    assert_eq!(dataset(&spec), &expected);
+    assert_eq!(spec.classes[0].input_tokens, Distribution::Dataset { mean: None });
+    assert_eq!(spec.classes[0].output_tokens, Distribution::Dataset { mean: None });
+    let spec = read(
+        "output_tokens = { kind = \"constant\", value = 9 }\n\
+         prompt = { kind = \"dataset\", path = \"a.txt\", format = \"csv\", order = \"shuffled\", rows = 1e3, \
+         prompt_column = \"q\" }",
+    );
+    assert_eq!(spec.classes[0].output_tokens, Distribution::Constant { value: 9 });
+    assert_eq!((dataset(&spec).order, dataset(&spec).rows), (RowOrder::Shuffled, Some(1_000)));
+    for (name, format) in [("x.ndjson", Some(DatasetFormat::Jsonl)), ("x.parquet", None), ("json", None)] {
+        assert_eq!(DatasetFormat::of_name(name), format);
+    }
+}
+
+#[test]
+fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
+    let length = "input_tokens = { kind = \"constant\", value = 9 }\noutput_tokens = { kind = \"constant\", value = 9 }";
+    for (class, said) in [
+        (
+            r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
+            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose ending does not tell the format; add `format`: one of \
+             sharegpt, jsonl, csv",
+        ),
+        (
+            r#"prompt = { kind = "dataset", path = "a.csv", filter = "vllm" }"#.to_owned(),
+            "line 5: `classes[0].prompt.filter` is a rule for sharegpt, and `format` is csv; leave one of them out",
+        ),
+        (
+            r#"prompt = { kind = "dataset", path = "a.json", prompt_column = "q" }"#.to_owned(),
+            "line 5: `classes[0].prompt.prompt_column` names a column of a csv file, and `format` is sharegpt; leave it out",
+        ),
+        (
+            r#"prompt = { kind = "dataset", path = "a.json", rows = 0 }"#.to_owned(),
+            "line 5: `classes[0].prompt.rows` is 0; it must be a whole number from 1 to 100,000,000",
+        ),
+        (
+            r#"prompt = { kind = "dataset", path = "a.json", skip_bad = "yes" }"#.to_owned(),
+            "line 5: `classes[0].prompt.skip_bad` is \"yes\"; it must be true or false",
+        ),
+        (
+            format!("{length}\nprompt = {{ kind = \"dataset\", path = \"a.json\" }}"),
+            "line 5: `classes[0].input_tokens` stands beside a dataset, whose prompts are as long as they are; leave it out",
+        ),
+        (
+            format!("{length}\nprompt = {{ kind = \"random_tokens\", vocabulary = 1 }}"),
+            "line 7: `classes[0].prompt.vocabulary` is 1; it must be a whole number from 2 to 16,777,216",
+        ),
+        (
+            format!(
+                "{length}\nimages = {{ folder = \"a\", per_request = {{ kind = \"exponential\", mean = 2 }} }}"
+            ),
+            "line 7: `classes[0].images.per_request` has no bound; a request has at most 64 images, so give a `max` up to \
+             that",
+        ),
+        (
+            format!("{length}\nprompt = {{ kind = \"random_tokens\" }}\nimages = {{ folder = \"a\" }}"),
+            "line 8: `classes[0].images` cannot go along with token ids; choose another `prompt`",
+        ),
+        (
+            format!(
+                "{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"
+            ),
+            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out beside a dataset or token ids",
+        ),
+        (
+            length.replace("\"constant\", value = 9 }\nout", "\"vllm_range\", length = 9, ratio = 1 }\nout"),
+            "line 5: `classes[0].input_tokens.ratio` is 1; it must be a number from 0 to 0.999",
+        ),
+        (
+            length.replace(
+                "\"constant\", value = 9 }\nout",
+                "\"vllm_range\", length = 900000, ratio = 0.5 }\nout",
+            ),
+            "line 5: `classes[0].input_tokens.length` times 1 + `ratio` is over 1,000,000; lower one of them",
+        ),
+    ] {
+        assert_eq!(said_of(&with(&class)), format!("1 mistake in my.toml\n  {said}"), "{class}");
+    }
+    // Without a dataset both lengths must be there.
+    let missing = said_of(&with("prompt = { kind = \"random_tokens\" }"));
+    assert!(missing.contains("`classes[0].input_tokens` is missing; a class needs it"), "{missing}");
+    assert!(missing.contains("`classes[0].output_tokens` is missing; a class needs it"), "{missing}");
+}
+
+#[test]
+fn range_rules_are_those_of_their_tools() {
+    // Python: vLLM math.floor(n * (1 - r)), math.ceil(n * (1 + r)), the lower at least 1; SGLang max(int(n * r), 1), n.
+    for (kind, length, ratio, min, max) in [
+        ("vllm_range", 1024, "0.5", 512, 1536),
+        ("vllm_range", 1000, "0.333", 667, 1333),
+        ("vllm_range", 128, "0", 128, 128),
+        ("vllm_range", 1, "0.999", 1, 2),
+        ("sglang_range", 1024, "0.5", 512, 1024),
+        ("sglang_range", 1000, "0.333", 333, 1000),
+        ("sglang_range", 128, "0", 1, 128),
+        ("sglang_range", 128, "1", 128, 128),
+    ] {
+        let range = format!("{{ kind = \"{kind}\", length = {length}, ratio = {ratio} }}");
+        let spec = read(&format!("input_tokens = {range}\noutput_tokens = {range}"));
+        assert_eq!(spec.classes[0].input_tokens, Distribution::Uniform { min, max }, "{range}");
+    }
+}
+
+#[test]
+fn relative_paths_begin_at_the_file_s_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.toml");
+    std::fs::write(
+        &path,
+        with("prompt = { kind = \"dataset\", path = \"data/a.csv\" }\nimages = { folder = \"/pictures\" }"),
+    )
+    .unwrap();
+    let spec = WorkloadSpec::load(path.to_str().unwrap()).unwrap();
+    assert_eq!(dataset(&spec).path, folder.path().join("data/a.csv").to_str().unwrap());
+    assert_eq!(spec.classes[0].images.as_ref().unwrap().folder, "/pictures");
+}
+
+#[test]
+fn the_command_line_brings_a_dataset_or_changes_it() {
+    let spec = WorkloadSpec::load("short_chat").unwrap();
+    let change = DatasetChange {
+        path: Some("a.json".into()),
+        order: Some(RowOrder::Shuffled),
+        filter: Some(RowFilter::Vllm),
+        skip_bad: true,
+        format: None,
+    };
+    let changed = spec.with(&Overrides { dataset: change, ..Overrides::default() }).unwrap();
+    let expected = Dataset {
+        order: RowOrder::Shuffled,
+        filter: Some(RowFilter::Vllm),
+        skip_bad: true,
+        ..Dataset::new("a.json".into(), DatasetFormat::Sharegpt)
+    };
+    assert_eq!(dataset(&changed), &expected);
+    assert!(changed.classes[0].output_tokens.is_of_rows());
+    let again = DatasetChange { order: Some(RowOrder::File), ..DatasetChange::default() };
+    let overrides = Overrides { dataset: again, output_tokens: Some(7), ..Overrides::default() };
+    let changed = changed.with(&overrides).unwrap();
+    assert_eq!(dataset(&changed), &Dataset { order: RowOrder::File, ..expected });
+    assert_eq!(changed.classes[0].output_tokens, Distribution::Constant { value: 7 });
+}

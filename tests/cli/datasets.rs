@@ -1,0 +1,185 @@
+//! Prompts from files over real HTTP: a server sees exactly what the file says.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use crate::support::{Desk, control, serve, stream};
+
+/// Copies a sample of the tests' data into the desk's folder.
+fn put(desk: &Desk, name: &str) {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/datasets").join(name);
+    desk.file(name, &std::fs::read_to_string(sample).unwrap());
+}
+
+/// A server that keeps the bodies of generation requests; the first is the test request before the run.
+fn recording() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bodies);
+    let address = serve(move |seen| {
+        control(seen).unwrap_or_else(|| {
+            kept.lock().unwrap().push(serde_json::from_str(&seen.body).unwrap());
+            stream(4)
+        })
+    });
+    (format!("http://{address}"), bodies)
+}
+
+const FLIGHT: [&str; 6] = ["--requests", "6", "--rate", "4", "--allow-invalid", "--no-calibration"];
+
+/// Flies the workload file, and gives the bodies that the server saw in the run.
+fn flown(desk: &Desk, workload: &str, options: &[&str]) -> Vec<Value> {
+    let (url, bodies) = recording();
+    // No load after the sixth request, which has a quarter of a second to be sent.
+    let arguments = [&["bench", workload, "--url", &url, "--drain", "0s"], options, &FLIGHT].concat();
+    desk.skyline(&arguments).assert().code(0);
+    let bodies = bodies.lock().unwrap();
+    bodies[1..].to_vec()
+}
+
+#[test]
+fn a_dataset_takes_the_place_of_the_workload_s_prompts() {
+    let desk = Desk::new();
+    put(&desk, "prompts.jsonl");
+    let bodies = flown(&desk, "quick.toml", &["--dataset", "prompts.jsonl"]);
+    let lines = std::fs::read_to_string(desk.file("copy", "").with_file_name("prompts.jsonl")).unwrap();
+    let rows: Vec<Value> = lines
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut expected: Vec<(Value, Value)> = Vec::new();
+    for row in rows.iter().cycle().take(6) {
+        let messages = match row.get("messages") {
+            Some(messages) => messages.clone(),
+            None => json!([{ "role": "user", "content": row["prompt"] }]),
+        };
+        expected.push((messages, row["output_tokens"].clone()));
+    }
+    let mut seen: Vec<(Value, Value)> =
+        bodies.iter().map(|body| (body["messages"].clone(), body["max_tokens"].clone())).collect();
+    // Connections may be overtaken by one another.
+    for pairs in [&mut seen, &mut expected] {
+        pairs.sort_by_key(|pair| format!("{pair:?}"));
+    }
+    assert_eq!(seen, expected);
+
+    let summary = desk.summary();
+    let taken = &summary["run"]["datasets"][0];
+    assert_eq!(taken["sha256"], "3f9822ad34c8f7aac6fc930fcfc334b7fd4b73e9563ead13b6fd7f43e436be88");
+    assert_eq!((&taken["rows"], &taken["requests"], &taken["salted"]), (&json!(3), &json!(6), &json!(false)));
+    let report = desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert();
+    report
+        .stdout(contains(
+            "tiny: 3 rows of prompts.jsonl (315 bytes, SHA-256 3f9822ad34c8), in the file's order",
+        ))
+        .stdout(contains("sent up to 2 times each"))
+        .stdout(contains("as given; the tokens of texts are estimated"));
+    let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
+    assert!(!log.contains("tallest mountain"), "texts of a dataset are not kept");
+}
+
+#[test]
+fn paths_begin_at_the_folder_of_the_workload_file() {
+    let desk = Desk::new();
+    let folder = desk.file("copy", "").with_file_name("inner");
+    std::fs::create_dir(&folder).unwrap();
+    put(&desk, "sharegpt.json");
+    std::fs::rename(folder.with_file_name("sharegpt.json"), folder.join("sharegpt.json")).unwrap();
+    let quick = crate::quick::QUICK;
+    let (head, _) = quick.split_once("[[classes]]").unwrap();
+    let class = "[[classes]]\nname = \"chat\"\noutput_tokens = { kind = \"constant\", value = 4 }\n\
+                 prompt = { kind = \"dataset\", path = \"sharegpt.json\", filter = \"vllm\" }\n";
+    std::fs::write(folder.join("chat.toml"), format!("{head}{class}")).unwrap();
+    let bodies = flown(&desk, "inner/chat.toml", &["--endpoint", "completions"]);
+    let firsts = ["Summarize the main", "Write a \"hello\" in", "Wie weit ist"];
+    for (place, first) in firsts.iter().enumerate() {
+        let begins = |body: &&Value| body["prompt"].as_str().unwrap().starts_with(first);
+        assert_eq!(bodies.iter().filter(begins).count(), 2, "row {place}");
+    }
+    desk.skyline(&["simulate", "inner/chat.toml", "--hardware", "h100"])
+        .assert()
+        .code(0)
+        .stdout(contains("chat: 3 rows of inner/sharegpt.json"))
+        .stdout(contains("3 left out by the filter"));
+}
+
+#[test]
+fn token_ids_are_sent_as_ids() {
+    let desk = Desk::new();
+    let quick = crate::quick::QUICK;
+    let (head, _) = quick.split_once("[classes.prompt]").unwrap();
+    desk.file("ids.toml", &format!("{head}prompt = {{ kind = \"random_tokens\", vocabulary = 5000 }}\n"));
+    let bodies = flown(&desk, "ids.toml", &["--endpoint", "completions"]);
+    assert_eq!(bodies.len(), 6);
+    for body in &bodies {
+        let ids = body["prompt"].as_array().unwrap();
+        assert!((4..=12).contains(&ids.len()) && ids.iter().all(|id| id.as_u64().unwrap() < 5_000), "{body}");
+    }
+    let refused = desk.skyline(&["bench", "ids.toml"]).assert().code(2);
+    refused.stderr(contains("class `tiny`: the prompts are token ids, which the endpoint chat cannot carry\nhint: give --endpoint completions"));
+    assert_eq!(desk.runs().len(), 1, "the refused one left nothing");
+    // The mock counts one token an id.
+    let desk = Desk::new();
+    desk.file("ids.toml", &format!("{head}prompt = {{ kind = \"random_tokens\", vocabulary = 5000 }}\n"));
+    let arguments = [&["bench", "ids.toml", "--endpoint", "completions"][..], &FLIGHT].concat();
+    desk.skyline(&arguments).assert().code(0);
+    let balance = &desk.summary()["tokens"]["input"];
+    assert_eq!(balance["asked_tokens"], balance["got_tokens"], "{balance}");
+}
+
+#[test]
+fn the_mock_takes_images_in_its_stride() {
+    let desk = Desk::new();
+    let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/datasets/images");
+    let quick = crate::quick::QUICK;
+    let images = format!("images = {{ folder = {:?} }}\n[classes.prompt]", images.to_str().unwrap());
+    desk.file("look.toml", &quick.replace("[classes.prompt]", &images));
+    let arguments = [&["bench", "look.toml"][..], &FLIGHT].concat();
+    desk.skyline(&arguments).assert().code(0).stdout(contains("tiny: 2 images of "));
+    let summary = desk.summary();
+    assert_eq!(summary["requests"]["completed"], 6);
+    assert_eq!(summary["run"]["images"][0]["images"], 2);
+    let refused = desk.skyline(&["bench", "look.toml", "--endpoint", "completions"]).assert().code(2);
+    refused.stderr(contains("images go along, which the endpoint completions cannot carry"));
+}
+
+#[test]
+fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
+    let desk = Desk::new();
+    desk.file("bad.jsonl", "{\"prompt\": \"a\", \"output_tokens\": 3}\n{\"prompt\": 7}\n");
+    desk.file("short.jsonl", "{\"prompt\": \"a\"}\n");
+    desk.file("rows.txt", "");
+    for (arguments, said) in [
+        (
+            &["bench", "quick.toml", "--dataset", "bad.jsonl"][..],
+            "bad.jsonl, line 2, column 12: invalid type: integer `7`, expected a string",
+        ),
+        (&["bench", "quick.toml", "--dataset", "short.jsonl"], "or --output-tokens"),
+        (
+            &["bench", "quick.toml", "--dataset", "rows.txt"],
+            "`--dataset` is \"rows.txt\", whose ending does not tell the format",
+        ),
+        (&["bench", "bursty_mix", "--dataset", "bad.jsonl"], "`bursty_mix` has 2"),
+        (
+            &["bench", "quick.toml", "--skip-bad"],
+            "`--skip-bad` is about a dataset or a trace, and `quick` has neither",
+        ),
+        (&["simulate", "quick.toml", "--dataset", "none.csv"], "cannot read the dataset none.csv"),
+        (
+            &["bench", "quick.toml", "--dataset", "bad.jsonl", "--dataset-filter", "vllm"],
+            "`classes[0].prompt.filter` is a rule for sharegpt, and `format` is jsonl",
+        ),
+    ] {
+        desk.skyline(arguments).assert().code(2).stderr(contains(said));
+    }
+    assert!(desk.runs().is_empty());
+    let skipping = ["bench", "quick.toml", "--dataset", "bad.jsonl", "--skip-bad"];
+    let run = desk.skyline(&[&skipping[..], &FLIGHT].concat()).assert().code(0);
+    run.stderr(contains("bad.jsonl: 1 row passed over that cannot be used, 1 left"))
+        .stdout(contains("1 row passed over that could not be used"));
+    let given = ["simulate", "quick.toml", "--dataset", "short.jsonl", "--output-tokens", "5"];
+    desk.skyline(&given).assert().code(0);
+}
