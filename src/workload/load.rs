@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::reading::nearest;
-use super::{PromptSource, SpecError, TraceSurvey, WorkloadSpec, library};
+use super::{ArrivalPattern, PromptSource, SpecError, Trace, TraceSurvey, WorkloadSpec, library};
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
@@ -13,8 +13,8 @@ impl WorkloadSpec {
         Self::load_with(name_or_path, &super::spec::unread)
     }
 
-    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. The trace's path is
-    /// relative to the current folder, as on the command line.
+    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative paths
+    /// in a file, the trace's among them, begin at the folder of that file.
     pub fn load_with(name_or_path: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         if let Some(source) = library::source(name_or_path) {
             return Self::from_toml_with(source, name_or_path, survey);
@@ -34,15 +34,22 @@ impl WorkloadSpec {
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
         // Editors on Windows put a byte-order mark before the text.
-        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path, survey)?;
-        if let Some(folder) = path.parent() {
-            spec.anchor(folder);
-        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let survey = |trace: &Trace, seed| {
+            let mut trace = trace.clone();
+            trace.anchor(folder);
+            survey(&trace, seed)
+        };
+        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
+        spec.anchor(folder);
         Ok(spec)
     }
 
-    /// Lets the relative paths of what the spec's classes name begin at `folder`.
+    /// Lets the relative paths of what the spec names begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
+        if let ArrivalPattern::Trace(trace) = &mut self.arrival {
+            trace.anchor(folder);
+        }
         for class in &mut self.classes {
             if let PromptSource::Dataset(dataset) = &mut class.prompt {
                 dataset.anchor(folder);

@@ -1,5 +1,7 @@
 //! A recorded trace, replayed in place of an arrival process and of drawn lengths.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::findings::TraceFindings;
@@ -16,7 +18,7 @@ const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 /// Which trace is replayed, which slice of it, and what is changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
-    /// The file.
+    /// The file. In a workload file a relative path begins at the folder of that file.
     pub path: String,
     /// How the file is written; recognised by its first line when the spec does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +87,11 @@ pub enum BadLines {
 pub type TraceSurvey<'a> = &'a dyn Fn(&Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
+    /// Lets a relative path begin at `folder`.
+    pub(super) fn anchor(&mut self, folder: &Path) {
+        self.path = folder.join(&self.path).display().to_string();
+    }
+
     /// The whole of a file, as it is.
     #[must_use]
     pub fn whole(path: &str) -> Self {

@@ -30,6 +30,7 @@ impl Desk {
 
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }

@@ -139,11 +139,12 @@ fn what_is_changed_in_a_trace_is_said() {
 #[test]
 fn a_spec_names_its_trace() {
     let desk = Desk::new();
-    desk.file("some.jsonl", &trace());
+    // Beside each other, in another folder than the one where skyline runs.
+    desk.file("specs/some.jsonl", &trace());
     let spec = "name = \"mine\"\n[trace]\npath = \"some.jsonl\"\nfrom_s = 1\nrate_scale = 0.5\n\
                 [[classes]]\nname = \"all\"\nslo = { ttft_ms = 10000 }\n";
-    desk.file("mine.toml", spec);
-    desk.skyline(&["simulate", "mine.toml", "--out", "results", "--allow-invalid"])
+    desk.file("specs/mine.toml", spec);
+    desk.skyline(&["simulate", "specs/mine.toml", "--out", "results", "--allow-invalid"])
         .assert()
         .success()
         .stdout(contains("thinned, each request kept").and(contains("with a chance of 50.0 %")));
