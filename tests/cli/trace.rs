@@ -147,7 +147,7 @@ fn a_spec_names_its_trace() {
     desk.skyline(&["simulate", "specs/mine.toml", "--out", "results", "--allow-invalid"])
         .assert()
         .success()
-        .stdout(contains("thinned, each request kept").and(contains("with a chance of 50.0 %")));
+        .stdout(contains("thinned, each request").and(contains("with a chance of 50.0 %")));
     let all: Vec<_> = trace().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     for (at, ..) in sent(&desk) {
         let moment = at / 1_000_000 + 1_000;
