@@ -3,7 +3,7 @@
 use super::grid::{ALWAYS, Grid, cell};
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Balance, HitSource, MeasuredHits, Summary};
+use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
 use crate::units::{count, three_digits};
 
 pub(crate) fn rates(page: &mut Page, summary: &Summary) {
@@ -36,11 +36,14 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     }
     page.heading("Tokens");
     if tokens.input.requests > 0 {
-        page.entry(Tone::Normal, "  input   ", &balance(&tokens.input, "counted by the server"));
+        let exact = exactness(tokens);
+        let came = balance(&tokens.input, "counted by the server");
+        page.entry(Tone::Normal, "  input   ", &format!("{came}{exact}"));
     }
     let sources: Vec<_> = [
         (tokens.from_usage, "usage"),
         (tokens.from_chunk_counts, "counts of each chunk"),
+        (tokens.from_tokenizer, "tokenizer, after the run"),
         (tokens.from_chunks, "number of chunks"),
     ]
     .into_iter()
@@ -49,6 +52,23 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     .collect();
     let output = balance(&tokens.output, "came");
     page.entry(Tone::Normal, "  output  ", &format!("{output}; source: {}", sources.join(", ")));
+}
+
+/// What the server adds to prompts, and how many were as long as they were made to be.
+fn exactness(tokens: &TokenAccount) -> String {
+    let template = tokens.template_tokens.filter(|&tokens| tokens > 0);
+    let template = template.map_or(String::new(), |tokens| {
+        format!("; {} of the server's own in each", counted(tokens, "token"))
+    });
+    let MadePrompts { requests, exact, most_off } = tokens.made;
+    match (requests, exact) {
+        (0, _) => template,
+        _ if requests == exact => format!("{template}; every prompt exact to the token"),
+        _ => {
+            let (exact, requests) = (count(exact), counted(requests, "prompt"));
+            format!("{template}; {exact} of {requests} exact, the others off by {most_off} at most")
+        }
+    }
 }
 
 pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
