@@ -14,6 +14,8 @@ pub struct TokenAccount {
     pub input: Balance,
     /// Tokens that the server adds to a text: its chat template's and special ones; absent where that is not known.
     pub template_tokens: Option<u64>,
+    /// Those of all the prompts that were compared.
+    pub added_tokens: u64,
     /// Prompts that were made to a length, and how long they are by `usage`.
     pub made: MadePrompts,
     /// Answer tokens: asked against got.
@@ -120,6 +122,7 @@ impl TokenAccount {
             let asked = u64::from(record.input_tokens_asked);
             let class = header.workload.classes.get(usize::from(record.class));
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
+            account.added_tokens += added.unwrap_or(0);
             account.input.add(asked + added.unwrap_or(0), usage.prompt_tokens);
             if let (Some(added), true) = (added, class.is_some_and(is_made_to_length)) {
                 account.made.add(asked + added, usage.prompt_tokens);
@@ -197,6 +200,7 @@ mod tests {
         let account = TokenAccount::of(&Observed::of(&log));
         assert_eq!(account.made, MadePrompts { requests: 4, exact: 2, most_off: 11 });
         assert_eq!((account.input.asked_tokens, account.input.got_tokens), (422, 436));
+        assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
         // What a dataset gives, or what goes with images, has no length that it was made to.
         let per_request = crate::workload::Distribution::Constant { value: 1 };
         let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };

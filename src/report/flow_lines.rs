@@ -36,9 +36,7 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     }
     page.heading("Tokens");
     if tokens.input.requests > 0 {
-        let exact = exactness(tokens);
-        let came = balance(&tokens.input, "counted by the server");
-        page.entry(Tone::Normal, "  input   ", &format!("{came}{exact}"));
+        page.entry(Tone::Normal, "  input   ", &input(tokens));
     }
     let sources: Vec<_> = [
         (tokens.from_usage, "usage"),
@@ -50,23 +48,30 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     .filter(|(answers, _)| *answers > 0)
     .map(|(answers, source)| format!("{source} ({})", count(answers)))
     .collect();
-    let output = balance(&tokens.output, "came");
+    let Balance { asked_tokens, got_tokens, .. } = tokens.output;
+    let output =
+        format!("{} asked, {} came{}", count(asked_tokens), count(got_tokens), error(&tokens.output));
     page.entry(Tone::Normal, "  output  ", &format!("{output}; source: {}", sources.join(", ")));
 }
 
-/// What the server adds to prompts, and how many were as long as they were made to be.
-fn exactness(tokens: &TokenAccount) -> String {
-    let template = tokens.template_tokens.filter(|&tokens| tokens > 0);
-    let template = template.map_or(String::new(), |tokens| {
-        format!("; {} of the server's own in each", counted(tokens, "token"))
-    });
+/// Prompt tokens: asked, added by the server, counted by it, and how many prompts were as long as they were made to be.
+fn input(tokens: &TokenAccount) -> String {
+    let (input, added) = (&tokens.input, tokens.added_tokens);
+    let asked = match tokens.template_tokens {
+        Some(each) if added > 0 => {
+            let asked = count(input.asked_tokens - added);
+            format!("{asked} asked and {} added by the server ({} a prompt)", count(added), count(each))
+        }
+        _ => format!("{} asked", count(input.asked_tokens)),
+    };
+    let came = format!("{} counted by the server{}", count(input.got_tokens), error(input));
     let MadePrompts { requests, exact, most_off } = tokens.made;
     match (requests, exact) {
-        (0, _) => template,
-        _ if requests == exact => format!("{template}; every prompt exact to the token"),
+        (0, _) => format!("{asked}, {came}"),
+        _ if requests == exact => format!("{asked}, {came}; every prompt exact to the token"),
         _ => {
             let (exact, requests) = (count(exact), counted(requests, "prompt"));
-            format!("{template}; {exact} of {requests} exact, the others off by {most_off} at most")
+            format!("{asked}, {came}; {exact} of {requests} exact, the others off by {most_off} at most")
         }
     }
 }
@@ -97,14 +102,14 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.entry(Tone::Normal, "  measured  ", &measured);
 }
 
-fn balance(balance: &Balance, came: &str) -> String {
-    let error = match (balance.relative_error, balance.mean_error_tokens) {
+/// By how much what came differs from what was asked.
+fn error(balance: &Balance) -> String {
+    match (balance.relative_error, balance.mean_error_tokens) {
         (Some(relative), Some(mean)) if relative != 0.0 => {
             let sign = if relative > 0.0 { "+" } else { "−" };
             let (relative, mean) = (three_digits(relative.abs() * 100.0), three_digits(mean.abs()));
             format!(": {sign}{relative} %, {sign}{mean} a request")
         }
         _ => String::new(),
-    };
-    format!("{} asked, {} {came}{error}", count(balance.asked_tokens), count(balance.got_tokens))
+    }
 }
