@@ -90,6 +90,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     common_server(args)?;
     let asked = marks::asked(args, &spec)?;
+    marks::advise(args, printer);
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, asked, printer)?;
