@@ -1,3 +1,5 @@
+//! Holds objectives of parts of a run to the figures of those parts.
+
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Objective, Quantile, Statistic, Status, summarise};
