@@ -86,6 +86,8 @@ pub struct RunDescription {
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
+    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
+    pub salt: Option<u64>,
     /// Datasets that prompts were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datasets: Vec<TakenPrompts>,
@@ -195,6 +197,7 @@ fn describe(log: &RunLog) -> RunDescription {
         classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
         plan_hash: header.plan.hash,
         shard: header.shard,
+        salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),
         prompt_method: header.prompts.method,
         datasets: TakenPrompts::all(log),
         images: TakenImages::all(log),
