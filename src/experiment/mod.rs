@@ -8,6 +8,7 @@
 mod bottleneck;
 mod comparison;
 mod evidence;
+mod leading;
 mod prediction;
 mod repeats;
 mod virtual_run;

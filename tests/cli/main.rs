@@ -20,6 +20,7 @@ mod simulate;
 mod stolen_time;
 mod support;
 mod trace;
+mod trace_prefixes;
 mod verdict;
 mod watch;
 mod workloads;

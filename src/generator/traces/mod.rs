@@ -10,9 +10,10 @@
 
 mod blocks;
 mod columns;
-mod convert;
 mod error;
 mod json_lines;
+mod logs;
+mod of_run;
 mod order;
 mod plan;
 mod reader;
@@ -23,8 +24,9 @@ mod survey;
 mod write;
 
 pub use blocks::Blocks;
-pub use convert::{LogFields, TimeUnit, from_the_first, requests_of_run};
 pub use error::TraceError;
+pub use logs::{LogFields, TimeUnit, from_the_first};
+pub use of_run::RunTrace;
 pub(super) use plan::TracePlan;
 pub use requests::TracedRequest;
 pub use survey::survey;

@@ -15,6 +15,10 @@ pub struct TracedRequest {
     pub kind: Option<Box<str>>,
     /// How urgent it was; only Skyline's own traces say.
     pub priority: Option<Priority>,
+    /// Whose it was; only Skyline's own traces say.
+    pub tenant: Option<Box<str>>,
+    /// Which model it asked for; only Skyline's own traces say.
+    pub model: Option<Box<str>>,
     /// The blocks that its prompt begins with; empty where the trace does not tell.
     pub blocks: Box<[u64]>,
 }
