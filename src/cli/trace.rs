@@ -10,6 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args::{SliceArgs, survey};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
+use crate::analysis::wording::counted;
 use crate::generator::{LogFields, TimeUnit, TraceWriter, Traced, TracedRequest, from_the_first};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
@@ -209,7 +210,7 @@ fn read_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Vec
         }
     }
     if args.skip_bad {
-        printer.words(&format!("{} lines left out", count(skipped)));
+        printer.words(&format!("{} left out", counted(skipped, "line")));
     }
     Ok(requests)
 }

@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod datasets;
 mod faults;
+mod fit;
 mod help;
 mod marks;
 mod mistakes;

@@ -228,5 +228,5 @@ fn a_log_becomes_a_trace() {
         .assert()
         .success()
         .stdout(contains("\"input_tokens\":9"))
-        .stderr(contains("1 lines left out"));
+        .stderr(contains("1 line left out"));
 }

@@ -19,6 +19,7 @@ mod plan;
 mod reader;
 mod replay;
 mod requests;
+mod serve_gen;
 mod slice;
 mod survey;
 mod write;
