@@ -20,6 +20,7 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod tokens;
 mod trace;
 mod trace_prefixes;
 mod verdict;
