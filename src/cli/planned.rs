@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::args::with_seed;
 use super::exit::Stop;
 use crate::experiment::repeats_of;
 use crate::generator::{Datasets, Schedule};
@@ -27,7 +28,12 @@ impl PlannedRun {
         datasets: &Arc<Datasets>,
         repeats: u64,
     ) -> Result<Vec<Self>, Stop> {
-        let one = |(repeat, workload)| {
+        let one = |(repeat, workload): (_, WorkloadSpec)| {
+            // The seed decides what is left of a thinned trace, and where copies of one begin.
+            let workload = match workload.seed {
+                seed if seed == spec.seed => workload,
+                seed => with_seed(workload, seed)?,
+            };
             Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)?.in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()

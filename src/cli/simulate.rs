@@ -49,17 +49,13 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
-    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() {
+    let traced = spec.arrival.found().is_some_and(|found| found.reusable_share.is_some());
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !traced {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
     }
     if shared.any(|prefixes| prefixes.warmed() > 0) {
         printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
-    }
-    if spec.arrival.found().is_some_and(|found| found.reusable_share.is_some()) {
-        printer.words(
-            "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
-        );
     }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
