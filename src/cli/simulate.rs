@@ -45,7 +45,7 @@ pub(super) struct SimulateArgs {
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
-    let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
+    let (spec, datasets) = datasets::open(args.workload.spec(printer)?, None, printer)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let traced = spec.arrival.found().is_some_and(|found| found.reusable_share.is_some());

@@ -83,8 +83,9 @@ pub enum BadLines {
     Skip,
 }
 
-/// Reads the trace's file and says what is in it, or why it cannot be replayed. The seed is that of the workload.
-pub type TraceSurvey<'a> = &'a dyn Fn(&Trace, u64) -> Result<TraceFindings, String>;
+/// Reads the trace's file and says what is in it, or why it cannot be replayed. The seed is that of the workload. Before
+/// it reads, it may change which slice is replayed, and how.
+pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
     /// Lets a relative path begin at `folder`.

@@ -230,3 +230,42 @@ fn a_log_becomes_a_trace() {
         .stdout(contains("\"input_tokens\":9"))
         .stderr(contains("1 lines left out"));
 }
+
+#[test]
+fn a_slice_that_is_typed_leaves_the_window_of_the_file() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let window = "horizon_s = 1\nwarmup_s = 0\n";
+    desk.file("mine.toml", &format!("name = \"mine\"\n{window}[trace]\npath = \"some.jsonl\"\n"));
+    for flag in [&["--skip-bad"][..], &["--rate-scale", "0.9"], &["--trace-from", "100ms"]] {
+        let shown = desk
+            .skyline(&["simulate", "mine.toml", "--json", "--allow-invalid"])
+            .args(flag)
+            .assert()
+            .success();
+        let summary: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+        let window = &summary["summary"]["window"];
+        assert_eq!((&window["start_s"], &window["planned_end_s"]), (&0.0.into(), &1.0.into()), "{flag:?}");
+    }
+}
+
+#[test]
+fn a_prefix_that_a_trace_takes_the_place_of_is_named() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let with = format!(
+        "{}shared_prefix = {{ count = 4, tokens = 160 }}\n",
+        crate::quick::QUICK.split("[classes.prompt]").next().unwrap()
+    );
+    desk.file("pre.toml", &with);
+    let note =
+        "note: the trace says what prompts have in common; the shared prefixes of class `tiny` are left out";
+    desk.skyline(&["simulate", "pre.toml", "--trace", "some.jsonl", "--allow-invalid"])
+        .assert()
+        .success()
+        .stderr(contains(note));
+    desk.skyline(&["simulate", "quick.toml", "--trace", "some.jsonl", "--allow-invalid"])
+        .assert()
+        .success()
+        .stderr(contains(note).not());
+}

@@ -6,6 +6,7 @@ use super::dataset::DatasetArgs;
 use super::trace::TraceArgs;
 use super::{above_zero, duration, seconds};
 use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// The workload and its overrides.
@@ -59,7 +60,7 @@ pub(in crate::cli) struct WorkloadArgs {
 
 impl WorkloadArgs {
     /// The workload that was meant, overrides applied.
-    pub(in crate::cli) fn spec(&self) -> Result<WorkloadSpec, Stop> {
+    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let overrides = Overrides {
             horizon_s: self.seconds,
             requests: self.requests,
@@ -70,7 +71,7 @@ impl WorkloadArgs {
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
         };
-        let spec = self.trace.apply(self.workload.as_deref(), self.seed)?;
+        let spec = self.trace.apply(self.workload.as_deref(), self.seed, printer)?;
         spec.with(&overrides).map_err(Stop::usage)
     }
 }
