@@ -14,7 +14,7 @@ use crate::generator::{LogFields, RunTrace, TimeUnit, TraceWriter, TracedRequest
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
 use crate::units::count;
-use crate::workload::{BadLines, Trace};
+use crate::workload::{BadLines, Trace, TraceFindings};
 
 /// Say what a trace holds, or make one of a run or of a log.
 #[derive(Debug, Args)]
@@ -168,7 +168,7 @@ fn of_run(path: &Path, printer: Printer) -> Result<(Vec<TracedRequest>, Option<u
     })?;
     let replayed = log.header.workload.arrival.trace();
     if let Some(trace) =
-        replayed.filter(|trace| trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()))
+        replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))
     {
         printer.words(&format!(
             "note: the run replayed {}, and a run does not keep the blocks of a trace; replay that to share them again",

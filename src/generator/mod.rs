@@ -2,6 +2,7 @@
 
 mod datasets;
 mod lengths;
+mod objects;
 mod phases;
 mod plan;
 mod prefixes;

@@ -49,6 +49,19 @@ pub fn contents(found: &TraceFindings) -> String {
             percent(share)
         ));
     }
+    if found.too_many_blocks {
+        parts.push(
+            "how much of the prompts came before is not known, for too many blocks are named".to_owned(),
+        );
+    }
+    if let Some(gathered) = found.kinds.iter().find(|kind| kind.rarer_kinds > 0) {
+        parts.push(format!(
+            "{} that are rare, of {} in all, share the class `{}`",
+            counted(gathered.rarer_kinds, "kind"),
+            counted(gathered.requests, "request"),
+            gathered.name
+        ));
+    }
     parts.join("; ")
 }
 
@@ -75,7 +88,7 @@ fn changes(trace: &Trace) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::TraceFormat;
+    use crate::workload::{TraceFormat, TraceKind};
 
     fn found() -> TraceFindings {
         TraceFindings {
@@ -89,6 +102,7 @@ mod tests {
             input_tokens: 7_000.0,
             output_tokens: 180.0,
             reusable_share: Some(0.4),
+            too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
             reordered: 0,
@@ -130,6 +144,20 @@ mod tests {
             "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of \
              them leave at the very moment of the one before; 40.0 % of the prompt tokens are in leading blocks that \
              came before: the most that a prefix cache can find"
+        );
+        let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };
+        let many = TraceFindings {
+            same_moment: 0,
+            reusable_share: None,
+            too_many_blocks: true,
+            kinds: vec![rest],
+            ..found()
+        };
+        assert_eq!(
+            contents(&many),
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; how much of \
+             the prompts came before is not known, for too many blocks are named; 7 kinds that are rare, of 30 requests \
+             in all, share the class `other`"
         );
     }
 }

@@ -34,7 +34,10 @@ pub struct TraceFindings {
     /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
-    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none, or too many.
+    /// Whether it has more blocks than are remembered, so that nobody knows the share.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub too_many_blocks: bool,
+    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none.
     pub kinds: Vec<TraceKind>,
     /// Lines that could not be read and were left out.
     pub skipped_lines: u64,
@@ -45,10 +48,22 @@ pub struct TraceFindings {
 /// A kind of request in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceKind {
-    /// As a class would be called.
+    /// As a class would be called; unlike that of every other kind.
     pub name: String,
     /// How many requests are of it.
     pub requests: u64,
+    /// What the trace calls it; absent where that is the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// How many kinds these are in truth, where they are gathered because each is too rare for a class of its own; kinds
+    /// that came after 4,096 others count as one. 0 for a kind by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rarer_kinds: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TraceFindings {
@@ -65,6 +80,7 @@ impl TraceFindings {
             let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
             let reusable_share = fields
                 .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
             let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
             let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
             let reordered = fields.required("reordered", |place| place.whole(COUNT));
@@ -79,11 +95,18 @@ impl TraceFindings {
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
                 reusable_share: reusable_share?,
+                too_many_blocks: too_many_blocks?,
                 kinds: kinds?,
                 skipped_lines: skipped_lines?,
                 reordered: reordered?,
             })
         })
+    }
+
+    /// Whether the trace says which prompts begin alike.
+    #[must_use]
+    pub fn names_blocks(&self) -> bool {
+        self.reusable_share.is_some() || self.too_many_blocks
     }
 
     /// Requests per second over the whole slice.
@@ -109,8 +132,16 @@ impl TraceKind {
         place.table("a kind of request", |fields| {
             let name = fields.required("name", |place| place.name());
             let requests = fields.required("requests", |place| place.whole(COUNT));
-            Some(Self { name: name?, requests: requests? })
+            let called = fields.optional("called", None, |place| place.text().map(Some));
+            let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
+            Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
         })
+    }
+
+    /// Whether the trace calls this kind, and no other, so.
+    #[must_use]
+    pub fn is(&self, kind: &str) -> bool {
+        self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }
 }
 
@@ -131,6 +162,7 @@ mod tests {
             input_tokens: 1.0,
             output_tokens: 1.0,
             reusable_share: None,
+            too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
             reordered: 0,

@@ -116,9 +116,13 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
+        let found = summary.run.arrival.found();
+        if found.is_some_and(|found| found.too_many_blocks) {
+            return None;
+        }
         let rate = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
         // The prompts of a trace begin alike where it says so, and with texts of this run alone.
-        (rate, summary.run.arrival.found().and_then(|found| found.reusable_share))
+        (rate, found.and_then(|found| found.reusable_share))
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{BadLine, TracedRequest, nanoseconds, tokens};
+use crate::generator::objects::Object;
 use crate::workload::Priority;
 
 /// The schema of Skyline's own traces that this program writes; it reads all up to it.
@@ -85,7 +86,7 @@ pub(super) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
 }
 
 pub(super) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
-    serde_json::from_slice(line).map_err(|error| {
+    serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| {
         let cause = error.to_string();
         let cause = cause.rsplit_once(" at line ").map_or(cause.as_str(), |(cause, _)| cause).to_owned();
         BadLine { place: format!("column {}", error.column()), cause }

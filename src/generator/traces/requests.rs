@@ -30,6 +30,17 @@ pub(super) struct BadLine {
     pub(super) cause: String,
 }
 
+/// The beginning of a text that may be long, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    /// Characters that say enough.
+    const ENOUGH: usize = 80;
+    let mut begins: String = text.chars().take(ENOUGH).collect();
+    if begins.len() < text.len() {
+        begins.push('…');
+    }
+    begins
+}
+
 /// Nanoseconds of a moment in this unit; none where it is not a number or lies 250 years off.
 pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
     let ns = (value * unit_ns).round();

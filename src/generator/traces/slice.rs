@@ -13,6 +13,8 @@ pub(super) struct Slice {
     /// The trace's zero on its clock; not known before the first request where that decides it.
     zero_ns: Option<i64>,
     from_ns: i64,
+    /// The latest moment met, before the slice too: nanoseconds after the trace's zero.
+    last_ns: Option<i64>,
 }
 
 impl Slice {
@@ -23,7 +25,12 @@ impl Slice {
             TraceZero::FirstRequest => None,
         };
         let from_ns = (trace.from_s * 1e9).round() as i64;
-        Ok(Self { requests: InOrder::new(reader), zero_ns, from_ns })
+        Ok(Self { requests: InOrder::new(reader), zero_ns, from_ns, last_ns: None })
+    }
+
+    /// The latest moment met, before the slice too: seconds after the trace's zero.
+    pub(super) fn last_s(&self) -> Option<f64> {
+        self.last_ns.map(|last| last as f64 / 1e9)
     }
 
     pub(super) fn in_order(&self) -> &InOrder {
@@ -41,7 +48,9 @@ impl Iterator for Slice {
                 Err(error) => return Some(Err(error)),
             };
             let zero_ns = *self.zero_ns.get_or_insert(request.at_ns);
-            let distance = request.at_ns.saturating_sub(zero_ns).saturating_sub(self.from_ns);
+            let after_zero = request.at_ns.saturating_sub(zero_ns);
+            self.last_ns = self.last_ns.max(Some(after_zero));
+            let distance = after_zero.saturating_sub(self.from_ns);
             if let Ok(distance) = u64::try_from(distance) {
                 return Some(Ok((distance, request)));
             }

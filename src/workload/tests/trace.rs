@@ -18,8 +18,14 @@ fn found() -> TraceFindings {
         input_tokens: 100.5,
         output_tokens: 20.0,
         reusable_share: None,
+        too_many_blocks: false,
         kinds: [("search", 150), ("text", 450)]
-            .map(|(name, requests)| TraceKind { name: name.to_owned(), requests })
+            .map(|(name, requests)| TraceKind {
+                name: name.to_owned(),
+                requests,
+                called: None,
+                rarer_kinds: 0,
+            })
             .to_vec(),
         skipped_lines: 0,
         reordered: 0,
@@ -181,7 +187,7 @@ fn a_mistaken_trace_is_one_mistake() {
     for text in [
         "name = \"a\"\n[trace]\npath = \"a.jsonl\"\ntime_scale = 1e-12\n",
         // What is said of its kinds cannot be judged either.
-        "name = \"a\"\n[trace]\npath = \"a.jsonl\"\nspeed = 2\n[[tenants]]\nname = \"t\"\nclasses = [\"text\"]\n",
+        "name = \"a\"\n[trace]\npath = \"a.jsonl\"\nrate_scale = 0\n[[tenants]]\nname = \"t\"\nclasses = [\"text\"]\n",
         "name = \"a\"\nseed = -1\n[trace]\npath = \"a.jsonl\"\n[[classes]]\nname = \"b\"\n",
     ] {
         let error = read(text).unwrap_err().to_string();
