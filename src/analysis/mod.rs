@@ -12,6 +12,7 @@ mod dependence;
 mod failures;
 mod fairness;
 mod findings;
+pub mod fit;
 mod gaps;
 mod group;
 mod in_flight;

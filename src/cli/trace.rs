@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args::{SliceArgs, survey};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::generator::{LogFields, RunTrace, TimeUnit, TraceWriter, TracedRequest, from_the_first};
+use crate::generator::{LogFields, TimeUnit, TraceWriter, Traced, TracedRequest, from_the_first};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
 use crate::units::count;
@@ -130,7 +130,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
-    let (requests, block_tokens) = match (&args.time, &args.input, &args.output) {
+    let traced = match (&args.time, &args.input, &args.output) {
         (Some(time), Some(input), Some(output)) => {
             let fields = LogFields {
                 time: time.clone(),
@@ -139,15 +139,15 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
                 output: output.clone(),
                 class: args.class.clone(),
             };
-            (from_the_first(read_log(args, &fields, printer)?), None)
+            Traced { requests: from_the_first(read_log(args, &fields, printer)?), block_tokens: None }
         }
         _ => of_run(&args.source, printer)?,
     };
-    if requests.is_empty() {
+    if traced.requests.is_empty() {
         return Err(Stop::usage(format!("{} holds no request", args.source.display())));
     }
-    let number = requests.len() as u64;
-    let trace = written(requests, block_tokens).map_err(Stop::impossible)?;
+    let number = traced.requests.len() as u64;
+    let trace = written(traced).map_err(Stop::impossible)?;
     match &args.out {
         None => printer.data(&trace)?,
         Some(path) => {
@@ -159,8 +159,8 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(Exit::Fine)
 }
 
-/// What a stored run sent, and the tokens of its blocks.
-fn of_run(path: &Path, printer: Printer) -> Result<(Vec<TracedRequest>, Option<u32>), Stop> {
+/// What a stored run sent.
+fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
     let log = RunLog::read(path).map_err(|error| {
         Stop::usage(format!(
             "{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"
@@ -175,14 +175,13 @@ fn of_run(path: &Path, printer: Printer) -> Result<(Vec<TracedRequest>, Option<u
             trace.path
         ));
     }
-    let RunTrace { requests, block_tokens } = RunTrace::of(&log);
-    Ok((requests, block_tokens))
+    Ok(Traced::of_run(&log))
 }
 
-fn written(requests: Vec<TracedRequest>, block_tokens: Option<u32>) -> std::io::Result<String> {
+fn written(traced: Traced) -> std::io::Result<String> {
     let mut text = Vec::new();
-    let mut writer = TraceWriter::begin(&mut text, block_tokens)?;
-    for request in requests {
+    let mut writer = TraceWriter::begin(&mut text, traced.block_tokens)?;
+    for request in traced.requests {
         writer.add(request)?;
     }
     writer.finish()?;

@@ -155,7 +155,7 @@ impl SliceArgs {
     }
 
     /// The first option that was typed.
-    fn first_change(&self) -> Option<&'static str> {
+    pub(in crate::cli) fn first_change(&self) -> Option<&'static str> {
         [
             ("--trace-format", self.trace_format.is_some()),
             ("--trace-from", self.trace_from.is_some()),

@@ -28,9 +28,8 @@ mod write;
 pub use blocks::Blocks;
 pub use error::TraceError;
 pub use logs::{LogFields, TimeUnit, from_the_first};
-pub use of_run::RunTrace;
 pub(super) use plan::TracePlan;
-pub use requests::TracedRequest;
+pub use requests::{Traced, TracedRequest};
 pub use survey::survey;
 pub use write::TraceWriter;
 

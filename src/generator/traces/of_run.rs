@@ -1,29 +1,20 @@
 //! The trace of a stored run.
 
-use super::requests::TracedRequest;
+use super::requests::{Traced, TracedRequest};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
 
 /// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
 const BLOCK_TOKENS: u32 = 16;
 
-/// What a run sent, as its plan had it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunTrace {
-    /// Its requests in order.
-    pub requests: Vec<TracedRequest>,
-    /// Tokens of the blocks that they name; absent where they share nothing.
-    pub block_tokens: Option<u32>,
-}
-
-impl RunTrace {
-    /// Moments, lengths, classes, priorities, tenants, models and shared prefixes, warm-up and load after the window
+impl Traced {
+    /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes, warm-up and load after the window
     /// included. Requests that were never due left no record and are not in it.
     ///
     /// A prefix becomes blocks of as many tokens as divide the length of every prefix of the run; where those are fewer
     /// than 16, of 16 tokens, and what is over is no longer shared. Blocks of a trace that the run itself replayed left
     /// no record.
     #[must_use]
-    pub fn of(log: &RunLog) -> Self {
+    pub fn of_run(log: &RunLog) -> Self {
         let mut records: Vec<_> = log.records.iter().collect();
         records.sort_by_key(|record| (record.scheduled, record.index));
         let lengths = records.iter().filter_map(|record| record.prefix).map(|prefix| prefix.tokens);

@@ -1,11 +1,12 @@
 //! A slice of a trace, slower or faster, thinned or laid over itself.
 
+use super::blocks::Blocks;
 use super::error::TraceError;
-use super::requests::TracedRequest;
+use super::requests::{Traced, TracedRequest};
 use super::slice::Slice;
 use crate::clock::Timestamp;
 use crate::random::Stream;
-use crate::workload::Trace;
+use crate::workload::{Trace, TraceFindings};
 
 /// A request of a trace at its moment in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,27 @@ pub(super) struct Replayed {
     /// Which copy of the trace it is from; 0 for the trace itself.
     pub(super) copy: u32,
     pub(super) request: TracedRequest,
+}
+
+impl Traced {
+    /// The slice of a trace as a run of this seed replays it, scaled, thinned or multiplied, with moments of the run.
+    /// All of it is held in memory.
+    pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
+        let end = Timestamp::from_secs_f64(found.ends_s);
+        let replay = Replay::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)?;
+        let block_tokens = Some(replay.block_tokens()).filter(|tokens| *tokens > 0);
+        let mut requests = Vec::new();
+        for replayed in replay {
+            let Replayed { at, copy, request } = replayed?;
+            if at >= end {
+                break;
+            }
+            let at_ns = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+            let blocks = Blocks::of(&request.blocks, block_tokens.unwrap_or(0), copy).ids;
+            requests.push(TracedRequest { at_ns, blocks, ..request });
+        }
+        Ok(Self { requests, block_tokens })
+    }
 }
 
 /// The requests of a run that replays a trace, in order. The trace itself goes on after its slice, to keep the load up;

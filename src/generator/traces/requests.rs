@@ -23,6 +23,15 @@ pub struct TracedRequest {
     pub blocks: Box<[u64]>,
 }
 
+/// Requests in order, with what their blocks are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// The requests.
+    pub requests: Vec<TracedRequest>,
+    /// Tokens of the blocks that they name; absent where they name none.
+    pub block_tokens: Option<u32>,
+}
+
 /// What is wrong with a line, and where in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadLine {
