@@ -194,7 +194,15 @@ fn a_simulated_dataset_is_counted_as_a_run_counts_it() {
     flown(&desk, "quick.toml", &[dataset, counted].concat());
     let simulated = |options: &[&str]| {
         let shown = desk
-            .skyline(&[&["simulate", "quick.toml", "--json", "--drain", "0s"], &dataset[..], options, &FLIGHT[..5]].concat())
+            .skyline(
+                &[
+                    &["simulate", "quick.toml", "--json", "--drain", "0s"],
+                    &dataset[..],
+                    options,
+                    &FLIGHT[..5],
+                ]
+                .concat(),
+            )
             .assert()
             .success();
         let summary: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();

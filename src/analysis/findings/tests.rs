@@ -5,7 +5,7 @@ use crate::analysis::{FindingKind, Summary, summarise};
 use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
-    SharedPrefixes, Slo, Spike, Stage,
+    SharedPrefixes, Slo, Spike, Stage, Trace, TraceFindings, TraceFormat,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {

@@ -129,6 +129,11 @@ impl TraceArgs {
         }
     }
 
+    /// Whether a trace is named on the command line.
+    pub(super) fn is_named(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// Whether what cannot be used is left out.
     pub(super) fn skip_bad(&self) -> bool {
         self.skip_bad

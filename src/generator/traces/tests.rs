@@ -158,7 +158,10 @@ fn a_file_that_is_no_trace_is_refused() {
     for (text, message) in [
         ("", "is empty"),
         ("\u{feff}\n\n", "is empty"),
-        ("hello\n", "begins like no trace that is known (\"hello\"); of CSV files the first line names the columns"),
+        (
+            "hello\n",
+            "begins like no trace that is known (\"hello\"); of CSV files the first line names the columns",
+        ),
         ("{\"a\": 1}\n", "or convert it: `skyline trace from"),
         ("{\"skyline_trace\": 2}\n", "the trace has schema 2, and this skyline reads up to 1"),
         ("{\"skyline_trace\": 1, \"x\": 1}\n", "unknown field `x`"),

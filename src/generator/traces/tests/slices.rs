@@ -28,7 +28,9 @@ fn a_slice_ends_where_the_trace_does() {
     for (from_s, for_s, until) in [(0.0, 3.1, "3.1"), (0.0, 40.0, "40"), (1.0, 2.5, "3.5"), (3.0, 1.0, "4")] {
         let trace = Trace { from_s, for_s: Some(for_s), time_scale: 0.5, rate_scale: 2.0, ..whole.clone() };
         let error = refusal(&trace);
-        let said = format!("last request 3.007 s after its zero, and the slice goes on until {until} s; leave for_s");
+        let said = format!(
+            "last request 3.007 s after its zero, and the slice goes on until {until} s; leave for_s"
+        );
         assert!(error.contains(&said), "{error}");
     }
 }
@@ -40,7 +42,10 @@ fn where_nothing_is_in_a_slice_the_end_of_the_trace_is_told() {
     let beyond = refusal(&Trace { from_s: 100.0, ..whole.clone() });
     assert!(beyond.ends_with("has no request from 100 s on; its last is 3.007 s after its zero"), "{beyond}");
     let between = refusal(&Trace { from_s: 0.25, for_s: Some(0.5), ..whole.clone() });
-    assert!(between.ends_with("no request from 0.25 s on for 0.5 s; its last is 3.007 s after its zero"), "{between}");
+    assert!(
+        between.ends_with("no request from 0.25 s on for 0.5 s; its last is 3.007 s after its zero"),
+        "{between}"
+    );
     let thinned = refusal(&Trace { rate_scale: 0.000_1, ..whole });
     assert!(thinned.contains("4 requests in the slice, and with rate_scale = 0.0001"), "{thinned}");
     let heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -55,7 +60,10 @@ fn of_kinds(folder: &tempfile::TempDir, kinds: &[&str]) -> Trace {
     let mut text = "{\"skyline_trace\": 1}\n".to_owned();
     for (place, kind) in (0_u64..).zip(kinds) {
         let at_ns = place * 1_000_000_000;
-        let _ = writeln!(text, r#"{{"at_ns": {at_ns}, "input_tokens": 9, "output_tokens": 1, "class": "{kind}"}}"#);
+        let _ = writeln!(
+            text,
+            r#"{{"at_ns": {at_ns}, "input_tokens": 9, "output_tokens": 1, "class": "{kind}"}}"#
+        );
     }
     written(folder, &text)
 }
