@@ -109,6 +109,14 @@ impl TraceFindings {
         self.reusable_share.is_some() || self.too_many_blocks
     }
 
+    /// The kind that the trace calls so, or that in which such rare ones are gathered.
+    #[must_use]
+    pub fn kind(&self, told: &str) -> Option<&TraceKind> {
+        let told = told.trim();
+        let own = self.kinds.iter().find(|kind| kind.is(told));
+        own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
+    }
+
     /// Requests per second over the whole slice.
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
@@ -139,8 +147,7 @@ impl TraceKind {
     }
 
     /// Whether the trace calls this kind, and no other, so.
-    #[must_use]
-    pub fn is(&self, kind: &str) -> bool {
+    fn is(&self, kind: &str) -> bool {
         self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }
 }

@@ -155,7 +155,7 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
     for (arguments, said) in [
         (
             &["bench", "quick.toml", "--dataset", "bad.jsonl"][..],
-            "bad.jsonl, line 2, column 12: invalid type: integer `7`, expected a string",
+            "bad.jsonl, row 2, line 2, column 12: invalid type: integer `7`, expected a string",
         ),
         (&["bench", "quick.toml", "--dataset", "short.jsonl"], "or --output-tokens"),
         (

@@ -89,7 +89,7 @@ pub(super) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
     serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| {
         let cause = error.to_string();
         let cause = cause.rsplit_once(" at line ").map_or(cause.as_str(), |(cause, _)| cause).to_owned();
-        BadLine { place: format!("column {}", error.column()), cause }
+        BadLine { place: format!("column {}", error.column().max(1)), cause }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::workload::{TraceKind, WorkloadSpec, as_name};
+use crate::workload::{TraceFindings, TraceKind, WorkloadSpec, as_name};
 
 /// Most classes that kinds become; where there are more kinds, the rarer ones share the last class.
 const MOST_KINDS: usize = 16;
@@ -75,30 +75,30 @@ fn own_name(name: &str, taken: &[TraceKind]) -> String {
 /// Finds the class of a kind.
 #[derive(Debug)]
 pub(super) struct ClassOfKind {
-    kinds: Vec<TraceKind>,
+    found: Option<TraceFindings>,
     classes: Vec<String>,
 }
 
 impl ClassOfKind {
     pub(super) fn new(workload: &WorkloadSpec) -> Self {
         Self {
-            kinds: workload.arrival.found().map(|found| found.kinds.clone()).unwrap_or_default(),
+            found: workload.arrival.found().cloned(),
             classes: workload.classes.iter().map(|class| class.name.clone()).collect(),
         }
     }
 
     /// The class that is called as this kind is; none where none is.
     pub(super) fn find(&self, kind: &str) -> Option<usize> {
-        let kind = kind.trim();
         let called = |name: &str| self.classes.iter().position(|class| class == name);
-        if let Some(own) = self.kinds.iter().find(|own| own.is(kind)) {
+        let found = self.found.as_ref()?;
+        let own = found.kind(kind);
+        if let Some(own) = own.filter(|own| own.rarer_kinds == 0) {
             return called(&own.name);
         }
-        // A rarer kind may have a class too, where the workload gives it one.
+        // A rare kind may have a class too, where the workload gives it one.
         let name = as_name(kind);
-        let taken = self.kinds.iter().any(|own| own.name == name);
-        let rest = || called(&self.kinds.iter().find(|own| own.rarer_kinds > 0)?.name);
-        called(&name).filter(|_| !taken).or_else(rest)
+        let taken = found.kinds.iter().any(|kind| kind.name == name);
+        called(&name).filter(|_| !taken).or_else(|| called(&own?.name))
     }
 }
 

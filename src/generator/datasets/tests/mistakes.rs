@@ -24,7 +24,7 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.json",
             "[{\"conversations\": [{\"value\": \"x\"}, {\"value\": \"y\"}]}, {\"id\": 3}]",
-            "row 2, line 1, column 57: `conversations` has no turn, or its first says nothing",
+            "row 2, line 1, column 55: `conversations` has no turn, or its first says nothing",
         ),
         (
             "a.json",
