@@ -20,5 +20,6 @@ pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use traces::{
-    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, from_the_first, survey,
+    Blocks, LogFields, ReadLog, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, TracedWindow,
+    read_log, survey,
 };

@@ -95,6 +95,7 @@ mod tests {
             format: TraceFormat::Mooncake,
             requests: 1_200,
             ends_s: 60.0,
+            warmup_s: None,
             bin_s: 0.5,
             arrivals: vec![10; 120],
             peak_per_s: 40,

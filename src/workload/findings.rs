@@ -16,8 +16,12 @@ pub struct TraceFindings {
     pub format: TraceFormat,
     /// Requests of the slice.
     pub requests: u64,
-    /// The end of the slice: `for_s`, or the millisecond after the last request.
+    /// The end of the slice: `for_s`, or where the run ended that the trace was made of, or the millisecond after the last
+    /// request.
     pub ends_s: f64,
+    /// The warm-up of the run that the trace was made of, where all of that run is the slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_s: Option<f64>,
     /// The width of each of `arrivals`.
     pub bin_s: f64,
     /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
@@ -72,6 +76,8 @@ impl TraceFindings {
             let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
             let requests = fields.required("requests", |place| place.whole(COUNT));
             let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let warmup_s = fields
+                .optional("warmup_s", None, |place| place.number(Allowed::from(0.0, LONGEST_S)).map(Some));
             let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
             let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
             let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
@@ -88,6 +94,7 @@ impl TraceFindings {
                 format: format?,
                 requests: requests?,
                 ends_s: ends_s?,
+                warmup_s: warmup_s?,
                 bin_s: bin_s?,
                 arrivals: arrivals?,
                 peak_per_s: peak_per_s?,
@@ -162,6 +169,7 @@ mod tests {
             format: TraceFormat::Azure,
             requests: 12,
             ends_s: 5.5,
+            warmup_s: None,
             bin_s: 2.0,
             arrivals: vec![4, 0, 8],
             peak_per_s: 5,

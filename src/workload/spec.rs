@@ -30,7 +30,7 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are flown but not counted. When the file gives
-    /// none: a tenth of the run and at most 30 s, which lets connections, caches and the number of requests in
+    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections, caches and the number of requests in
     /// flight settle.
     pub warmup_s: f64,
     /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
@@ -124,9 +124,11 @@ impl WorkloadSpec {
             let tenants = Tenant::read_all(fields, classes.as_deref());
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
+            let whole = horizon_s.is_none() && requests.is_none();
+            let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
             let window = Window { horizon_s, requests, arrival: &arrival };
-            let warmup_s = warmup_s.unwrap_or_else(|| window.usual_warmup_s());
+            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
                 fields.complain_of(mistaken.field, &mistaken.sentence);

@@ -86,7 +86,7 @@ fn a_trace_of_a_run_is_the_same_plan() {
         .assert()
         .success();
     let run = first.run();
-    let made = first.file("made.jsonl", "");
+    let made = first.file("some.jsonl", "").with_file_name("made.jsonl");
     let (run, made) = (run.to_str().unwrap().to_owned(), made.to_str().unwrap().to_owned());
     first
         .skyline(&["trace", "from", &run, "--out", &made])
@@ -94,13 +94,13 @@ fn a_trace_of_a_run_is_the_same_plan() {
         .success()
         .stderr(contains("requests in"));
     let text = std::fs::read_to_string(&made).unwrap();
-    assert!(text.starts_with("{\"skyline_trace\":1}\n"), "{text:.80}");
+    let heading = "{\"skyline_trace\":1,\"window\":{\"from_ns\":";
+    assert!(text.starts_with(heading) && text.contains("\"to_ns\":20000000000}}\n"), "{text:.80}");
     assert!(!text.contains("prompt"), "lengths and classes, no text");
 
     let again = Desk::new();
-    let warmup = first.lines("header")[0]["workload"]["warmup_s"].to_string();
     again
-        .skyline(&["simulate", "bursty_mix", "20", "--trace", &made, "--warmup", &format!("{warmup}s")])
+        .skyline(&["simulate", "bursty_mix", "--trace", &made])
         .args(["--out", "results", "--allow-invalid"])
         .assert()
         .success();
@@ -210,7 +210,7 @@ fn a_log_becomes_a_trace() {
         .args(fields)
         .assert()
         .code(2)
-        .stderr(contains("access.jsonl, line 1, `user` is missing"));
+        .stderr(contains("access.jsonl, line 1, column 1: `user` is missing"));
     desk.skyline(&["trace", "from", "access.jsonl"])
         .assert()
         .code(2)
@@ -228,7 +228,7 @@ fn a_log_becomes_a_trace() {
         .assert()
         .success()
         .stdout(contains("\"input_tokens\":9"))
-        .stderr(contains("1 lines left out"));
+        .stderr(contains("1 line left out"));
 }
 
 #[test]
@@ -247,6 +247,31 @@ fn a_slice_that_is_typed_leaves_the_window_of_the_file() {
         let window = &summary["summary"]["window"];
         assert_eq!((&window["start_s"], &window["planned_end_s"]), (&0.0.into(), &1.0.into()), "{flag:?}");
     }
+}
+
+#[test]
+fn a_trace_is_written_whole_or_not_at_all() {
+    let desk = Desk::new();
+    let log =
+        desk.file("log.jsonl", "{\"t\": 1, \"in\": 9, \"out\": 4}\n{\"t\": 2, \"in\": 9, \"out\": 4.5}\n");
+    let from = |more: &[&str]| {
+        let named = ["trace", "from", "log.jsonl", "--time", "t", "--input", "in", "--output", "out"];
+        desk.skyline(&[&named, more].concat()).assert()
+    };
+    from(&["--out", "made.jsonl"])
+        .code(2)
+        .stderr(contains("line 2, column 19 (`out`): 4.5 is not a whole number"));
+    let made = log.with_file_name("made.jsonl");
+    assert!(!made.exists());
+    from(&["--out", "made.jsonl", "--skip-bad"]).success().stderr(contains("1 requests in made.jsonl"));
+    assert_eq!(std::fs::read_to_string(&made).unwrap().lines().count(), 2);
+    let before = std::fs::read_to_string(&log).unwrap();
+    for there in ["made.jsonl", "log.jsonl"] {
+        from(&["--out", there, "--skip-bad"]).code(2).stderr(contains("is there already"));
+    }
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), before);
+    assert!(!log.with_file_name("made.jsonl.part").exists());
+    desk.skyline(&["trace", "from", "results", "--time-unit", "ms"]).assert().code(2);
 }
 
 #[test]

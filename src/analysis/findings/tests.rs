@@ -209,6 +209,7 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
             format: TraceFormat::Mooncake,
             requests: 1,
             ends_s: 1.0,
+            warmup_s: None,
             bin_s: 1.0,
             arrivals: vec![1],
             peak_per_s: 1,

@@ -35,20 +35,20 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     trace_format: Option<TraceFormat>,
 
-    /// Begin this long after the trace's zero [default: 0s, or the workload's]
+    /// Begin this long after the trace's zero [default: 0s where no workload file says]
     #[arg(long, value_name = "TIME", value_parser = from)]
     trace_from: Option<f64>,
 
-    /// Replay this much of the trace, in its own time [default: to its end, or the workload's]
+    /// Replay this much of the trace, in its own time [default: to its end where no workload file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     trace_for: Option<f64>,
 
-    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1, or the workload's]
+    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     time_scale: Option<f64>,
 
     /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
-    /// itself, each copy turned by a random moment; the seed decides [default: 1, or the workload's]
+    /// itself, each copy turned by a random moment; the seed decides [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
 }

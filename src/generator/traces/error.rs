@@ -58,6 +58,21 @@ pub enum TraceError {
         /// What is wrong.
         cause: String,
     },
+    /// A line of an access log does not say what it should.
+    #[error(
+        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; mend it, or leave out \
+         what cannot be used with --skip-bad, which is counted"
+    )]
+    LogLine {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// Where in the line.
+        place: String,
+        /// What is wrong.
+        cause: String,
+    },
     /// The first line does not name a column that is needed, or names a schema that is not known.
     #[error("{path}, line {line}: {cause}")]
     Heading {

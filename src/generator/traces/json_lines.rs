@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::requests::{BadLine, TracedRequest, nanoseconds, tokens};
+use super::requests::{BadLine, TracedRequest, TracedWindow, nanoseconds, tokens};
 use crate::generator::objects::Object;
 use crate::workload::Priority;
 
@@ -19,6 +19,9 @@ pub(super) struct Heading {
     /// Tokens of the blocks that requests name, where they name any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) block_tokens: Option<u32>,
+    /// Which part a run measured, where it is the trace of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<TracedWindow>,
 }
 
 /// A request in Skyline's own traces.
@@ -94,7 +97,7 @@ pub(super) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
 }
 
 /// A mistake in the value of a field, at the column where its name begins.
-fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
+pub(super) fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
     let column = memchr::memmem::find(line, format!("\"{field}\"").as_bytes()).map_or(1, |at| at + 1);
     BadLine { place: format!("column {column} (`{field}`)"), cause }
 }

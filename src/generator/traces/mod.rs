@@ -27,9 +27,9 @@ mod write;
 
 pub use blocks::Blocks;
 pub use error::TraceError;
-pub use logs::{LogFields, TimeUnit, from_the_first};
+pub use logs::{LogFields, ReadLog, TimeUnit, read_log};
 pub(super) use plan::TracePlan;
-pub use requests::{Traced, TracedRequest};
+pub use requests::{Traced, TracedRequest, TracedWindow};
 pub use survey::survey;
 pub use write::TraceWriter;
 

@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader, Read};
 use super::columns::Columns;
 use super::error::TraceError;
 use super::json_lines::{self, Heading, SCHEMA};
-use super::requests::{BadLine, TracedRequest, excerpt};
+use super::requests::{BadLine, TracedRequest, TracedWindow, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// Longest line: the hash ids of a prompt of a million tokens take a tenth of it.
-const LONGEST_LINE: u64 = 16 << 20;
+pub(super) const LONGEST_LINE: u64 = 16 << 20;
 /// Some editors put it before everything.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -28,6 +28,7 @@ pub(super) struct TraceReader {
     format: TraceFormat,
     layout: Layout,
     block_tokens: Option<u32>,
+    window: Option<TracedWindow>,
     bad_lines: BadLines,
     skipped: u64,
     /// The bad line after which nothing more is read.
@@ -58,6 +59,7 @@ impl TraceReader {
             format: TraceFormat::Skyline,
             layout: Layout::Own,
             block_tokens: None,
+            window: None,
             bad_lines: trace.bad_lines,
             skipped: 0,
             stopped: false,
@@ -74,6 +76,11 @@ impl TraceReader {
     /// Tokens of the blocks that its requests name; none where they name none.
     pub(super) fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
+    }
+
+    /// Which part a run measured, where it is the trace of one.
+    pub(super) fn window(&self) -> Option<TracedWindow> {
+        self.window
     }
 
     /// Lines left out so far.
@@ -128,6 +135,7 @@ impl TraceReader {
                     )));
                 }
                 self.block_tokens = heading.block_tokens.filter(|tokens| *tokens > 0);
+                self.window = heading.window.filter(|window| window.from_ns < window.to_ns);
                 Layout::Own
             }
         };

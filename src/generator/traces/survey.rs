@@ -42,7 +42,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
             seed,
         });
     }
-    Ok(tally.findings(&extent, ends_s))
+    Ok(tally.findings(&extent, ends_s, trace.time_scale))
 }
 
 /// The slice of the file, before anything is scaled.
@@ -50,13 +50,18 @@ struct Extent {
     format: TraceFormat,
     requests: u64,
     length_ns: u64,
+    warmup_ns: Option<u64>,
     skipped: u64,
     reordered: u64,
 }
 
 fn extent(trace: &Trace) -> Result<Extent, TraceError> {
     let mut slice = Slice::open(trace)?;
-    let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64);
+    let from_ns = (trace.from_s * 1e9).round() as u64;
+    // The trace of a run has the end that the run had, and after it what kept its load up.
+    let window = slice.in_order().reader().window();
+    let own_end = window.and_then(|window| window.to_ns.checked_sub(from_ns)).filter(|end| *end > 0);
+    let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64).or(own_end);
     let (mut requests, mut last_ns, mut whole) = (0_u64, 0, true);
     while let Some((distance, _)) = slice.next().transpose()? {
         if until.is_some_and(|until| distance >= until) {
@@ -69,7 +74,7 @@ fn extent(trace: &Trace) -> Result<Extent, TraceError> {
     if requests == 0 {
         return Err(empty(trace, slice));
     }
-    let end_ns = (last_ns / MILLISECOND + 1) * MILLISECOND;
+    let end_ns = own_end.unwrap_or(0).max((last_ns / MILLISECOND + 1) * MILLISECOND);
     let length_ns = until.unwrap_or(end_ns);
     if whole && length_ns > end_ns {
         return Err(TraceError::PastTheEnd {
@@ -83,6 +88,7 @@ fn extent(trace: &Trace) -> Result<Extent, TraceError> {
         format: in_order.reader().format(),
         requests,
         length_ns,
+        warmup_ns: window.filter(|_| from_ns == 0 && until == own_end).map(|window| window.from_ns),
         skipped: in_order.reader().skipped(),
         reordered: in_order.reordered(),
     })
@@ -159,12 +165,13 @@ impl Tally {
         self.reuse.look_at(&blocks, request.input_tokens);
     }
 
-    fn findings(self, extent: &Extent, ends_s: f64) -> TraceFindings {
+    fn findings(self, extent: &Extent, ends_s: f64, time_scale: f64) -> TraceFindings {
         let requests = self.requests as f64;
         TraceFindings {
             format: extent.format,
             requests: self.requests,
             ends_s,
+            warmup_s: extent.warmup_ns.map(|warmup| warmup as f64 / 1e9 * time_scale),
             bin_s: self.bin_s,
             arrivals: self.arrivals,
             peak_per_s: self.peak_per_s,

@@ -11,6 +11,7 @@ fn found() -> TraceFindings {
         format: TraceFormat::Bailian,
         requests: 600,
         ends_s: 60.0,
+        warmup_s: None,
         bin_s: 0.5,
         arrivals: vec![5; 120],
         peak_per_s: 10,
