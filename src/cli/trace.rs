@@ -50,8 +50,8 @@ struct ShowArgs {
 /// Make a trace of a stored run or of an access log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run's trace has what its plan had, its warm-up and its end among it: replayed with the run's workload it is the same
-plan, but that prefixes which the run shared are named as blocks.
+A run's trace has what its plan had, and where its warm-up and the run itself ended: replayed with
+the run's workload it is the same plan, but that prefixes which the run shared are named as blocks.
 A log in JSON lines is read by the names of its fields, and a field inside another is written with a dot:
   skyline trace from access.jsonl --time ts --input usage.prompt_tokens --output usage.completion_tokens")]
 struct FromArgs {
@@ -153,7 +153,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         None => printer.stream(|out| write(traced, out))?,
         Some(path) => {
             keep(traced, path)?;
-            printer.words(&format!("{} requests in {}", count(number), path.display()));
+            printer.words(&format!("{} in {}", counted(number, "request"), path.display()));
         }
     }
     Ok(Exit::Fine)

@@ -11,7 +11,11 @@ pub fn what(trace: &Trace, found: &TraceFindings) -> String {
         TraceZero::OwnClock => "on its own clock",
         TraceZero::FirstRequest => "after its first request",
     };
-    let until = trace.for_s.map_or("to its end".to_owned(), |for_s| format!("for {}", seconds(for_s)));
+    let until = match (trace.for_s, found.warmup_s) {
+        (Some(for_s), _) => format!("for {}", seconds(for_s)),
+        (None, Some(_)) => "to the end of its run".to_owned(),
+        (None, None) => "to its end".to_owned(),
+    };
     let mut parts = vec![format!(
         "{}, {}, {until} from {} {zero}: {}",
         trace.path,
@@ -131,6 +135,8 @@ mod tests {
             "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, laid over itself \
              2.50 times, each further copy turned by a moment of its own; 2 lines left out unread; 1 request put in order"
         );
+        let of_run = TraceFindings { warmup_s: Some(5.0), ..found() };
+        assert!(what(&trace, &of_run).contains("to the end of its run from 0 ms on its own clock"));
         let thinned = Trace { rate_scale: 0.25, time_scale: 4.0, ..trace };
         assert!(
             what(&thinned, &found())

@@ -263,7 +263,7 @@ fn a_trace_is_written_whole_or_not_at_all() {
         .stderr(contains("line 2, column 19 (`out`): 4.5 is not a whole number"));
     let made = log.with_file_name("made.jsonl");
     assert!(!made.exists());
-    from(&["--out", "made.jsonl", "--skip-bad"]).success().stderr(contains("1 requests in made.jsonl"));
+    from(&["--out", "made.jsonl", "--skip-bad"]).success().stderr(contains("1 request in made.jsonl"));
     assert_eq!(std::fs::read_to_string(&made).unwrap().lines().count(), 2);
     let before = std::fs::read_to_string(&log).unwrap();
     for there in ["made.jsonl", "log.jsonl"] {
