@@ -72,6 +72,6 @@ pub use steady_state::{Beginning, SteadyState, Unsettled};
 pub use subject::{Comparison, Flow, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
-pub use tokens::{Balance, TokenAccount};
+pub use tokens::{Balance, MadePrompts, TokenAccount};
 pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};

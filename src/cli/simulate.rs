@@ -136,7 +136,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         command: command_line::masked(std::env::args_os()),
         repeat: run.repeat,
         plan: run.plan,
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
         engine: EngineFacts {
             engine: ENGINE.to_owned(),

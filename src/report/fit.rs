@@ -31,18 +31,18 @@ fn arrivals(fit: &ArrivalFit) -> String {
     let rate = three_digits(fit.pattern.mean_rate_per_s());
     let what = match &fit.pattern {
         ArrivalPattern::Poisson { .. } => {
-            format!("Poisson, {rate} requests/s; no change of rate beyond chance")
+            format!("Poisson, {rate} requests/s; no lasting change of rate")
         }
         ArrivalPattern::Constant { .. } => format!("a metronome, {rate} requests/s"),
         ArrivalPattern::Gamma { burstiness, .. } => {
             format!(
-                "gamma gaps of burstiness {}, {rate} requests/s; no change of rate beyond chance",
+                "gamma gaps of burstiness {}, {rate} requests/s; no lasting change of rate",
                 three_digits(*burstiness)
             )
         }
         ArrivalPattern::Weibull { shape, .. } => {
             format!(
-                "Weibull gaps of shape {}, {rate} requests/s; no change of rate beyond chance",
+                "Weibull gaps of shape {}, {rate} requests/s; no lasting change of rate",
                 three_digits(*shape)
             )
         }

@@ -1,7 +1,9 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
 mod flight;
+mod gathered;
 mod keeper;
+mod landed;
 mod options;
 mod pacer;
 mod presence;
@@ -11,7 +13,9 @@ mod run;
 mod tests;
 mod watch;
 
+pub use gathered::Gathered;
 pub use keeper::Keeper;
+pub use landed::Landed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use pacer::Feed;
 pub use progress::{Progress, Snapshot};

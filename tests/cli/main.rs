@@ -7,6 +7,7 @@ mod bench;
 mod calibrate;
 mod datasets;
 mod faults;
+mod fit;
 mod help;
 mod marks;
 mod mistakes;
@@ -19,6 +20,7 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod tokens;
 mod trace;
 mod trace_prefixes;
 mod verdict;

@@ -63,7 +63,7 @@ pub struct LengthFigures {
 pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
     let observed = Observed::of(counts)?;
     let cells = observed.cells();
-    let few = observed.times.len() <= FEW_VALUES;
+    let few = (2..=FEW_VALUES).contains(&observed.times.len());
     let exact = few.then(|| table(&observed)).map(|table| (table, observed.times.len() - 1));
     let candidates = laws(&observed, &cells).into_iter().chain(exact);
     let scored = candidates.map(|(law, parameters)| (bic(&law, parameters, &cells, observed.n), law));

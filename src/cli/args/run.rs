@@ -30,8 +30,9 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
-    /// Make prompts of exactly the asked length with this tokenizer: a tokenizer.json, a folder that holds one,
-    /// or a Hugging Face id [default: the server's /tokenize, else common words]
+    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
+    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
+    /// else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     pub(in crate::cli) tokenizer: Option<String>,
 

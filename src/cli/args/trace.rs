@@ -16,7 +16,7 @@ pub(in crate::cli) struct TraceArgs {
     /// Replay this trace: its moments, lengths and shared prefixes take the place of the workload's, whose classes stay
     /// where one is named; without one there is a class for each kind of request in the trace. The run lasts as long as
     /// the slice [default: none]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(in crate::cli) struct TraceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct SliceArgs {
-    /// How the trace is written [default: recognised by its first line]
+    /// How the trace is written [default: recognised by its first line; a folder is servegen]
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     trace_format: Option<TraceFormat>,
 
@@ -48,7 +48,8 @@ pub(in crate::cli) struct SliceArgs {
     time_scale: Option<f64>,
 
     /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
-    /// itself, each copy turned by a random moment; the seed decides [default: 1 where no workload file says]
+    /// itself, each copy turned by a random moment; the seed decides; of servegen, the rates of all clients are
+    /// multiplied [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
 }

@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod answers;
 mod connections;
 mod machine;
 mod marks;
@@ -28,7 +29,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{Calibration, EngineFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
@@ -98,7 +99,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         None => PromptBuilder::with_word_list(&spec.classes, salt),
     };
     let prompts = prompts.with_datasets(datasets);
-    let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
+    let template_tokens = prompts::template_tokens(&session, &prompts, printer);
+    let field =
+        Field { args, session: &session, interrupts: &interrupts, calibration, template_tokens, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts),
         Err(runs) => {
@@ -117,6 +120,8 @@ struct Field<'a> {
     interrupts: &'a Interrupts,
     /// What this machine was found to do.
     calibration: Option<Calibration>,
+    /// What the server was found to add to a prompt.
+    template_tokens: Option<u64>,
     printer: Printer,
 }
 
@@ -152,7 +157,7 @@ fn fly(
     prompts: PromptBuilder,
     folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
 ) -> Result<Flown, Stop> {
-    let Field { args, session, interrupts, calibration, printer } = field;
+    let Field { args, session, interrupts, calibration, template_tokens, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let options = args.run.options(&spec);
     let shards = args.generator.shard.map_or(1, |shard| shard.of) as f64;
@@ -162,9 +167,11 @@ fn fly(
     {
         printer.words(&warning);
     }
-    let engine = Arc::new(session.engine.for_another_run());
+    let counter = prompts.counter();
+    let keep = answers::keep(&session.smoke, counter.as_ref());
+    let engine = Arc::new(session.engine.for_another_run().keeping(keep));
     let connections = spec.arrival.mean_rate_per_s() / shards * CONNECTIONS_PER_RATE;
-    let prompt_facts = prompts.facts();
+    let prompt_facts = PromptFacts { template_tokens, ..prompts.facts() };
     let prompts = Arc::new(prompts);
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::clone(&prompts)));
 
@@ -204,7 +211,7 @@ fn fly(
         workload: spec,
     };
     let folder = folder(&header)?;
-    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?);
+    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?, keep);
 
     let progress = Arc::new(Progress::default());
     let screen = if args.quiet { Screen::Quiet } else { Screen::detect() };
@@ -213,7 +220,7 @@ fn fly(
         let interrupt = interrupts.run_begins();
         let server = Arc::clone(&engine);
         let run = Run { engine, clock, plan, options, progress, interrupt };
-        let mut footer = run.fly(feed, |record| keeper.keep(record)).await;
+        let mut footer = run.fly(feed, |landed| keeper.keep(landed)).await;
         if let Some(before) = counted_before {
             footer.server = server.counters().await.and_then(|after| after.since(&before));
         }
@@ -223,7 +230,9 @@ fn fly(
         footer
     });
     drop(live);
-    let (records, kept) = keeper.finish(&footer);
+    let mut gathered = keeper.stop();
+    answers::count(&mut gathered, counter.as_ref(), interrupts, screen);
+    let (records, kept) = gathered.finish(&footer);
     // Only now: until all is stored, no signal may end the program.
     interrupts.run_ends();
     if let Err(error) = &kept {

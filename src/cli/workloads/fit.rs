@@ -18,8 +18,8 @@ use crate::workload::{BadLines, Trace};
 /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up the order of things;
-to fly the very requests again, replay the trace (--trace) or make one of the run (skyline trace from).
+The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up what happened once: to
+fly the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
 
 Examples:
   skyline workloads fit results/my-run > fitted.toml
@@ -43,9 +43,9 @@ pub(super) struct FitArgs {
 pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
     let report = fit_text(&report);
-    let comment: String = report.lines().map(|line| format!("# {line}\n")).collect();
     let toml = toml::to_string(&spec).map_err(Stop::impossible)?;
-    let text = format!("{comment}\n{toml}");
+    let comment = report.trim_end().replace('\n', "\n# ");
+    let text = format!("# {comment}\n\n{toml}");
     match &args.out {
         None => printer.data(&text)?,
         Some(path) => {

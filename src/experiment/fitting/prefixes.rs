@@ -97,7 +97,7 @@ mod tests {
             request(48, &[7, 8, 9]),
             request(50, &[20, 21]),
         ];
-        let (fit, own) = super::fit(&requests.each_ref(), 16).unwrap();
+        let (fit, own) = fit(&requests.each_ref(), 16).unwrap();
         // By hand: 32 tokens of the first two; of the next two 48 would leave the shorter nothing of its own, so 39; the
         // last is alone and is given their mean, 35.5.
         assert_eq!(own, [38, 28, 1, 9, 14]);

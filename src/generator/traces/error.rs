@@ -43,6 +43,15 @@ pub enum TraceError {
         /// The file.
         path: String,
     },
+    /// A folder holds no client.
+    #[error(
+        "{path} holds no file chunk-N-trace.csv, and a pool of clients is a folder with two files of each (see \
+         github.com/alibaba/ServeGen, data/language/m-small); name such a folder, or the file of another trace"
+    )]
+    NoClients {
+        /// The folder.
+        path: String,
+    },
     /// A line does not say what it should.
     #[error(
         "{path}, line {line}, {place}: {cause}; mend the line, or leave out what cannot be read with \
@@ -101,7 +110,7 @@ pub enum TraceError {
         bound: usize,
     },
     /// Nothing of the trace is in the slice.
-    #[error("{path} has no request {slice}; its last is {} s after its zero", to_the_millisecond(*last_s))]
+    #[error("{path} has no request {slice}; it ends {} s after its zero", to_the_millisecond(*last_s))]
     Empty {
         /// The file.
         path: String,
@@ -112,7 +121,7 @@ pub enum TraceError {
     },
     /// The slice ends later than the trace.
     #[error(
-        "{path} has its last request {} s after its zero, and the slice goes on until {} s; leave for_s (--trace-for) out \
+        "{path} ends {} s after its zero, and the slice goes on until {} s; leave for_s (--trace-for) out \
          to replay the trace to its end",
         to_the_millisecond(*last_s), to_the_millisecond(*until_s)
     )]
@@ -126,14 +135,12 @@ pub enum TraceError {
     },
     /// Chance kept no request.
     #[error(
-        "{path} has {requests} requests in the slice, and with rate_scale = {rate_scale} (--rate-scale) seed {seed} keeps \
-         none of them; keep more"
+        "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep more, or \
+         take more of the trace"
     )]
     Thinned {
         /// The file.
         path: String,
-        /// How many requests there are.
-        requests: u64,
         /// The chance with which each is kept.
         rate_scale: f64,
         /// What decides.

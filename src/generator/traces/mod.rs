@@ -21,6 +21,7 @@ mod reader;
 mod replay;
 mod requests;
 mod reuse;
+mod serve_gen;
 mod slice;
 mod survey;
 mod write;

@@ -3,6 +3,7 @@
 use super::blocks::Blocks;
 use super::error::TraceError;
 use super::requests::{Traced, TracedRequest};
+use super::serve_gen::Pool;
 use super::slice::Slice;
 use crate::clock::Timestamp;
 use crate::random::Stream;
@@ -50,19 +51,21 @@ impl Replay {
     /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the chance of `seed`.
     pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
         let mut shifts = Stream::named(seed, "trace/shifts");
-        let mut left = trace.rate_scale;
+        // A pool multiplies the rates of its clients itself.
+        let mut left = if Pool::is(trace) { 1.0 } else { trace.rate_scale };
         let mut copies = Vec::new();
         while left > 0.0 {
             let number = copies.len() as u32;
             let turn = (number > 0).then(|| Turn {
                 trace: trace.clone(),
+                seed,
                 length_ns: length_ns.max(1),
                 from_ns: shifts.below(length_ns.max(1)),
                 rounds: 0,
                 met: 0,
             });
             copies.push(Copy {
-                slice: Slice::open(trace)?,
+                slice: Slice::open(trace, seed)?,
                 turn,
                 share: left.min(1.0),
                 chance: Stream::named(seed, &format!("trace/thinning/{number}")),
@@ -83,7 +86,7 @@ impl Replay {
     /// Tokens of the blocks that the requests name; 0 where they name none.
     pub(super) fn block_tokens(&self) -> u32 {
         let first = self.copies.first();
-        first.and_then(|copy| copy.slice.in_order().reader().block_tokens()).unwrap_or(0)
+        first.and_then(|copy| copy.slice.block_tokens()).unwrap_or(0)
     }
 
     fn scaled(&self, distance_ns: u64) -> Timestamp {
@@ -130,6 +133,7 @@ struct Copy {
 #[derive(Debug)]
 struct Turn {
     trace: Trace,
+    seed: u64,
     length_ns: u64,
     from_ns: u64,
     /// How often it has started again.
@@ -167,7 +171,7 @@ impl Turn {
                 }
                 _ if self.met == 0 => return Ok(None),
                 _ => {
-                    *slice = Slice::open(&self.trace)?;
+                    *slice = Slice::open(&self.trace, self.seed)?;
                     self.rounds += 1;
                     self.met = 0;
                 }

@@ -19,7 +19,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Reads the slice of `trace` as a run of this seed replays it.
 pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
-    let extent = extent(trace)?;
+    let extent = extent(trace, seed)?;
     let ends_s = extent.length_ns as f64 / 1e9 * trace.time_scale;
     if ends_s > LONGEST_S {
         return Err(TraceError::TooLong { path: trace.path.clone(), ends_s });
@@ -35,12 +35,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
         tally.add(&replayed);
     }
     if tally.requests == 0 {
-        return Err(TraceError::Thinned {
-            path: trace.path.clone(),
-            requests: extent.requests,
-            rate_scale: trace.rate_scale,
-            seed,
-        });
+        return Err(TraceError::Thinned { path: trace.path.clone(), rate_scale: trace.rate_scale, seed });
     }
     Ok(tally.findings(&extent, ends_s, trace.time_scale))
 }
@@ -48,20 +43,27 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
 /// The slice of the file, before anything is scaled.
 struct Extent {
     format: TraceFormat,
-    requests: u64,
     length_ns: u64,
     warmup_ns: Option<u64>,
     skipped: u64,
     reordered: u64,
 }
 
-fn extent(trace: &Trace) -> Result<Extent, TraceError> {
-    let mut slice = Slice::open(trace)?;
+fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
+    let mut slice = Slice::open(trace, seed)?;
     let from_ns = (trace.from_s * 1e9).round() as u64;
     // The trace of a run has the end that the run had, and after it what kept its load up.
-    let window = slice.in_order().reader().window();
+    let window = slice.window();
     let own_end = window.and_then(|window| window.to_ns.checked_sub(from_ns)).filter(|end| *end > 0);
     let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64).or(own_end);
+    if let Some(declared) = slice.declared_ns() {
+        let length_ns = until.unwrap_or(declared);
+        return match declared {
+            0 => Err(empty(trace, &slice)),
+            _ if length_ns > declared => Err(past_the_end(trace, &slice, length_ns)),
+            _ => Ok(Extent::of(&slice, length_ns, None)),
+        };
+    }
     let (mut requests, mut last_ns, mut whole) = (0_u64, 0, true);
     while let Some((distance, _)) = slice.next().transpose()? {
         if until.is_some_and(|until| distance >= until) {
@@ -72,36 +74,38 @@ fn extent(trace: &Trace) -> Result<Extent, TraceError> {
         last_ns = distance;
     }
     if requests == 0 {
-        return Err(empty(trace, slice));
+        // The rest of the file tells where the trace ends.
+        return Err(slice.find_map(Result::err).unwrap_or_else(|| empty(trace, &slice)));
     }
     let end_ns = own_end.unwrap_or(0).max((last_ns / MILLISECOND + 1) * MILLISECOND);
     let length_ns = until.unwrap_or(end_ns);
     if whole && length_ns > end_ns {
-        return Err(TraceError::PastTheEnd {
-            path: trace.path.clone(),
-            until_s: trace.from_s + length_ns as f64 / 1e9,
-            last_s: slice.last_s().unwrap_or_default(),
-        });
+        return Err(past_the_end(trace, &slice, length_ns));
     }
-    let in_order = slice.in_order();
-    Ok(Extent {
-        format: in_order.reader().format(),
-        requests,
-        length_ns,
-        warmup_ns: window.filter(|_| from_ns == 0 && until == own_end).map(|window| window.from_ns),
-        skipped: in_order.reader().skipped(),
-        reordered: in_order.reordered(),
-    })
+    let warmup_ns = window.filter(|_| from_ns == 0 && until == own_end).map(|window| window.from_ns);
+    Ok(Extent::of(&slice, length_ns, warmup_ns))
 }
 
-/// Why there is nothing in the slice. The rest of the file tells where the trace ends.
-fn empty(trace: &Trace, mut slice: Slice) -> TraceError {
-    if let Some(error) = slice.find_map(Result::err) {
-        return error;
+impl Extent {
+    fn of(slice: &Slice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
+        let (format, skipped, reordered) = (slice.format(), slice.skipped(), slice.reordered());
+        Self { format, length_ns, warmup_ns, skipped, reordered }
     }
+}
+
+fn past_the_end(trace: &Trace, slice: &Slice, length_ns: u64) -> TraceError {
+    TraceError::PastTheEnd {
+        path: trace.path.clone(),
+        until_s: trace.from_s + length_ns as f64 / 1e9,
+        last_s: slice.last_s().unwrap_or_default(),
+    }
+}
+
+/// Why there is nothing in the slice, which was read to the end of the trace.
+fn empty(trace: &Trace, slice: &Slice) -> TraceError {
     let path = trace.path.clone();
     let Some(last_s) = slice.last_s() else {
-        return TraceError::NoRequest { path, skipped: slice.in_order().reader().skipped() };
+        return TraceError::NoRequest { path, skipped: slice.skipped() };
     };
     let until = trace.for_s.map_or(String::new(), |for_s| format!(" for {for_s} s"));
     TraceError::Empty { path, slice: format!("from {} s on{until}", trace.from_s), last_s }

@@ -28,9 +28,7 @@ fn a_slice_ends_where_the_trace_does() {
     for (from_s, for_s, until) in [(0.0, 3.1, "3.1"), (0.0, 40.0, "40"), (1.0, 2.5, "3.5"), (3.0, 1.0, "4")] {
         let trace = Trace { from_s, for_s: Some(for_s), time_scale: 0.5, rate_scale: 2.0, ..whole.clone() };
         let error = refusal(&trace);
-        let said = format!(
-            "last request 3.007 s after its zero, and the slice goes on until {until} s; leave for_s"
-        );
+        let said = format!("ends 3.007 s after its zero, and the slice goes on until {until} s; leave for_s");
         assert!(error.contains(&said), "{error}");
     }
 }
@@ -40,14 +38,14 @@ fn where_nothing_is_in_a_slice_the_end_of_the_trace_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let whole = four(&folder);
     let beyond = refusal(&Trace { from_s: 100.0, ..whole.clone() });
-    assert!(beyond.ends_with("has no request from 100 s on; its last is 3.007 s after its zero"), "{beyond}");
+    assert!(beyond.ends_with("has no request from 100 s on; it ends 3.007 s after its zero"), "{beyond}");
     let between = refusal(&Trace { from_s: 0.25, for_s: Some(0.5), ..whole.clone() });
     assert!(
-        between.ends_with("no request from 0.25 s on for 0.5 s; its last is 3.007 s after its zero"),
+        between.ends_with("no request from 0.25 s on for 0.5 s; it ends 3.007 s after its zero"),
         "{between}"
     );
     let thinned = refusal(&Trace { rate_scale: 0.000_1, ..whole });
-    assert!(thinned.contains("4 requests in the slice, and with rate_scale = 0.0001"), "{thinned}");
+    assert!(thinned.contains("is left with rate_scale = 0.0001 (--rate-scale) and seed 0"), "{thinned}");
     let heading = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
     let error = refusal(&Trace { from_s: 3600.0, ..written(&folder, heading) });
     assert!(error.ends_with("holds no request; name the file with the trace"), "{error}");
