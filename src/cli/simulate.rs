@@ -34,8 +34,8 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_name = "PATH_OR_ID", help_heading = "Dataset")]
     tokenizer: Option<String>,
 
-    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -61,6 +61,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         )));
     }
     let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
+    outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let traced = spec.arrival.found().is_some_and(TraceFindings::names_blocks);

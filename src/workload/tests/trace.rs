@@ -211,3 +211,17 @@ fn a_trace_may_be_changed_before_it_is_read() {
     assert_eq!((spec.horizon_s, spec.warmup_s), (5.0, 0.0), "what the file says of the window stays");
     assert_eq!(spec.arrival.trace().unwrap().rate_scale, 0.5);
 }
+
+#[test]
+fn a_class_that_the_trace_may_name_has_a_sender_whatever_it_weighs() {
+    let text = |classes: &str| {
+        format!(
+            "{SHORT}[[tenants]]\nname = \"one\"\nclasses = {classes}\n[[classes]]\nname = \"text\"\n\
+             [[classes]]\nname = \"search\"\nweight = 0\n"
+        )
+    };
+    let refused = read(&text("[\"text\"]")).unwrap_err().to_string();
+    let said = "`tenants` has none with a weight above 0 that sends the class \"search\"";
+    assert!(refused.contains(said), "{refused}");
+    assert!(read(&text("[\"text\", \"search\"]")).is_ok());
+}
