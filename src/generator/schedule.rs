@@ -110,8 +110,8 @@ impl Schedule {
     /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
     /// where there is none. Where prompts or images come from files, the hash of what they hold stands before the
     /// requests: for each class that has a dataset or images, in their order, its number (2) and the SHA-256 as 64
-    /// hexadecimal digits, of the dataset first. After those of a request that says a row of a dataset come the row's number from 0 (8), and
-    /// after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
+    /// hexadecimal digits, of the dataset first. After those of a request that says a row of a dataset come the row's
+    /// number from 0 (8), and after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
     /// tokens of a block (4) and the ids of the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests

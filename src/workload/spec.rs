@@ -30,8 +30,8 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are flown but not counted. When the file gives
-    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections, caches and the number of requests in
-    /// flight settle.
+    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections,
+    /// caches and the number of requests in flight settle.
     pub warmup_s: f64,
     /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
     /// when the file gives none.

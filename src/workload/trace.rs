@@ -113,6 +113,27 @@ impl Trace {
         }
     }
 
+    /// Whether every number is within its range. To be asked before the file is read: a `rate_scale` of a billion would
+    /// open it as often.
+    ///
+    /// # Errors
+    ///
+    /// Which field has which value, and what it must be.
+    pub fn check(&self) -> Result<(), String> {
+        let for_s = self.for_s.unwrap_or(1.0);
+        for (field, value, allowed) in [
+            ("from_s", self.from_s, TRACE_SECONDS),
+            ("for_s", for_s, SOME_TRACE_SECONDS),
+            ("time_scale", self.time_scale, SCALE),
+            ("rate_scale", self.rate_scale, SCALE),
+        ] {
+            if !allowed.has(value) {
+                return Err(format!("`{field}` is {value}; it must be a number {allowed}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Mean prompt of the slice, tokens; 1 before the file was read.
     pub(super) fn mean_input_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.input_tokens)

@@ -250,6 +250,20 @@ fn a_slice_that_is_typed_leaves_the_window_of_the_file() {
 }
 
 #[test]
+fn a_slice_that_cannot_be_is_refused_before_the_trace_is_read() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    desk.file("mine.toml", "name = \"mine\"\n[trace]\npath = \"some.jsonl\"\n");
+    for named in [&["simulate", "mine.toml"][..], &["trace", "show", "some.jsonl"]] {
+        desk.skyline(named)
+            .args(["--rate-scale", "1e9"])
+            .assert()
+            .code(2)
+            .stderr(contains("`rate_scale` is 1000000000; it must be a number from 0.0001 to 100"));
+    }
+}
+
+#[test]
 fn a_trace_is_written_whole_or_not_at_all() {
     let desk = Desk::new();
     let log =

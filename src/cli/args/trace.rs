@@ -68,6 +68,7 @@ fn from(text: &str) -> Result<f64, String> {
 
 /// Reads a trace for a workload.
 pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
+    trace.check()?;
     generator::survey(trace, seed).map_err(|error| error.to_string())
 }
 
