@@ -77,7 +77,7 @@ pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
         let prefix = block_tokens.saturating_mul(request.blocks.len() as u32);
         request.input_tokens.saturating_sub(prefix).max(1)
     };
-    let gathered = by_class(&traced.requests, "requests");
+    let gathered = by_class(&traced.requests, "requests", as_name);
     let mut spec = spec.as_object().cloned().unwrap_or_default();
     keep_senders(&mut spec, &gathered, &mut notes);
     let classes = gathered.iter().filter_map(|(name, requests)| {
@@ -109,12 +109,14 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
         let (names, weights): (Vec<_>, Vec<_>) = models.into_iter().unzip();
         spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
     }
-    // Too many kinds are not told apart, as when a trace is replayed.
+    // Rare kinds are told apart no more than when a trace is replayed.
     let one = found.kinds.is_empty();
     let gathered = if one {
         vec![("requests".to_owned(), traced.requests.iter().collect())]
     } else {
-        by_class(&traced.requests, "requests")
+        by_class(&traced.requests, "requests", |kind| {
+            found.kind(kind).map_or_else(|| as_name(kind), |kind| kind.name.clone())
+        })
     };
     let mut classes = Vec::new();
     let mut repeated = 0.0;
@@ -145,11 +147,11 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
 
 type Gathered<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
 
-/// The requests of each class in the order of their names; `other` is the class of those without a kind.
-fn by_class<'t>(requests: &'t [TracedRequest], other: &str) -> Gathered<'t> {
+/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without one.
+fn by_class<'t>(requests: &'t [TracedRequest], other: &str, called: impl Fn(&str) -> String) -> Gathered<'t> {
     let mut classes: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for request in requests {
-        let name = request.kind.as_deref().map_or_else(|| other.to_owned(), as_name);
+        let name = request.kind.as_deref().map_or_else(|| other.to_owned(), &called);
         classes.entry(name).or_default().push(request);
     }
     classes.into_iter().collect()
