@@ -31,7 +31,7 @@ pub(super) struct SimulateArgs {
     /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
     /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
     /// estimate]
-    #[arg(long, value_name = "PATH_OR_ID", help_heading = "Dataset")]
+    #[arg(long, value_name = "PATH|ID", help_heading = "Dataset")]
     tokenizer: Option<String>,
 
     /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,

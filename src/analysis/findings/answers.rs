@@ -127,9 +127,8 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
-        // A trace says what all of its slice shares, and nobody what a part of it does, or where too many blocks are named.
-        let shares = |found: &TraceFindings| found.reusable_share.is_some() || found.too_many_blocks;
-        if summary.run.arrival.found().is_some_and(shares) {
+        // A trace says what all of its slice shares, and nobody what a part of it does, or what too many blocks do.
+        if summary.run.arrival.found().is_some_and(TraceFindings::names_blocks) {
             return None;
         }
         (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
