@@ -172,6 +172,11 @@ fn what_cannot_be_fitted_is_said() {
         .assert()
         .code(2)
         .stderr(contains("a fit needs two at least"));
+    desk.file("three.jsonl", &talks().lines().take(3).collect::<Vec<_>>().join("\n"));
+    desk.skyline(&["workloads", "fit", "three.jsonl", "--trace-format", "bailian"])
+        .assert()
+        .success()
+        .stdout(contains("too few requests to tell how they come").and(contains("only 3 values")));
 }
 
 #[test]
@@ -207,11 +212,21 @@ fn a_pool_of_clients_is_flown_shown_and_fitted() {
         "--trace-for",
         "3s",
         "--trace-from",
-        "10m",
+        "30m",
         "--rate-scale",
         "8",
     ])
-    .args(["--quiet", "--no-calibration", "--allow-invalid", "--engine", "mock", "--warmup", "0s"])
+    .args([
+        "--quiet",
+        "--no-calibration",
+        "--allow-invalid",
+        "--engine",
+        "mock",
+        "--warmup",
+        "0s",
+        "--drain",
+        "2s",
+    ])
     .assert()
     .success();
     desk.skyline(&["workloads", "fit", pool, "--trace-for", "10m"])
