@@ -34,7 +34,7 @@ impl PlannedRun {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)?.in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
@@ -55,6 +55,19 @@ impl PlannedRun {
             )));
         }
         Ok(Self { repeat, workload, schedule, plan })
+    }
+
+    /// Refuses a plan that has fewer requests than were asked for: its arrivals end before.
+    fn in_full(self) -> Result<Self, Stop> {
+        let drawn = self.plan.warmup_requests + self.plan.measured_requests;
+        match self.workload.requests {
+            Some(asked) if drawn < asked => Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} has {drawn} requests, and {asked} were asked for: its arrivals end \
+                 before\nhint: ask for fewer (--requests), raise the rate or take another --seed",
+                self.workload.name, self.workload.seed
+            ))),
+            _ => Ok(self),
+        }
     }
 
     /// Its number among its repeats, from 1.

@@ -27,8 +27,8 @@ pub(super) struct SimulateArgs {
     #[command(flatten)]
     model: ModelArgs,
 
-    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -46,6 +46,7 @@ pub(super) struct SimulateArgs {
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
+    outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let traced = spec.arrival.found().is_some_and(|found| found.reusable_share.is_some());

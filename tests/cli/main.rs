@@ -12,6 +12,7 @@ mod help;
 mod marks;
 mod mistakes;
 mod mock;
+mod promises;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;

@@ -37,7 +37,7 @@ pub(in crate::cli) struct RunArgs {
     pub(in crate::cli) tokenizer: Option<String>,
 
     /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); vLLM wants --scheduling-policy priority for that
+    /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
     #[arg(long)]
     pub(in crate::cli) send_priority: bool,
 

@@ -50,8 +50,8 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     generator: GeneratorArgs,
 
-    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -77,6 +77,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let tokenizer = args.run.tokenizer.as_deref();
     let (spec, datasets) = datasets::open(args.workload.spec()?, tokenizer, printer)?;
     datasets::fit(&spec, &datasets, args.server.endpoint())?;
+    outcome::fit(&args.objectives, &spec)?;
     let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
@@ -90,6 +91,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     common_server(args)?;
     let asked = marks::asked(args, &spec)?;
+    marks::advise(args, printer);
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, asked, printer)?;
