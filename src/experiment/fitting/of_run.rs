@@ -12,7 +12,13 @@ use crate::record::RunLog;
 pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     let (plan, workload) = (&log.header.plan, &log.header.workload);
     let mut traced = Traced::of_run(log);
-    let end = i64::try_from(plan.window_end.as_nanos()).unwrap_or(i64::MAX);
+    // Of a run that was broken off or stopped, only the time in which requests were let go.
+    let released = match &log.footer {
+        Some(footer) => Some(footer.released_until),
+        None => log.records.iter().map(|record| record.scheduled).max(),
+    };
+    let window_end = released.map_or(plan.window_end, |released| released.min(plan.window_end));
+    let end = i64::try_from(window_end.as_nanos()).unwrap_or(i64::MAX);
     traced.requests.retain(|request| request.at_ns < end);
     let mut notes = Vec::new();
     let mut spec = serde_json::to_value(workload).unwrap_or_default();
@@ -47,9 +53,9 @@ pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     for field in ["seed", "requests", "trace", "arrival"] {
         spec.remove(field);
     }
-    spec.insert("warmup_s".to_owned(), json!(workload.warmup_s));
+    spec.insert("warmup_s".to_owned(), json!(workload.warmup_s.min(window_end.as_secs_f64() / 4.0)));
     let name = format!("{}_fitted", workload.name);
-    assemble(spec, &name, path, &traced.requests, plan.window_end.as_secs_f64(), classes, notes)
+    assemble(spec, &name, path, &traced.requests, window_end.as_secs_f64(), classes, notes)
 }
 
 /// Leaves out the classes that sent nothing, and tenants that send none but them.
