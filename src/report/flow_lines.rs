@@ -56,15 +56,20 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.heading("Prefix cache, over the whole run");
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
+    let blocks = cache.block_tokens.map_or_else(
+        || "1 to 64 tokens (the server does not tell)".to_owned(),
+        |tokens| count(u64::from(tokens)),
+    );
+    let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
+        None => ("trace", "all that comes again".to_owned()),
+        Some((prefixes, tokens)) => {
+            let prefixes =
+                if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
+            ("plan", format!("{prefixes} of {}", counted(tokens, "token")))
+        }
+    };
     let expected = format!(
-        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room for {} of {}",
-        count(u64::from(cache.block_tokens)),
-        if cache.prefixes == 1 {
-            "1 prefix".to_owned()
-        } else {
-            format!("{} prefixes", count(cache.prefixes))
-        },
-        counted(cache.prefix_tokens, "token")
+        "{range} of prompt tokens by the {source}, in blocks of {blocks}; less where the cache has no room for {room}"
     );
     page.entry(Tone::Normal, "  expected  ", &expected);
     let measured = match cache.measured {
