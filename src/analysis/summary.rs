@@ -78,6 +78,8 @@ pub struct RunDescription {
     pub repeat: Option<Repeat>,
     /// When its requests arrived.
     pub arrival: ArrivalPattern,
+    /// Names of the classes, in the order of the workload.
+    pub classes: Vec<String>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
     /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
@@ -192,6 +194,7 @@ fn describe(log: &RunLog) -> RunDescription {
         seed: header.workload.seed,
         repeat: header.repeat,
         arrival: header.workload.arrival,
+        classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
         plan_hash: header.plan.hash,
         shard: header.shard,
         salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),

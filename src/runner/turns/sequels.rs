@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use super::writer::Writer;
 use super::{News, pacer};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Engine, Kept};
+use crate::engine::Engine;
 use crate::generator::{PlannedRequest, PromptBuilder, Sessions, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
-use crate::runner::Pacing;
 use crate::runner::pacer::Released;
+use crate::runner::{Landed, Pacing};
 
 /// What follows the turns of a run.
 #[derive(Debug)]
@@ -51,13 +51,9 @@ impl Sequels {
 
     /// Takes note of a request that has ended, and tells to which part of the run what follows it belongs, if anything
     /// follows.
-    pub(in crate::runner) fn ended(
-        &mut self,
-        last: PlannedRequest,
-        record: &RequestRecord,
-        kept: Option<Kept>,
-    ) -> Option<Phase> {
+    pub(in crate::runner) fn ended(&mut self, last: PlannedRequest, landed: &Landed) -> Option<Phase> {
         last.turn?;
+        let record = &landed.record;
         let end = TurnEnd {
             at: record.ended,
             answered: (record.outcome == Outcome::Completed).then(|| carried_on(record)),
@@ -67,6 +63,8 @@ impl Sequels {
             broken.count(&mut self.counts);
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
+        // Whoever counts tokens wants the words too.
+        let kept = if self.sessions.goes_on(&last) { landed.kept.clone() } else { None };
         self.tell(News::Ended { last, kept, next });
         next.map(|next| next.phase)
     }
