@@ -1,10 +1,10 @@
 //! Holds the prefix cache's hit rate that a plan makes against the one that was measured.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::record::{RequestRecord, RunLog};
+use crate::record::{RequestRecord, RunLog, Turn, Usage};
 use crate::workload::SharedPrefixes;
 
 /// What the requests of a whole run share, warm-up and cool-down included, and how much of it a cache gave back.
@@ -17,10 +17,12 @@ pub struct PrefixCache {
     /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached.
     pub prefix_tokens: u64,
     /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
-    /// second request on that has it, or from the first where it was sent before the run. Between 0 and 1.
+    /// second request on that has it, or from the first where it was sent before the run; of a later turn of a
+    /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values nobody
+    /// needed so far. Between 0 and 1.
     pub expected_least: f64,
-    /// The same if all that a chat template adds stood before the prompt and was shared too. Where it stands nobody tells,
-    /// so the truth lies between the two.
+    /// The same if all that a chat template adds stood before the prompt, or between the turns, and was shared too. Where
+    /// it stands nobody tells, so the truth lies between the two.
     pub expected_most: f64,
     /// Share of prompt tokens that was found; absent where the server does not tell.
     pub measured: Option<MeasuredHits>,
@@ -46,11 +48,11 @@ pub enum HitSource {
 }
 
 impl PrefixCache {
-    /// Absent where the workload shares no prefixes, or nobody knows how long a block is.
+    /// Absent where no two requests of the workload begin alike, or nobody knows how long a block is.
     pub(crate) fn of(log: &RunLog) -> Option<Self> {
         let classes = &log.header.workload.classes;
         let block = u64::from(log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0)?);
-        classes.iter().find(|class| class.shared_prefix.is_some())?;
+        classes.iter().find(|class| class.shared_prefix.is_some() || class.conversation.is_some())?;
         let mut sent: Vec<_> = log.records.iter().filter(|record| record.sent.is_some()).collect();
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
         let template = template_tokens(&sent);
@@ -59,12 +61,22 @@ impl PrefixCache {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
+        let said: HashMap<u64, Usage> =
+            sent.iter().filter_map(|record| Some((record.index, record.usage?))).collect();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
             looked_up += prompt_tokens(record, template);
             // Of every model the template is computed once.
             let known_template = !seen_models.insert(record.model) || warmed;
+            if let Some(turn) = record.turn.filter(|turn| turn.history_tokens > 0) {
+                let before = said.get(&Turn::index_of(turn.session, turn.number - 1));
+                let history = u64::from(turn.history_tokens);
+                let told = before.map(|usage| usage.prompt_tokens + usage.completion_tokens);
+                least += whole(history - 1, block);
+                most += whole(told.unwrap_or(template + history).max(history) - 1, block);
+                continue;
+            }
             let Some(prefix) = record.prefix else {
                 most += if known_template { whole(template, block) } else { 0 };
                 continue;
@@ -174,6 +186,31 @@ mod tests {
         close(cache.expected_most, 32.0 / 400.0);
         assert_eq!((cache.prefixes, cache.prefix_tokens, cache.measured), (2, 80, None));
         assert!(PrefixCache::of(&run(1_000, vec![record(0).sent_at(0, 0, 0).build()])).is_none());
+    }
+
+    #[test]
+    fn a_later_turn_hits_what_was_said_before() {
+        // 100 tokens and 30 of the template, 2 of an answer; then 102 of history and 50 more, with 40 of the template.
+        let mut log = log(&[(0, None), (0, None)], 30);
+        log.header.workload.classes[0].shared_prefix = None;
+        assert_eq!(PrefixCache::of(&log), None);
+        log.header.workload.classes[0].conversation = Some(crate::workload::Conversation {
+            turns: Distribution::Constant { value: 2 },
+            think_time_s: crate::workload::ThinkTime::default(),
+            first_input_tokens: None,
+            max_context_tokens: None,
+        });
+        for (number, record) in (0..).zip(&mut log.records) {
+            record.index = Turn::index_of(5, number);
+            record.turn =
+                Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number });
+        }
+        log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
+        let cache = PrefixCache::of(&log).unwrap();
+        // Of 322 tokens, 101 are 6 whole blocks, and with the template's the server counted 131: 8 of them.
+        close(cache.expected_least, 96.0 / 322.0);
+        close(cache.expected_most, 128.0 / 322.0);
+        assert_eq!((cache.prefixes, cache.prefix_tokens), (0, 0));
     }
 
     #[test]

@@ -1,23 +1,19 @@
 //! Flies a schedule against a simulated server, in virtual time.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use super::later_turns::LaterTurns;
+use super::virtual_log::{Log, job};
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, Schedule};
-use crate::record::{
-    Failure, FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter,
-    TokenSource, Usage,
-};
-use crate::simulator::{
-    BLOCK_SIZE, Driver, Effort, End, Gauges, History, Job, JobId, Prefix, Server, urgency,
-};
+use crate::generator::Schedule;
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+use crate::simulator::{Driver, Effort, Gauges, Server};
 
 /// One run in virtual time.
 ///
-/// Every request leaves at its scheduled moment. The run ends when every request of the warm-up and the window has
-/// ended; cool-down requests still in the server then are censored. `drain` after the window's end the run stops
-/// waiting, and what is left is censored.
+/// Every request leaves at its scheduled moment, a later turn of a session a think time after the end of the one before. The
+/// run ends when every request of the warm-up and the window has ended, later turns among them; cool-down requests still
+/// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
     /// What is flown.
@@ -53,8 +49,8 @@ impl VirtualRun {
     pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.plan().peekable();
-        let mut log =
-            Log { asked: HashMap::new(), records: Vec::new(), queued_s: 0.0, to_first_token_s: 0.0 };
+        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
+        let mut log = Log::default();
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
         let give_up = self.plan.window_end.after(self.drain);
         let mut clock = Timestamp::ZERO;
@@ -63,7 +59,8 @@ impl VirtualRun {
         let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
         while awaited > 0 {
             let next_arrival = arrivals.peek().map(|request| request.scheduled);
-            let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
+            let due = [next_arrival, turns.next_due(), driver.next_event()];
+            let Some(next) = due.into_iter().flatten().min() else { break };
             if next.max(clock) > give_up {
                 ending = RunEnding::DrainLimit;
                 clock = give_up;
@@ -78,15 +75,18 @@ impl VirtualRun {
             }
             let mut ended = Vec::new();
             // All that arrive at a moment are in before anything starts at it.
-            while let Some(request) = arrivals.next_if(|request| request.scheduled <= clock) {
-                log.asked.insert(request.index, request);
-                ended.extend(driver.submit(clock, job(&request)));
+            while let Some(request) =
+                arrivals.next_if(|request| request.scheduled <= clock).or_else(|| turns.next_by(clock))
+            {
+                log.sent(request);
+                ended.extend(driver.submit(clock, job(&request, turns.conversation_of(&request))));
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
-                if let Some(phase) = log.keep(history, clock) {
-                    awaited -= u64::from(phase != Phase::Cooldown);
-                }
+                let Some((request, end)) = log.keep(history, clock) else { continue };
+                awaited -= u64::from(request.phase != Phase::Cooldown);
+                let next = turns.follow(&request, end);
+                awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
             }
         }
         let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
@@ -102,6 +102,7 @@ impl VirtualRun {
                 ended: clock,
                 ending,
                 present_ns: None,
+                sessions: turns.counts(),
                 client: None,
                 server: None,
             },
@@ -111,82 +112,5 @@ impl VirtualRun {
             queued_s: log.queued_s,
             to_first_token_s: log.to_first_token_s,
         }
-    }
-}
-
-/// A request as the simulator sees it. But for a prefix that it shares, its prompt is like no other, as the salted prompts
-/// of a run against a server are, so that no prefix cache is warm by accident. Each model computes prefixes of its own.
-fn job(request: &PlannedRequest) -> Job {
-    let prefix = request.prefix.map_or_else(Prefix::default, |prefix| {
-        let (model, class) = (u64::from(request.model.unwrap_or(0)), u64::from(request.class));
-        Prefix::of_group(model << 48 | class << 32 | u64::from(prefix.number), prefix.tokens / BLOCK_SIZE)
-    });
-    Job {
-        id: JobId(request.index),
-        input_tokens: request.input_tokens,
-        output_tokens: request.output_tokens,
-        priority: urgency(request.priority),
-        prefix,
-    }
-}
-
-/// Turns histories into records.
-struct Log {
-    /// What was asked by those who are still in the server.
-    asked: HashMap<u64, PlannedRequest>,
-    records: Vec<RequestRecord>,
-    queued_s: f64,
-    to_first_token_s: f64,
-}
-
-impl Log {
-    /// Keeps the record of a request; `now` is when one that has not ended is cut off.
-    fn keep(&mut self, history: History, now: Timestamp) -> Option<Phase> {
-        let request = self.asked.remove(&history.job.0)?;
-        if request.phase == Phase::Measured
-            && let (Some(first), Some(seated)) = (history.chunks.first_at(), history.scheduled)
-        {
-            self.queued_s += seated.since(history.arrived).as_secs_f64();
-            self.to_first_token_s += first.since(history.arrived).as_secs_f64();
-        }
-        self.records.push(record(&request, history, now));
-        Some(request.phase)
-    }
-}
-
-fn record(request: &PlannedRequest, history: History, now: Timestamp) -> RequestRecord {
-    let History { arrived, cached_tokens, mut chunks, end, .. } = history;
-    chunks.shrink_to_fit();
-    let tokens = chunks.tokens();
-    let (ended, outcome) = match end {
-        End::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
-        End::Rejected(reject) => {
-            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())))
-        }
-        End::Unfinished => (now, Outcome::Censored),
-    };
-    let finished = end == End::Finished;
-    let usage = finished.then(|| Usage {
-        prompt_tokens: u64::from(request.input_tokens),
-        completion_tokens: tokens,
-        cached_tokens: Some(u64::from(cached_tokens)),
-        reasoning_tokens: None,
-    });
-    let source = match (finished, chunks.is_empty()) {
-        (true, _) => TokenSource::Usage,
-        (false, false) => TokenSource::ChunkCounts,
-        (false, true) => TokenSource::Chunks,
-    };
-    RequestRecord {
-        sent: Some(arrived),
-        chunks_counted: !chunks.is_empty(),
-        chunks,
-        ended,
-        outcome,
-        finish_reason: finished.then_some(FinishReason::Length),
-        usage,
-        output_tokens: tokens,
-        output_tokens_source: source,
-        ..request.record(arrived)
     }
 }

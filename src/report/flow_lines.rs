@@ -56,15 +56,19 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.heading("Prefix cache, over the whole run");
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
+    let prefixes = match cache.prefixes {
+        0 => String::new(),
+        1 => format!(" for 1 prefix of {}", counted(cache.prefix_tokens, "token")),
+        many => format!(" for {} prefixes of {}", count(many), counted(cache.prefix_tokens, "token")),
+    };
+    let conversations = match (summary.sessions.is_some(), cache.prefixes) {
+        (false, _) => "",
+        (true, 0) => " for what conversations said before",
+        (true, _) => " and for what conversations said before",
+    };
     let expected = format!(
-        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room for {} of {}",
-        count(u64::from(cache.block_tokens)),
-        if cache.prefixes == 1 {
-            "1 prefix".to_owned()
-        } else {
-            format!("{} prefixes", count(cache.prefixes))
-        },
-        counted(cache.prefix_tokens, "token")
+        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room{prefixes}{conversations}",
+        count(u64::from(cache.block_tokens))
     );
     page.entry(Tone::Normal, "  expected  ", &expected);
     let measured = match cache.measured {

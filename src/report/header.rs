@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::page::{Page, Tone};
-use super::{arrivals, calibration, taken, trace};
+use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
@@ -11,11 +11,12 @@ use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
     let counts = &summary.requests;
-    let line = format!("{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
+    let form = sessions::form_in_words(summary.run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let line = format!("{form}: {} of {} completed", count(counts.completed), counted(counts.planned, "request"));
     if summary.verdict.valid {
-        page.line(Tone::Good, &format!("VALID: {line}"));
+        page.line(Tone::Good, &format!("VALID{line}"));
     } else {
-        page.line(Tone::Bad, &format!("INVALID: {line}"));
+        page.line(Tone::Bad, &format!("INVALID{line}"));
     }
     for reason in &summary.verdict.reasons {
         page.entry(Tone::Bad, "  ✗ ", &reason.sentence);
@@ -37,6 +38,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     let found = &summary.arrivals;
     let delivered = arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref());
     page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", arrivals::in_words(&run.arrival)));
+    if let Some(explained) = sessions::form_explained(run.load) {
+        page.entry(Tone::Normal, "  load       ", explained);
+    }
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         page.entry(Tone::Normal, "  trace      ", &trace::what(replayed, found));
         page.entry(Tone::Normal, "             ", &trace::contents(found));

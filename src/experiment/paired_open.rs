@@ -1,0 +1,149 @@
+//! What a closed loop hides: its latencies beside those of the same work coming in whatever the server does.
+
+use serde::Serialize;
+
+use super::comparison::Latency;
+use crate::analysis::wording::seconds;
+use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
+use crate::units::three_digits;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
+
+/// A closed run and its pair: the same classes, whose requests (or conversations) begin by a Poisson process at the rate
+/// that the users reached. Both bring as much work to the server; only in the closed run does a slow answer hold back
+/// the requests that would have queued behind it.
+///
+/// For one queue the gap has closed forms. Of N users with a mean service time S and a mean think time Z the response time
+/// is that of mean-value analysis, R(N) = S (1 + Q(N − 1)), X = N ÷ (R + Z), Q = X R (Reiser and Lavenberg, *J. ACM* 27,
+/// 1980); of an open M/M/1 queue at the rate X it is S ÷ (1 − X S).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairedOpen {
+    /// What is counted in `rate_per_s`.
+    pub begun: Begun,
+    /// How many began per second of the closed run's window: the rate of the open run.
+    pub rate_per_s: f64,
+    /// Time to first token; absent where either run has none.
+    pub ttft: Option<PairedLatency>,
+    /// End-to-end latency; absent where either run has none.
+    pub e2e: Option<PairedLatency>,
+    /// Whether the open run settled. Where it did not, its latencies depend on how long it lasted.
+    pub open_settled: bool,
+    /// Whether both runs are valid; the open one but for having settled.
+    pub both_valid: bool,
+    /// The same for a person.
+    pub sentence: String,
+}
+
+/// What an open run's arrivals are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begun {
+    /// Single requests.
+    Requests,
+    /// Conversations, whose later turns wait for the answer before them.
+    Sessions,
+}
+
+/// One latency in both runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedLatency {
+    /// Half of the requests are at most this.
+    pub p50: PairedFigure,
+    /// 99 in 100 are.
+    pub p99: PairedFigure,
+}
+
+/// One percentile in both runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedFigure {
+    /// As the users of the closed run had it.
+    pub closed: Latency,
+    /// As independent users at the same throughput have it.
+    pub open: Latency,
+    /// Open ÷ closed; absent where either is not known exactly, or the closed one is 0.
+    pub ratio: Option<f64>,
+    /// A reservation, where one of the runs has few samples.
+    pub mark: Option<Mark>,
+}
+
+impl PairedOpen {
+    /// The workload of the open run that goes with `closed`, a run of `workload`; `None` where that is no closed loop, or
+    /// nothing came of it.
+    #[must_use]
+    pub fn workload(workload: &WorkloadSpec, closed: &Summary) -> Option<WorkloadSpec> {
+        let (_, rate_per_s) = begun(closed)?;
+        Some(WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s }, ..workload.clone() })
+    }
+
+    /// Holds a closed run against its pair; `None` where it is no closed loop, or nothing came of it.
+    #[must_use]
+    pub fn of(closed: &Summary, open: &Summary) -> Option<Self> {
+        let (begun, rate_per_s) = begun(closed)?;
+        let latency = |metric| PairedLatency::of(closed, open, metric);
+        let mut pair = Self {
+            begun,
+            rate_per_s,
+            ttft: latency(Metric::Ttft),
+            e2e: latency(Metric::E2e),
+            open_settled: !open.verdict.breaks(Rule::SteadyState),
+            both_valid: closed.verdict.valid
+                && open.verdict.reasons.iter().all(|reason| reason.rule == Rule::SteadyState),
+            sentence: String::new(),
+        };
+        pair.sentence = pair.in_words();
+        Some(pair)
+    }
+
+    fn in_words(&self) -> String {
+        let what = match self.begun {
+            Begun::Requests => "requests",
+            Begun::Sessions => "conversations",
+        };
+        let rate = format!("{} {what}/s", three_digits(self.rate_per_s));
+        let (name, p99) = match (&self.ttft, &self.e2e) {
+            (Some(ttft), _) => ("TTFT", ttft.p99),
+            (None, Some(e2e)) => ("e2e", e2e.p99),
+            (None, None) => return format!("neither run has a latency to compare at {rate}"),
+        };
+        let told = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
+            (Some(closed), Some(open), Some(ratio)) => format!(
+                "p99 {name} is {} when the same {rate} come whatever the server does, {} times the {} of the users, each \
+                 of whom waits for an answer before asking again",
+                seconds(open / 1e3),
+                three_digits(ratio),
+                seconds(closed / 1e3)
+            ),
+            _ => format!("p99 {name} is not known of both runs at {rate}"),
+        };
+        let unsettled = "; and the open run did not settle: the users keep the server as busy as it can be, so that \
+                         independent arrivals at that rate queue up for as long as they come, and these latencies depend \
+                         on how long the run lasted";
+        if self.open_settled { told } else { told + unsettled }
+    }
+}
+
+/// What began in the window of a closed loop, and how many a second.
+fn begun(closed: &Summary) -> Option<(Begun, f64)> {
+    let rate = closed.closed_loop?.begun_per_s.filter(|&rate| rate > 0.0)?;
+    Some((if closed.sessions.is_some() { Begun::Sessions } else { Begun::Requests }, rate))
+}
+
+impl PairedLatency {
+    fn of(closed: &Summary, open: &Summary, metric: Metric) -> Option<Self> {
+        let (closed, open) = (closed.latency.row(metric)?, open.latency.row(metric)?);
+        let figure = |quantile: Quantile| {
+            let [ours, theirs] = [closed, open].map(|row| row.percentile(quantile));
+            PairedFigure {
+                closed: ours.figure.into(),
+                open: theirs.figure.into(),
+                ratio: ratio(ours.figure, theirs.figure),
+                mark: quantile.mark(closed.n.min(open.n)),
+            }
+        };
+        Some(Self { p50: figure(Quantile::P50), p99: figure(Quantile::P99) })
+    }
+}
+
+fn ratio(closed: Figure, open: Figure) -> Option<f64> {
+    let closed = closed.exact().filter(|&closed| closed > 0.0)?;
+    Some(open.exact()? / closed)
+}
