@@ -32,7 +32,7 @@ impl Engine for AtOnce {
     type Answer = Ended;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
+        PreparedRequest::new(request.planned.index, Bytes::new())
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Ended {
@@ -50,6 +50,7 @@ impl Answer for Ended {
             whole_answer: None,
             finish_reason: None,
             usage: None,
+            kept: None,
         }))
     }
 }

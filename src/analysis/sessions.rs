@@ -160,10 +160,8 @@ impl TurnGroup {
                 request.record.usage.map_or(asked, |usage| usage.prompt_tokens) as f64
             })
             .collect();
-        let cached: Vec<f64> = requests
-            .iter()
-            .filter_map(|request| Some(request.record.usage?.cached_tokens? as f64))
-            .collect();
+        let cached: Vec<f64> =
+            requests.iter().filter_map(|request| Some(request.record.usage?.cached_tokens? as f64)).collect();
         Self {
             from,
             to,

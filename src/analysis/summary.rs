@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures, Fairness, Finding,
-    Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact, PrefixCache, Rates, RequestCounts,
-    Sessions, Stalls, SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
+    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures, Fairness,
+    Finding, Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact, PrefixCache, Rates,
+    RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::{Keep, Kept};
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
 use crate::record::{Failure, FinishReason, Usage};
@@ -31,13 +32,30 @@ pub struct PreparedRequest {
     pub index: u64,
     /// The serialised body.
     pub body: Bytes,
+    /// What is kept of its answer.
+    pub keep: Keep,
+}
+
+impl PreparedRequest {
+    /// The request at this place of the schedule, of whose answer nothing is kept.
+    #[must_use]
+    pub fn new(index: u64, body: Bytes) -> Self {
+        Self { index, body, keep: Keep::Nothing }
+    }
+
+    /// The same request, of whose answer this is kept.
+    #[must_use]
+    pub fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
 }
 
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body and not the body, which may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body } = self;
-        f.debug_struct("PreparedRequest").field("index", index).field("body_length", &body.len()).finish()
+        let Self { index, body, keep } = self;
+        let mut shown = f.debug_struct("PreparedRequest");
+        shown.field("index", index).field("body_length", &body.len()).field("keep", keep).finish()
     }
 }
 
@@ -115,4 +133,6 @@ pub struct AnswerEnd {
     pub finish_reason: Option<FinishReason>,
     /// The server's token counts.
     pub usage: Option<Usage>,
+    /// What it said, where that was to be kept and it came whole.
+    pub kept: Option<Kept>,
 }

@@ -4,6 +4,7 @@ mod address;
 mod answer;
 mod cause;
 mod dialect;
+mod kept;
 mod limits;
 mod openai;
 mod secrets;
@@ -17,6 +18,7 @@ pub use dialect::{
     CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
     TokenizeCall,
 };
+pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
 pub use openai::{
     CacheError, ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport,

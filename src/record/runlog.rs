@@ -100,6 +100,7 @@ impl RunLog {
 
         let mut header = None;
         let mut records = Vec::new();
+        let mut sessions = possible::SessionsSoFar::default();
         let mut footer = None;
         let mut text = Vec::new();
         for line in 1.. {
@@ -124,7 +125,9 @@ impl RunLog {
                     return Err(bad("the footer is the last line, and only that".to_owned()));
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
-                    possible::check_record(header, &record).map_err(damaged)?;
+                    possible::check_record(header, &record)
+                        .and_then(|()| sessions.check(&record))
+                        .map_err(damaged)?;
                     records.push(*record);
                 }
                 (Ok(LineIn::Footer(found)), Some(_)) => {

@@ -12,7 +12,8 @@ use crate::units::{count, three_digits};
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
     let counts = &summary.requests;
     let form = sessions::form_in_words(summary.run.load).map(|form| format!(", {form}")).unwrap_or_default();
-    let line = format!("{form}: {} of {} completed", count(counts.completed), counted(counts.planned, "request"));
+    let line =
+        format!("{form}: {} of {} completed", count(counts.completed), counted(counts.planned, "request"));
     if summary.verdict.valid {
         page.line(Tone::Good, &format!("VALID{line}"));
     } else {

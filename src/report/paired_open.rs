@@ -15,17 +15,19 @@ pub(crate) fn table(page: &mut Page, pair: &PairedOpen) {
         "What the closed loop hides: {} {what}/s from its users, and as many whatever the server does, ms",
         three_digits(pair.rate_per_s)
     ));
-    let mut grid =
-        Grid::new(&["", "closed", "open", "open ÷ closed"].map(|title| (title, ALWAYS)));
+    let mut grid = Grid::new(&["", "closed", "open", "open ÷ closed"].map(|title| (title, ALWAYS)));
     for (name, paired) in [("TTFT", pair.ttft), ("e2e", pair.e2e)] {
-        for (percentile, figure) in paired.iter().flat_map(|paired| [("p50", paired.p50), ("p99", paired.p99)]) {
+        for (percentile, figure) in
+            paired.iter().flat_map(|paired| [("p50", paired.p50), ("p99", paired.p99)])
+        {
             grid.row(cells(&format!("{name} {percentile}"), figure));
         }
     }
     page.grid(grid);
     page.entry(Tone::Normal, "  ", &pair.sentence);
     if !pair.both_valid {
-        let text = "one of the two runs is INVALID for another reason than a queue that grew: do not compare them";
+        let text =
+            "one of the two runs is INVALID for another reason than a queue that grew: do not compare them";
         page.entry(Tone::Bad, "  ", text);
     }
 }

@@ -235,7 +235,10 @@ mod tests {
             flight.note(&chunk, &mut limits, &progress);
         }
         let at = Timestamp::from_nanos(999);
-        flight.end(AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage }, &limits)
+        flight.end(
+            AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
+            &limits,
+        )
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl<E: Engine> Run<E> {
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
             present_ns: None,
+            sessions: None,
             client: None,
             server: None,
         };

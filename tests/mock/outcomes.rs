@@ -19,7 +19,7 @@ async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<Answer
         target.headers = vec![format!("x-skyline-fault: {fault}").parse::<Header>().unwrap()];
     }
     let engine = OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap();
-    let request = PreparedRequest { index: 0, body: chat(8).to_string().into() };
+    let request = PreparedRequest::new(0, chat(8).to_string().into());
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     let mut chunks = 0;
     loop {

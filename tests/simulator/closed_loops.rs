@@ -60,11 +60,7 @@ fn mean_value_analysis_is_the_textbooks() {
 #[test]
 fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let spec = workload(2_000);
-    let engine = Engine::Plain {
-        places: 1,
-        ttft: Delay::Exponential(SERVICE_S),
-        itl: Delay::Constant(0.0),
-    };
+    let engine = Engine::Plain { places: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
     let schedule = Schedule::draw(&spec);
     let (_, found) = predict(header(&spec), schedule, &Fleet::of_one(engine, 3), &[]).unwrap();
     let (closed, pair) = (found.summary, found.paired_open.unwrap());

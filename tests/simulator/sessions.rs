@@ -82,7 +82,8 @@ fn the_run_ends_when_all_that_was_scheduled_in_the_window_has_ended() {
     // Here its second turn too: 3.058 s. Meanwhile others have begun after the window.
     let spec = workload(3.1, "{ kind = \"constant\", rate_per_s = 0.9 }", 5, THREE_TURNS);
     let flown = fly(&spec, &mut *plain(64, 2_000.0, 7.0).server().unwrap());
-    let last = |phase| flown.records.iter().filter(|record| record.phase == phase).map(|record| record.ended).max();
+    let last =
+        |phase| flown.records.iter().filter(|record| record.phase == phase).map(|record| record.ended).max();
     assert_eq!(last(Phase::Measured), Some(flown.footer.ended));
     assert!(flown.records.iter().any(|record| record.phase == Phase::Cooldown));
 }
@@ -122,7 +123,8 @@ fn a_user_who_is_refused_waits_for_a_second() {
 #[test]
 fn a_conversation_whose_turn_is_refused_breaks_off() {
     // 10 + 5, 25 + 5 and 40 + 5 tokens: the third turn is too long for the server.
-    let spec = workload(8.0, "{ kind = \"constant\", rate_per_s = 0.5 }", 5, THREE_TURNS.replace('3', "5").as_str());
+    let spec =
+        workload(8.0, "{ kind = \"constant\", rate_per_s = 0.5 }", 5, THREE_TURNS.replace('3', "5").as_str());
     let mut engine = ten_ms_engine(100);
     engine.limits.max_model_len = 40;
     let flown = fly(&spec, &mut *Fleet::of_one(Engine::Batching(Box::new(engine)), 0).server().unwrap());

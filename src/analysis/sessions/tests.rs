@@ -78,9 +78,8 @@ fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
     let by_turn = Sessions::of(&Observed::of(&three())).unwrap().by_turn;
     let places: Vec<_> = by_turn.iter().map(|group| (group.from, group.to, group.requests)).collect();
     assert_eq!(places, [(1, Some(1), 3), (2, Some(2), 3), (3, Some(3), 1)]);
-    let p50 = |group: &TurnGroup| {
-        group.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact()
-    };
+    let p50 =
+        |group: &TurnGroup| group.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P50).figure.exact();
     // 100, 200, 300; then 50 and 70, for the one that failed has none; then 50.
     assert_eq!(by_turn.iter().map(p50).collect::<Vec<_>>(), [Some(200.0), Some(60.0), Some(50.0)]);
     // The failed one was asked for without its history.
@@ -92,7 +91,8 @@ fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
 #[test]
 fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
     let told = |number: u32, cached| {
-        let mut record = answered(turn(1, number, 20), u64::from(number) * 500, u64::from(number) * 500 + 100);
+        let mut record =
+            answered(turn(1, number, 20), u64::from(number) * 500, u64::from(number) * 500 + 100);
         record.usage = record.usage.or(Some(crate::record::Usage::default())).map(|usage| {
             crate::record::Usage { prompt_tokens: 120 + u64::from(number), cached_tokens: cached, ..usage }
         });
@@ -106,8 +106,10 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
         told(19, Some(16)),
     ]);
     let by_turn = Sessions::of(&Observed::of(&log)).unwrap().by_turn;
-    let found: Vec<_> =
-        by_turn.iter().map(|group| (group.from, group.to, group.requests, group.mean_cached_tokens)).collect();
+    let found: Vec<_> = by_turn
+        .iter()
+        .map(|group| (group.from, group.to, group.requests, group.mean_cached_tokens))
+        .collect();
     assert_eq!(found, [(4, Some(4), 1, None), (5, Some(9), 2, Some(48.0)), (10, None, 2, Some(16.0))]);
     assert_eq!(by_turn[1].mean_prompt_tokens, 126.0);
 }

@@ -43,7 +43,9 @@ pub(super) fn fly_open(
     let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
     if !field.args.quiet {
         let rate = three_digits(workload.arrival.mean_rate_per_s());
-        field.printer.words(&format!("the closed run is over; now the open one, at the {rate}/s that its users reached"));
+        field.printer.words(&format!(
+            "the closed run is over; now the open one, at the {rate}/s that its users reached"
+        ));
     }
     let run = PlannedRun::like(schedule, workload)?;
     // Other texts, so that the closed run has not warmed the prefix cache.

@@ -250,7 +250,7 @@ mod tests {
         let mut target = target(Dialect::Vllm);
         target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
         let template = BodyTemplate::new(&target, "m");
-        let request = PreparedRequest { index: 7, body: template.render(&Prompt::default(), 1) };
+        let request = PreparedRequest::new(7, template.render(&Prompt::default(), 1));
         assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
         let shown = format!("{template:?} {request:?}");
         let bytes = format!("{:?}", b"hunter2").replace(['[', ']'], "");

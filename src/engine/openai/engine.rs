@@ -119,7 +119,7 @@ impl OpenAiEngine {
         let body = self.templates.test_request();
         let delays = Arc::default();
         let clock = RunClock::starting_in(Duration::ZERO);
-        let mut answer = self.exchange(PreparedRequest { index: 0, body }, clock, &delays);
+        let mut answer = self.exchange(PreparedRequest::new(0, body), clock, &delays);
         let mut events = Vec::new();
         let all = async {
             loop {
@@ -201,7 +201,7 @@ impl Engine for OpenAiEngine {
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        PreparedRequest { index: request.planned.index, body }
+        PreparedRequest::new(request.planned.index, body)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {

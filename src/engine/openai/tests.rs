@@ -35,8 +35,7 @@ async fn engine(target: Target) -> OpenAiEngine {
 
 async fn ask(engine: &OpenAiEngine) -> (Vec<AnswerEvent>, AnswerEnd) {
     let body = engine_body();
-    let mut answer =
-        engine.generate(PreparedRequest { index: 42, body }, RunClock::starting_in(Duration::ZERO));
+    let mut answer = engine.generate(PreparedRequest::new(42, body), RunClock::starting_in(Duration::ZERO));
     let mut events = Vec::new();
     loop {
         match answer.next().await {
@@ -96,7 +95,7 @@ async fn a_good_stream_is_told_in_order() {
 async fn why_the_model_stopped_is_known_before_the_end() {
     let server = serve(vec![vec![send(STREAM), chunk(&delta("a")), Act::Pause, chunk(FINISH)]]).await;
     let engine = engine(target(&server)).await;
-    let request = PreparedRequest { index: 0, body: engine_body() };
+    let request = PreparedRequest::new(0, engine_body());
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
     assert_eq!(answer.finish_reason(), None);
@@ -264,7 +263,7 @@ async fn next_may_be_dropped_at_any_time() {
     }
     let server = serve(vec![acts]).await;
     let engine = engine(target(&server)).await;
-    let request = PreparedRequest { index: 0, body: engine_body() };
+    let request = PreparedRequest::new(0, engine_body());
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     let mut events = Vec::new();
     let end = loop {
@@ -281,7 +280,7 @@ async fn next_may_be_dropped_at_any_time() {
 async fn dropping_an_answer_closes_its_connection() {
     let server = serve(vec![vec![send(STREAM), chunk(&delta("a"))]]).await;
     let engine = engine(target(&server)).await;
-    let request = PreparedRequest { index: 0, body: engine_body() };
+    let request = PreparedRequest::new(0, engine_body());
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
     let connection = server.seen.lock().unwrap()[0].0;

@@ -66,6 +66,9 @@ struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 struct ToolCall<'a> {
+    /// Its place among the calls of the answer; absent in an answer that came whole. Whatever it is, no stream fails for it.
+    #[serde(borrow, default)]
+    index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     function: Option<ToolFunction<'a>>,
 }
@@ -156,7 +159,7 @@ impl Choice<'_> {
         if full(&self.text) {
             return Some(ChunkText::Content);
         }
-        let message = self.delta.as_ref().or(self.message.as_ref())?;
+        let message = self.said()?;
         if full(&message.content) || full(&message.refusal) {
             return Some(ChunkText::Content);
         }
@@ -178,11 +181,32 @@ impl Choice<'_> {
     }
 
     /// The answer's own text.
-    #[cfg(test)]
     pub(crate) fn content(&self) -> &str {
-        let message = self.delta.as_ref().or(self.message.as_ref());
-        let text = self.text.as_ref().or_else(|| message.and_then(|message| message.content.as_ref()));
+        let text = self.text.as_ref().or_else(|| self.said()?.content.as_ref());
         text.map_or("", |text| &text.0)
+    }
+
+    /// What a reasoning model thinks aloud.
+    pub(crate) fn reasoning(&self) -> &str {
+        let text = self.said().and_then(|said| said.reasoning.as_ref().or(said.reasoning_content.as_ref()));
+        text.map_or("", |text| &text.0)
+    }
+
+    /// The calls of tools, or pieces of them: the place of each among those of the answer, its name, its arguments.
+    pub(crate) fn tool_calls(&self) -> impl Iterator<Item = (u32, &str, &str)> {
+        let calls = self.said().and_then(|said| said.tool_calls.as_deref()).unwrap_or_default();
+        calls.iter().zip(0..).filter_map(|(call, place)| {
+            let function = call.function.as_ref()?;
+            Some((
+                call.index.and_then(|index| index.get().parse().ok()).unwrap_or(place),
+                function.name.as_ref().map_or("", |name| &name.0),
+                function.arguments.as_ref().map_or("", |arguments| &arguments.0),
+            ))
+        })
+    }
+
+    fn said(&self) -> Option<&Message<'_>> {
+        self.delta.as_ref().or(self.message.as_ref())
     }
 }
 

@@ -9,7 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
 use crate::engine::secrets::Secrets;
-use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
+use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm, Keep, Kept};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 use super::chunk::{Choice, Document, finish_reason};
@@ -46,6 +46,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct ResponseReader {
     body: Body,
+    keep: Keep,
     /// What no message may repeat.
     secrets: Secrets,
 }
@@ -68,6 +69,8 @@ struct Stream {
     grammar: Grammar,
     /// The read that brought the last chunk with text.
     last_text_read: Option<u64>,
+    /// What it said so far, where that is kept.
+    kept: Option<Kept>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,12 +103,22 @@ impl ResponseReader {
                 framer: SseFramer::default(),
                 grammar: Grammar::new(secrets.clone()),
                 last_text_read: None,
+                kept: None,
             })),
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, secrets }
+        Self { body, keep: Keep::Nothing, secrets }
+    }
+
+    /// The same reader, which keeps this of the answer. To be said before the first piece of the body.
+    #[must_use]
+    pub fn keeping(mut self, keep: Keep) -> Self {
+        if let Body::Stream(stream) = &mut self.body {
+            stream.kept = (keep == Keep::Words).then(Kept::default);
+        }
+        Self { keep, ..self }
     }
 
     /// What is behind the failure that this response is, if it is one.
@@ -162,9 +175,12 @@ impl ResponseReader {
             return end;
         }
         match (self.body, close) {
-            (Body::Stream(stream), _) => stream.over(arrival.at, stream.grammar.close(close)),
+            (Body::Stream(mut stream), _) => {
+                let result = stream.grammar.close(close);
+                stream.over(arrival.at, result)
+            }
             (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
-            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, &self.secrets),
+            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, self.keep, &self.secrets),
             (Body::Whole(_), Close::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
             }
@@ -193,6 +209,11 @@ impl Stream {
         arrival: Arrival,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Progress {
+        if let Some(kept) = &mut self.kept
+            && *event.data != *b"[DONE]"
+        {
+            kept.push(&event.data);
+        }
         match self.grammar.event(event) {
             Ok(Step::Quiet) => Progress::Reading,
             Ok(Step::Text { tokens, kind }) => {
@@ -200,15 +221,20 @@ impl Stream {
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
                 Progress::Reading
             }
-            Ok(Step::Complete) => Progress::Over(self.over(arrival.at, self.grammar.close(Close::Clean))),
+            Ok(Step::Complete) => {
+                let result = self.grammar.close(Close::Clean);
+                Progress::Over(self.over(arrival.at, result))
+            }
             Err(failure) => Progress::Over(self.over(arrival.at, Err(failure))),
         }
     }
 
-    fn over(&self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
+    fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
+        let kept = self.kept.take().filter(|_| result.is_ok());
         AnswerEnd {
             at,
             result,
+            kept,
             whole_answer: None,
             finish_reason: self.grammar.finish_reason(),
             usage: self.grammar.usage(),
@@ -216,7 +242,7 @@ impl Stream {
     }
 }
 
-fn whole_end(body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
+fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> AnswerEnd {
     if body.is_empty() {
         return failed(at, FailureKind::Empty, "the answer has no body");
     }
@@ -247,10 +273,16 @@ fn whole_end(body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
         (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
         (None, Some(_)) => Ok(()),
     };
+    let kept = (keep == Keep::Words && result.is_ok()).then(|| {
+        let mut kept = Kept::default();
+        kept.push(body);
+        kept
+    });
     AnswerEnd {
         at,
         whole_answer: result.is_ok().then_some(at),
         result,
+        kept,
         finish_reason: choices.iter().find_map(Choice::finish).map(finish_reason),
         usage,
     }
@@ -309,6 +341,7 @@ pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String
         whole_answer: None,
         finish_reason: None,
         usage: None,
+        kept: None,
     }
 }
 

@@ -17,7 +17,7 @@ use super::reader::{Arrival, Progress, ResponseReader};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
 use crate::engine::secrets::Secrets;
-use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm};
+use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm, Keep};
 use crate::record::FinishReason;
 
 /// What one captured answer is.
@@ -96,8 +96,8 @@ fn check(name: &str, found: &Reading, expected: &Reading) {
 
 /// Reads a capture with its pieces cut to `size` bytes.
 fn read(capture: &Capture, size: usize) -> Reading {
-    let mut reader =
-        Some(ResponseReader::new(capture.status, &capture.headers, capture.form, Secrets::default()));
+    let reader = ResponseReader::new(capture.status, &capture.headers, capture.form, Secrets::default());
+    let mut reader = Some(reader.keeping(Keep::Words));
     let mut events = VecDeque::new();
     let mut end = None;
     let arrival = |read| Arrival { at: Timestamp::from_nanos(read), read };
@@ -124,12 +124,18 @@ fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<&Answe
         let AnswerEvent::Chunk { tokens: carried, .. } = event else { panic!("{event:?}") };
         tokens = tokens.zip(*carried).map(|(sum, carried)| sum + u64::from(carried));
     }
-    let text = text(capture);
+    let said = text(capture, |_| true);
     let (outcome, says) = match end.map(|end| &end.result) {
         None => ("unfinished".to_owned(), String::new()),
         Some(Ok(())) => ("completed".to_owned(), String::new()),
         Some(Err(failure)) => (failure.reason.to_string(), failure.message.clone()),
     };
+    let kept = end.and_then(|end| end.kept.as_ref()).map(|kept| kept.read().content);
+    assert_eq!(
+        kept,
+        (outcome == "completed").then(|| text(capture, |index| index == 0)),
+        "what is kept are the words"
+    );
     let streamed = capture.form == AnswerForm::Streamed;
     assert_eq!(
         end.is_some_and(|end| end.whole_answer.is_some()),
@@ -141,8 +147,8 @@ fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<&Answe
         says,
         chunks: events.len() as u64,
         tokens: tokens.filter(|_| !events.is_empty()),
-        characters: text.chars().count(),
-        text: text.chars().take(48).collect(),
+        characters: said.chars().count(),
+        text: said.chars().take(48).collect(),
         finish: end.and_then(|end| end.finish_reason.as_ref()).map(|reason| match reason {
             FinishReason::Stop => "stop".to_owned(),
             FinishReason::Length => "length".to_owned(),
@@ -152,15 +158,22 @@ fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<&Answe
     }
 }
 
-/// The text of every choice, in order of arrival.
-fn text(capture: &Capture) -> String {
+/// The text of these choices, in order of arrival.
+fn text(capture: &Capture, of: impl Fn(u32) -> bool) -> String {
     let body = capture.pieces.concat();
     if !capture.status.is_success() {
         return String::new();
     }
     let content = |json: &[u8]| {
         let document = Document::parse(json).ok()?;
-        Some(document.choices().iter().map(Choice::content).collect::<String>())
+        Some(
+            document
+                .choices()
+                .iter()
+                .filter(|choice| of(choice.index()))
+                .map(Choice::content)
+                .collect::<String>(),
+        )
     };
     if capture.form == AnswerForm::Whole {
         return content(&body).unwrap();

@@ -44,8 +44,10 @@ impl Conversation {
         delays: Arc<ReadDelays>,
     ) -> Self {
         lane.socket.stamped().begin(clock);
+        let keep = request.keep;
         let request = Request::Outgoing(Box::new(Outgoing::new(&head, request)));
-        Self { lane, clock, delays, request, turn_over: false, reply: Reply::new(head, origin) }
+        let reply = Reply::new(head, origin, keep);
+        Self { lane, clock, delays, request, turn_over: false, reply }
     }
 
     /// The connection, if nothing of the request is left to be written to it.

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::engine::cause::Cause;
 use crate::engine::stream::grammar::Close;
 use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
-use crate::engine::{AnswerEnd, AnswerEvent};
+use crate::engine::{AnswerEnd, AnswerEvent, Keep};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Where the connection of a request came from.
@@ -30,6 +30,7 @@ pub(super) enum Origin {
 pub(super) struct Reply {
     head: Arc<RequestHead>,
     origin: Origin,
+    keep: Keep,
     sent_told: bool,
     stage: Stage,
 }
@@ -68,9 +69,9 @@ pub(super) enum Afterwards {
 }
 
 impl Reply {
-    /// The response to a request with this head.
-    pub(super) fn new(head: Arc<RequestHead>, origin: Origin) -> Self {
-        Self { head, origin, sent_told: false, stage: Stage::Head(Vec::new()) }
+    /// The response to a request with this head, of which this is kept.
+    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, keep: Keep) -> Self {
+        Self { head, origin, keep, sent_told: false, stage: Stage::Head(Vec::new()) }
     }
 
     /// Notes, once, that all of the request was written.
@@ -161,7 +162,8 @@ impl Reply {
         // A response may come before the whole request has gone out, to a body too large for the server.
         self.request_sent(arrival.at, events);
         events.push_back(AnswerEvent::Headers { at: arrival.at });
-        let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone());
+        let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
+            .keeping(self.keep);
         self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
         self.take_body(&bytes[length..], arrival, events)
     }

@@ -105,7 +105,7 @@ mod tests {
         let text = |headers: &HeaderMap| {
             let head =
                 RequestHead::new(&path, headers, "id-".to_owned(), AnswerForm::Streamed, Secrets::default());
-            let request = PreparedRequest { index: 0x2a, body: Bytes::from_static(b"{\"a\":1}") };
+            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
             String::from_utf8(head.of(&request)).unwrap()
         };
         let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";

@@ -23,7 +23,7 @@ impl Engine for Script {
     type Answer = Scripted;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
+        PreparedRequest::new(request.planned.index, Bytes::new())
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
@@ -56,6 +56,7 @@ impl Answer for Scripted {
                 whole_answer: None,
                 finish_reason: None,
                 usage: None,
+                kept: None,
             };
             return AnswerEvent::Ended(Box::new(end));
         }
@@ -76,7 +77,7 @@ impl Engine for SeenLate {
     type Answer = SeenLateAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
+        PreparedRequest::new(request.planned.index, Bytes::new())
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> SeenLateAnswer {
@@ -98,7 +99,14 @@ impl Answer for SeenLateAnswer {
             return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
         }
         let at = self.begin.after(self.left.end);
-        let end = AnswerEnd { at, result: Ok(()), whole_answer: Some(at), finish_reason: None, usage: None };
+        let end = AnswerEnd {
+            at,
+            result: Ok(()),
+            whole_answer: Some(at),
+            finish_reason: None,
+            usage: None,
+            kept: None,
+        };
         AnswerEvent::Ended(Box::new(end))
     }
 }
@@ -116,7 +124,7 @@ impl Engine for Endless {
     type Answer = EndlessAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        PreparedRequest { index: request.planned.index, body: Bytes::new() }
+        PreparedRequest::new(request.planned.index, Bytes::new())
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> EndlessAnswer {

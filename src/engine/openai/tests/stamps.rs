@@ -28,7 +28,7 @@ async fn bytes_that_a_held_up_client_reads_late_have_the_moment_at_which_they_ca
     assert_eq!((engine.stamp_source(), engine.read_delays()), (StampSource::KernelReceived, None));
 
     let clock = RunClock::starting_in(Duration::ZERO);
-    let mut answer = engine.generate(PreparedRequest { index: 0, body: engine_body() }, clock);
+    let mut answer = engine.generate(PreparedRequest::new(0, engine_body()), clock);
     while !matches!(answer.next().await, AnswerEvent::Headers { .. }) {}
     // The chunk is written 20 ms after the head, and read 1.5 s after it. Bounds are loose, for the server may be held
     // up too.

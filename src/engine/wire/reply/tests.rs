@@ -21,7 +21,7 @@ fn reply(origin: Origin) -> Reply {
     let path = PathAndQuery::from_static("/");
     let head =
         RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    Reply::new(Arc::new(head), origin)
+    Reply::new(Arc::new(head), origin, Keep::Nothing)
 }
 
 fn chunked(events: &[&str]) -> String {

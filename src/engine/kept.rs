@@ -1,0 +1,132 @@
+//! Keeps what a server said, unread, for those who need the words and not only their moments.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::stream::chunk::Document;
+
+/// What of an answer is kept beside its moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing: the words are passed over, which is cheapest.
+    #[default]
+    Nothing,
+    /// Its words, as bytes that nobody reads before the answer is over.
+    Words,
+}
+
+/// The bytes of an answer that came whole, one JSON document after the other.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Kept(Vec<u8>);
+
+impl fmt::Debug for Kept {
+    /// Shows the length and not the bytes, which may repeat a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("length", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a server said: the first of its answers, where several were asked for (`n`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerText {
+    /// The answer itself.
+    pub content: String,
+    /// What a reasoning model thought aloud.
+    pub reasoning: String,
+    /// The tools that it calls, in their order.
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// What it is called with: JSON, if the model kept to it.
+    pub arguments: String,
+}
+
+impl Kept {
+    /// Adds a document.
+    pub(super) fn push(&mut self, document: &[u8]) {
+        self.0.extend_from_slice(document);
+        self.0.push(b'\n');
+    }
+
+    /// The words. Takes time in proportion to the answer's length: not for the path that is measured.
+    #[must_use]
+    pub fn read(&self) -> AnswerText {
+        let mut text = AnswerText::default();
+        let mut calls: BTreeMap<u32, ToolCall> = BTreeMap::new();
+        // An answer that came whole is nothing but documents; should one be broken, what came before it stands.
+        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<Document<'_>>();
+        for document in documents.map_while(Result::ok) {
+            for choice in document.choices().iter().filter(|choice| choice.index() == 0) {
+                text.content.push_str(choice.content());
+                text.reasoning.push_str(choice.reasoning());
+                for (place, name, arguments) in choice.tool_calls() {
+                    let call = calls.entry(place).or_default();
+                    call.name.push_str(name);
+                    call.arguments.push_str(arguments);
+                }
+            }
+        }
+        text.tool_calls = calls.into_values().collect();
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(documents: &[&str]) -> AnswerText {
+        let mut kept = Kept::default();
+        for document in documents {
+            kept.push(document.as_bytes());
+        }
+        kept.read()
+    }
+
+    #[test]
+    fn pieces_of_a_chat_are_joined() {
+        let text = read(&[
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"reasoning_content":"Hm. "}}]}"#,
+            r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#,
+            "{\"choices\":[{\"index\":0,\n\"delta\":{\"content\":\"Zwei \\u00e4pfel\\n\"}}]}",
+            r#"{"choices":[{"index":0,"delta":{"content":"und \"Brot\""},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}"#,
+        ]);
+        assert_eq!(text.content, "Zwei äpfel\nund \"Brot\"");
+        assert_eq!((text.reasoning.as_str(), text.tool_calls.len()), ("Hm. ", 0));
+        assert_eq!(
+            read(&[r#"{"choices":[{"text":"one "}]}"#, r#"{"choices":[{"text":"two"}]}"#]).content,
+            "one two"
+        );
+    }
+
+    #[test]
+    fn calls_of_tools_are_put_together_by_their_places() {
+        let delta =
+            |calls: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{calls}]}}}}]}}"#);
+        let text = read(&[
+            &delta(r#"{"index":0,"id":"a","type":"function","function":{"name":"weather","arguments":""}}"#),
+            &delta(r#"{"index":0,"function":{"arguments":"{\"city\":"}}"#),
+            &delta(r#"{"index":1,"id":"b","function":{"name":"time","arguments":"{}"}}"#),
+            &delta(r#"{"index":0,"function":{"arguments":" \"Oslo\"}"}}"#),
+        ]);
+        let call = |name: &str, arguments: &str| ToolCall { name: name.into(), arguments: arguments.into() };
+        assert_eq!(text.tool_calls, [call("weather", r#"{"city": "Oslo"}"#), call("time", "{}")]);
+        // A whole answer gives its calls without places.
+        let whole = r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":"1"}},{"function":{"name":"b","arguments":"2"}}]}}]}"#;
+        assert_eq!(read(&[whole]).tool_calls, [call("a", "1"), call("b", "2")]);
+    }
+
+    #[test]
+    fn its_bytes_are_not_shown() {
+        let mut kept = Kept::default();
+        kept.push(b"a secret");
+        assert_eq!(format!("{kept:?}"), "Kept { length: 9, .. }");
+    }
+}
