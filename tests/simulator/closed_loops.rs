@@ -4,7 +4,7 @@ use skyline::analysis::{LoadForm, Metric, Rule};
 use skyline::experiment::{PairedFigure, predict};
 use skyline::generator::Schedule;
 use skyline::simulator::{Delay, Engine, Fleet};
-use skyline::workload::WorkloadSpec;
+use skyline::workload::{ArrivalPattern, WorkloadSpec};
 
 use crate::virtual_time::header;
 
@@ -61,9 +61,11 @@ fn mean_value_analysis_is_the_textbooks() {
 fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let spec = workload(2_000);
     let engine = Engine::Plain { places: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
-    let schedule = Schedule::draw(&spec);
-    let (_, found) = predict(header(&spec), schedule, &Fleet::of_one(engine, 3), &[]).unwrap();
+    let (schedule, fleet) = (Schedule::draw(&spec), Fleet::of_one(engine, 3));
+    let (log, mut found) = predict(header(&spec), schedule.clone(), &fleet, &[]).unwrap();
+    let open = found.pair(&log, &schedule, &fleet).unwrap().unwrap();
     let (closed, pair) = (found.summary, found.paired_open.unwrap());
+    assert_eq!(open.header.workload.arrival, ArrivalPattern::Poisson { rate_per_s: pair.rate_per_s });
     let (throughput, response) = mean_values();
     assert_eq!(closed.run.load, LoadForm::Closed);
     let mean = closed.latency.row(Metric::E2e).unwrap().mean_ms.unwrap() / 1e3;

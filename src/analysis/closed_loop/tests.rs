@@ -1,3 +1,5 @@
+//! Holds the figures of closed loops to runs made by hand.
+
 use super::*;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::{CheckOutcome, Rule, summarise};

@@ -1,3 +1,5 @@
+//! Holds the figures of conversations to runs made by hand.
+
 use super::*;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::{Metric, Quantile};

@@ -12,20 +12,19 @@ use crate::workload::WorkloadSpec;
 
 /// Refuses `--paired-open` where there is no closed loop, or not one run.
 pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
-    let refusal = match (args.paired_open, spec.arrival.users()) {
-        (false, _) => return Ok(()),
-        (true, None) => {
-            "--paired-open needs a closed loop to hold the open run against\n\
-             hint: give --users, or leave --paired-open out: this load is not closed"
-        }
-        (true, Some(_)) if args.workload.repeats > 1 => {
-            "--paired-open goes with one run\nhint: leave --repeats out, or fly the pairs one by one with --seed"
-        }
-        (true, Some(_)) if args.generator.shard.is_some() || args.generator.start_at.is_some() => {
-            "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
-             hint: leave --shard and --start-at out, or fly the open run by itself at the rate that the report tells"
-        }
-        (true, Some(_)) => return Ok(()),
+    if !args.paired_open {
+        return Ok(());
+    }
+    let refusal = if spec.arrival.users().is_none() {
+        "--paired-open needs a closed loop to hold the open run against\n\
+         hint: give --users, or leave --paired-open out: this load is not closed"
+    } else if args.workload.repeats > 1 {
+        "--paired-open goes with one run\nhint: leave --repeats out, or fly the pairs one by one with --seed"
+    } else if args.generator.shard.is_some() || args.generator.start_at.is_some() {
+        "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
+         hint: leave --shard and --start-at out, or fly the open run by itself at the rate that the report tells"
+    } else {
+        return Ok(());
     };
     Err(Stop::usage(refusal))
 }
