@@ -68,6 +68,9 @@ fn bound(subject: Subject, text: &str) -> Result<f64, String> {
             .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
         Subject::Share(_) => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|percent| percent / 100.0),
+            None if text.parse() == Ok(1.0) => {
+                return Err(format!("the bound `{text}` may mean 1 % or all; write 1% or 100%"));
+            }
             None => number(text),
         }
         .filter(|share| *share <= 1.0)
@@ -124,6 +127,7 @@ mod tests {
             ("p95 ttft < 500", "has no unit; write 500ms or 500s"),
             ("p95 ttft < soon", "`soon` is not a duration"),
             ("error_rate < 200%", "`200%` is not a share"),
+            ("error_rate < 1", "may mean 1 % or all; write 1% or 100%"),
             ("goodput > lots", "`lots` is not a rate"),
             ("happiness > 3", "`happiness` is not a figure of a run"),
         ] {

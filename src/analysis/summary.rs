@@ -90,6 +90,8 @@ pub struct RunDescription {
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
+    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
+    pub salt: Option<u64>,
     /// Datasets that prompts were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datasets: Vec<TakenPrompts>,
@@ -201,6 +203,7 @@ fn describe(log: &RunLog) -> RunDescription {
         arrival: header.workload.arrival,
         plan_hash: header.plan.hash,
         shard: header.shard,
+        salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),
         prompt_method: header.prompts.method,
         datasets: TakenPrompts::all(log),
         images: TakenImages::all(log),

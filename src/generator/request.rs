@@ -109,6 +109,9 @@ pub enum Prompt {
     Messages(String),
     /// Token ids, of the completions endpoint.
     TokenIds(Vec<u32>),
+    /// What the user and the server said in turn, the user first and last: messages of a chat, or one text without
+    /// anything between.
+    Conversation(Vec<String>),
 }
 
 impl Default for Prompt {

@@ -147,6 +147,13 @@ impl Sessions {
         Sequel { next, broken }
     }
 
+    /// What follows `last` where it is answered, but for its moment and what it carries on: of a later turn of a
+    /// conversation only the index and the new tokens are right, whatever the answer.
+    #[must_use]
+    pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
+        self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).next
+    }
+
     /// What would follow `opener` if answers took no time and were as long as asked: all turns of a conversation, the
     /// first 15 that a closed-loop user goes on with.
     pub(super) fn sketch(&self, opener: PlannedRequest) -> impl Iterator<Item = PlannedRequest> {

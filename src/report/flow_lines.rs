@@ -56,19 +56,24 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.heading("Prefix cache, over the whole run");
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
-    let prefixes = match cache.prefixes {
-        0 => String::new(),
-        1 => format!(" for 1 prefix of {}", counted(cache.prefix_tokens, "token")),
-        many => format!(" for {} prefixes of {}", count(many), counted(cache.prefix_tokens, "token")),
-    };
-    let conversations = match (summary.sessions.is_some(), cache.prefixes) {
-        (false, _) => "",
-        (true, 0) => " for what conversations said before",
-        (true, _) => " and for what conversations said before",
+    let blocks = cache.block_tokens.map_or_else(
+        || "1 to 64 tokens (the server does not tell)".to_owned(),
+        |tokens| count(u64::from(tokens)),
+    );
+    let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
+        None => ("trace", "all that comes again".to_owned()),
+        Some((prefixes, tokens)) => {
+            let prefixes_there = prefixes > 0 || summary.sessions.is_none();
+            let prefixes =
+                if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
+            let prefixes = prefixes_there.then(|| format!("{prefixes} of {}", counted(tokens, "token")));
+            let talk = summary.sessions.as_ref().map(|_| "what conversations said before".to_owned());
+            let room: Vec<_> = [prefixes, talk].into_iter().flatten().collect();
+            ("plan", room.join(" and "))
+        }
     };
     let expected = format!(
-        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room{prefixes}{conversations}",
-        count(u64::from(cache.block_tokens))
+        "{range} of prompt tokens by the {source}, in blocks of {blocks}; less where the cache has no room for {room}"
     );
     page.entry(Tone::Normal, "  expected  ", &expected);
     let measured = match cache.measured {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Summary, Window};
+use crate::analysis::{RunDescription, Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -74,7 +74,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  server     ", &format!("{}, in virtual time", engine.engine));
         page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
     }
-    page.entry(Tone::Normal, "  prompts    ", &prompts(&run.prompt_method));
+    page.entry(Tone::Normal, "  prompts    ", &prompts(run));
     for (label, line) in taken::lines(run) {
         page.entry(Tone::Normal, label, &line);
     }
@@ -158,8 +158,8 @@ fn modelled(engine: &EngineFacts) -> String {
     engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
 }
 
-fn prompts(method: &PromptMethod) -> String {
-    match method {
+fn prompts(run: &RunDescription) -> String {
+    let method = match &run.prompt_method {
         PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
         PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
         PromptMethod::WordList => {
@@ -167,7 +167,8 @@ fn prompts(method: &PromptMethod) -> String {
         }
         PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
         PromptMethod::LengthsOnly => "none: the simulator is told lengths alone".to_owned(),
-    }
+    };
+    run.salt.map_or(method.clone(), |salt| format!("{method}; salt {salt}"))
 }
 
 fn window(window: &Window) -> String {

@@ -10,9 +10,19 @@ use tokio_util::sync::CancellationToken;
 use super::pacer::Released;
 use super::{Progress, Timeouts};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Kept};
 use crate::generator::PlannedRequest;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
+
+/// A request that has ended.
+#[derive(Debug)]
+pub(super) struct Landing {
+    /// What was asked.
+    pub(super) request: PlannedRequest,
+    pub(super) record: RequestRecord,
+    /// What the server said, where it was to be kept and came whole.
+    pub(super) kept: Option<Kept>,
+}
 
 /// A request on its way.
 #[derive(Debug)]
@@ -20,12 +30,13 @@ pub(super) struct Flight {
     record: RequestRecord,
     reasoned: bool,
     chunks_counted: bool,
+    kept: Option<Kept>,
 }
 
 impl Flight {
     /// The flight of a request that has just been let go.
     pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
-        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
+        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true, kept: None }
     }
 
     /// The record of a request that was let go but never sent, because the run ended first.
@@ -35,9 +46,9 @@ impl Flight {
     }
 
     /// The record of a request that was lost to a fault of this program.
-    pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
+    pub(super) fn lost(mut self, request: PlannedRequest, ended: Timestamp) -> Landing {
         let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
-        self.close(ended, Outcome::Failed(failure))
+        Landing { request, record: self.close(ended, Outcome::Failed(failure)), kept: None }
     }
 
     /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
@@ -49,13 +60,25 @@ impl Flight {
         timeouts: Timeouts,
         progress: &Progress,
         cancel: CancellationToken,
-    ) -> RequestRecord {
+    ) -> Landing {
         let Released { order, dispatched } = released;
         let mut flight = Self::new(&order.request, dispatched);
         flight.record.admitted = admitted;
-        let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
+        let limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
+        let answer = engine.generate(order.prepared, clock);
+        let record = flight.follow(answer, clock, limits, progress, cancel).await;
+        Landing { request: order.request, record, kept: flight.kept }
+    }
 
-        let mut answer = engine.generate(order.prepared, clock);
+    /// Takes every event of `answer` until it is over.
+    async fn follow(
+        &mut self,
+        mut answer: impl Answer,
+        clock: RunClock,
+        mut limits: Deadlines,
+        progress: &Progress,
+        cancel: CancellationToken,
+    ) -> RequestRecord {
         let mut cancelled = pin!(cancel.cancelled());
         let mut armed = limits.next();
         let mut alarm = pin!(ring_at(clock, armed));
@@ -70,17 +93,17 @@ impl Flight {
             tokio::select! {
                 // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                () = &mut cancelled => return flight.cut_off(&answer, clock.now(), Outcome::Censored),
+                () = &mut cancelled => return self.cut_off(&answer, clock.now(), Outcome::Censored),
                 event = answer.next() => {
                     // What came with it is no later, and needs no other round.
                     let mut known = Some(event);
                     while let Some(event) = known {
                         match event {
-                            AnswerEvent::Ended(end) => return flight.end(*end, &limits),
+                            AnswerEvent::Ended(end) => return self.end(*end, &limits),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                                return flight.close(at, Outcome::Failed(failure));
+                                return self.close(at, Outcome::Failed(failure));
                             }
-                            event => flight.note(&event, &mut limits, progress),
+                            event => self.note(&event, &mut limits, progress),
                         }
                         known = answer.next_known();
                     }
@@ -90,7 +113,7 @@ impl Flight {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return flight.cut_off(&answer, now, Outcome::Failed(failure));
+                        return self.cut_off(&answer, now, Outcome::Failed(failure));
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -140,6 +163,7 @@ impl Flight {
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
+        self.kept = end.kept;
         self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed))
     }
 

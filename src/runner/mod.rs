@@ -9,6 +9,7 @@ mod progress;
 mod run;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod watch;
 
 pub use keeper::Keeper;

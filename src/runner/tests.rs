@@ -1,6 +1,7 @@
 //! Whole runs in exact, paused time, against an engine that follows a script.
 
 mod engines;
+mod sessions;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

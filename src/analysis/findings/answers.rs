@@ -112,13 +112,15 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
+    // What other shards sent is in the same cache, and they may share prefixes with this one.
+    if summary.run.shard.is_some() {
+        return None;
+    }
     let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
-        let rate = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
-        // The prompts of a trace begin alike where it says so, and with texts of this run alone.
-        (rate, summary.run.arrival.found().and_then(|found| found.reusable_share))
+        (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;

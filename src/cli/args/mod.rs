@@ -28,6 +28,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text)
 }
 
+/// A duration of more than nothing.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time at all; give more than 0")),
+        time => Ok(time),
+    }
+}
+
 /// A number above zero.
 fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -51,12 +59,7 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Seconds, with or without a unit, above zero.
 fn seconds(text: &str) -> Result<f64, String> {
-    let duration = units::parse_duration(text)?;
-    if duration.is_zero() {
-        Err("it must be more than 0 seconds".to_owned())
-    } else {
-        Ok(duration.as_secs_f64())
-    }
+    some_time(text).map(|time| time.as_secs_f64())
 }
 
 /// A median in tokens and the sigma around it, such as `150,0.8`.

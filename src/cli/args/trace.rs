@@ -113,6 +113,11 @@ impl TraceArgs {
         spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey).map_err(Stop::usage)
     }
 
+    /// Whether a trace is named on the command line.
+    pub(super) fn is_named(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// Whether what cannot be used is left out.
     pub(super) fn skip_bad(&self) -> bool {
         self.slice.skip_bad
