@@ -84,6 +84,14 @@ pub struct RequestRecord {
     pub opened_connection: bool,
 }
 
+impl RequestRecord {
+    /// Whether its moment was planned before the run; that of a later turn of a session was not.
+    #[must_use]
+    pub fn is_opener(&self) -> bool {
+        self.turn.is_none_or(|turn| turn.is_opener())
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
 fn is_zero(count: &u32) -> bool {
     *count == 0

@@ -80,6 +80,16 @@ pub struct SessionCounts {
 }
 
 impl SessionCounts {
+    /// Later turns whose moments lie in a part of the run.
+    #[must_use]
+    pub const fn turns(&self, phase: Phase) -> u64 {
+        match phase {
+            Phase::Warmup => self.warmup_turns,
+            Phase::Measured => self.measured_turns,
+            Phase::Cooldown => self.cooldown_turns,
+        }
+    }
+
     /// Counts a later turn that was let go.
     pub fn released(&mut self, phase: Phase) {
         *match phase {

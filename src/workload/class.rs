@@ -168,6 +168,14 @@ impl RequestClass {
     }
 }
 
+impl RequestClass {
+    /// How many requests come of an arrival, on average: the turns of its conversations.
+    #[must_use]
+    pub fn mean_turns(&self) -> f64 {
+        self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
+    }
+}
+
 /// The lengths that the rows of a dataset have.
 struct RowLengths {
     input: Distribution,
