@@ -17,7 +17,7 @@ use crate::record::{Outcome, Phase, RequestRecord, Turn};
 pub struct Sessions {
     /// Conversations whose first turn was scheduled in the window: `begun = completed + broken_off + censored`.
     pub begun: u64,
-    /// They came to their end.
+    /// They came to their end, or had no more room in the context.
     pub completed: u64,
     /// A turn failed, and those after it were not sent.
     pub broken_off: u64,
@@ -101,7 +101,7 @@ impl Sessions {
         }
         let sent = turns.len() as u64;
         let planned = opening.of.map_or(sent, |of| u64::from(of).max(sent));
-        let whole = went_on || opening.of.is_some_and(|of| sent >= u64::from(of));
+        let whole = went_on || last.context_full || opening.of.is_some_and(|of| sent >= u64::from(of));
         self.begun += 1;
         self.turns_planned += planned;
         self.turns_sent += sent;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, Sessions, TurnEnd};
-use crate::record::{Phase, SessionCounts, Turn};
+use crate::generator::{Break, PlannedRequest, Sessions, TurnEnd};
+use crate::record::{Outcome, Phase, RequestRecord, SessionCounts, Turn};
 
 /// Those that are known and have not been sent.
 #[derive(Debug)]
@@ -34,11 +34,14 @@ impl LaterTurns {
         Some(request)
     }
 
-    /// What follows a request that has ended so is known from now on; says to which part of the run it belongs.
-    pub(super) fn follow(&mut self, last: &PlannedRequest, end: TurnEnd) -> Option<Phase> {
-        let sequel = self.sessions.as_ref()?.after(last, end);
+    /// What follows a request that has ended, as its record says, is known from now on; tells to which part of the run it
+    /// belongs. On the record of a turn after which its conversation had no more room stands so.
+    pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
+        let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
+        let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
+            record.context_full = matches!(broken, Break::Full(_));
         }
         let next = sequel.next?;
         self.due.insert((next.scheduled, next.index), next);

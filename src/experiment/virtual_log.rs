@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, TurnEnd};
+use crate::generator::PlannedRequest;
 use crate::record::{
     Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, TokenSource, Turn, Usage,
 };
@@ -33,12 +33,11 @@ pub(super) fn job(request: &PlannedRequest, conversation: Option<Turn>) -> Job {
     }
 }
 
-/// Turns histories into records.
+/// Turns histories into records, and adds up what they waited.
 #[derive(Default)]
 pub(super) struct Log {
     /// What was asked by those who are still in the server.
     asked: HashMap<u64, PlannedRequest>,
-    pub(super) records: Vec<RequestRecord>,
     /// Seconds that the window's requests waited in the server, of those that got a token.
     pub(super) queued_s: f64,
     /// Seconds from their arrival to their first token.
@@ -51,9 +50,12 @@ impl Log {
         self.asked.insert(request.index, request);
     }
 
-    /// Keeps the record of a request, and says which it was and how it ended; `now` is when one that has not ended is cut
-    /// off.
-    pub(super) fn keep(&mut self, history: History, now: Timestamp) -> Option<(PlannedRequest, TurnEnd)> {
+    /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
+    pub(super) fn landed(
+        &mut self,
+        history: History,
+        now: Timestamp,
+    ) -> Option<(PlannedRequest, RequestRecord)> {
         let request = self.asked.remove(&history.job.0)?;
         if request.phase == Phase::Measured
             && let (Some(first), Some(seated)) = (history.chunks.first_at(), history.scheduled)
@@ -61,11 +63,7 @@ impl Log {
             self.queued_s += seated.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
-        let record = record(&request, history, now);
-        let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
-        let end = TurnEnd { at: record.ended, answered };
-        self.records.push(record);
-        Some((request, end))
+        Some((request, record(&request, history, now)))
     }
 }
 

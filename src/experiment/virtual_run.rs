@@ -50,7 +50,7 @@ impl VirtualRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.plan().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
-        let mut log = Log::default();
+        let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
         let give_up = self.plan.window_end.after(self.drain);
         let mut clock = Timestamp::ZERO;
@@ -83,20 +83,22 @@ impl VirtualRun {
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
-                let Some((request, end)) = log.keep(history, clock) else { continue };
+                let Some((request, mut record)) = log.landed(history, clock) else { continue };
                 awaited -= u64::from(request.phase != Phase::Cooldown);
-                let next = turns.follow(&request, end);
+                let next = turns.follow(&request, &mut record);
                 awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                records.push(record);
             }
         }
         let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
         let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
-        for history in driver.stop() {
-            log.keep(history, clock);
-        }
+        let left = driver.stop();
+        records.extend(
+            left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
+        );
         Flown {
-            records: log.records,
+            records,
             footer: RunFooter {
                 released_until: self.plan.window_end,
                 ended: clock,

@@ -93,11 +93,11 @@ impl<E: Engine> Run<E> {
                     }
                 },
                 Some(landed) = air.flights.join_next() => {
-                    if let Some(Landing { request, record, kept }) = air.landed(landed) {
+                    if let Some(Landing { request, mut record, kept }) = air.landed(landed) {
                         awaited -= u64::from(record.phase != Phase::Cooldown);
                         // Of a run that a person stops nothing goes on.
                         if releasing && let Some(sequels) = &mut air.sequels {
-                            let next = sequels.ended(request, &record, kept);
+                            let next = sequels.ended(request, &mut record, kept);
                             awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
                         }
                         keep(record);

@@ -117,6 +117,17 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
 }
 
 #[test]
+fn a_conversation_without_room_has_ended() {
+    let mut log = three();
+    let full = log.records.iter_mut().find(|record| record.turn == Some(turn(3, 0, 2))).unwrap();
+    full.context_full = true;
+    let sessions = Sessions::of(&Observed::of(&log)).unwrap();
+    assert_eq!((sessions.completed, sessions.censored, sessions.turns_sent), (2, 0, 6));
+    // From 9,000 to 9,400 ms.
+    assert_eq!(sessions.duration.unwrap().min, Figure::Exact(400.0));
+}
+
+#[test]
 fn a_user_who_goes_on_has_ended_the_conversation_before() {
     // One user: a conversation of two turns, then another, which is on when the run ends.
     let of_user = |number, begun| Turn { of: None, begun, ..turn(0, number, 0) };

@@ -9,7 +9,7 @@ use super::writer::Writer;
 use super::{News, pacer};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Engine, Kept};
-use crate::generator::{PlannedRequest, PromptBuilder, Sessions, TurnEnd};
+use crate::generator::{Break, PlannedRequest, PromptBuilder, Sessions, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::Pacing;
 use crate::runner::pacer::Released;
@@ -49,12 +49,12 @@ impl Sequels {
         }
     }
 
-    /// Takes note of a request that has ended, and tells to which part of the run what follows it belongs, if anything
+    /// Takes note of a request that has ended, on whose record stands where a conversation had no more room, and tells to which part of the run what follows it belongs, if anything
     /// follows.
     pub(in crate::runner) fn ended(
         &mut self,
         last: PlannedRequest,
-        record: &RequestRecord,
+        record: &mut RequestRecord,
         kept: Option<Kept>,
     ) -> Option<Phase> {
         last.turn?;
@@ -65,6 +65,7 @@ impl Sequels {
         let sequel = self.sessions.after(&last, end);
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
+            record.context_full = matches!(broken, Break::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         self.tell(News::Ended { last, kept, next });
