@@ -147,3 +147,77 @@ fn ratio(closed: Figure, open: Figure) -> Option<f64> {
     let closed = closed.exact().filter(|&closed| closed > 0.0)?;
     Some(open.exact()? / closed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Reason, summarise};
+    use crate::record::{RequestRecord, RunLog, Turn};
+    use crate::workload::ThinkTime;
+
+    /// Requests a second apart, of one user, whose first tokens take so many ms.
+    fn requests(ttfts: &[u64]) -> Vec<RequestRecord> {
+        let request = |(number, &ttft): (u32, &u64)| {
+            let at = 1_000 * u64::from(number);
+            let mut record =
+                record(Turn::index_of(0, number)).sent_at(at, at, at).paced(at + ttft, 10, 3).build();
+            record.turn = Some(Turn { session: 0, number, of: None, begun: number, history_tokens: 0 });
+            record
+        };
+        (0..).zip(ttfts).map(request).collect()
+    }
+
+    fn closed(ttfts: &[u64]) -> RunLog {
+        let mut log = run(1_000 * ttfts.len() as u64, requests(ttfts));
+        log.header.workload.arrival = ArrivalPattern::of_users(1, ThinkTime::Constant { value: 0.5 });
+        log
+    }
+
+    #[test]
+    fn both_runs_stand_side_by_side_with_their_ratio() {
+        let (log, open) = (closed(&[100, 200, 300, 400]), run(4_000, requests(&[300, 400, 800, 900])));
+        let (closed, open) = (summarise(&log, &[]), summarise(&open, &[]));
+        let workload = PairedOpen::workload(&log.header.workload, &closed).unwrap();
+        assert_eq!(workload.arrival, ArrivalPattern::Poisson { rate_per_s: 1.0 });
+        let pair = PairedOpen::of(&closed, &open).unwrap();
+        let ttft = pair.ttft.unwrap();
+        assert_eq!((ttft.p50.closed.value_ms, ttft.p50.open.value_ms), (Some(250.0), Some(600.0)));
+        assert_eq!(ttft.p50.ratio, Some(2.4));
+        assert_eq!((ttft.p50.mark, ttft.p99.mark), (None, Some(Mark::TooFewSamples)));
+        // numpy.percentile([100, 200, 300, 400], 99), and of the other with 20 ms more
+        assert_eq!(ttft.p99.closed.value_ms, Some(397.0));
+        assert_eq!(pair.e2e.unwrap().p99.open.value_ms, Some(917.0));
+        assert!(
+            pair.open_settled
+                && pair.sentence.starts_with("p99 TTFT is 897 ms when the same 1.00 requests/s")
+        );
+    }
+
+    #[test]
+    fn an_open_run_that_did_not_settle_says_so() {
+        let closed = summarise(&closed(&[100, 200]), &[]);
+        let mut open = summarise(&run(2_000, requests(&[300, 400])), &[]);
+        let reason = |rule| Reason { rule, sentence: String::new(), cure: String::new() };
+        let others = |open: &Summary| {
+            let others = closed.verdict.valid && open.verdict.reasons.is_empty();
+            (PairedOpen::of(&closed, open).unwrap(), others)
+        };
+        let (before, valid) = others(&open);
+        assert_eq!((before.open_settled, before.both_valid), (true, valid));
+        open.verdict.reasons.push(reason(Rule::SteadyState));
+        let unsettled = PairedOpen::of(&closed, &open).unwrap();
+        assert!(!unsettled.open_settled && unsettled.both_valid == valid);
+        assert!(unsettled.sentence.contains("did not settle"), "{}", unsettled.sentence);
+        open.verdict.reasons.push(reason(Rule::ErrorRate));
+        assert!(!PairedOpen::of(&closed, &open).unwrap().both_valid);
+    }
+
+    #[test]
+    fn only_a_closed_loop_has_a_pair() {
+        let log = run(2_000, requests(&[100, 200]));
+        let open = summarise(&log, &[]);
+        assert_eq!(PairedOpen::workload(&log.header.workload, &open), None);
+        assert_eq!(PairedOpen::of(&open, &open), None);
+    }
+}
