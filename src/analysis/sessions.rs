@@ -23,12 +23,12 @@ pub struct Sessions {
     pub broken_off: u64,
     /// They were still going on when the run ended.
     pub censored: u64,
-    /// Turns that they were to have. How many a user of a closed loop still wanted nobody knows: those sent.
-    pub turns_planned: u64,
-    /// Of them, those that were sent.
+    /// Turns that were sent.
     pub turns_sent: u64,
+    /// Turns that they were to have; absent in a closed loop, whose records do not tell.
+    pub turns_planned: Option<u64>,
     /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
-    /// context, or the run ended; absent where none were planned.
+    /// context, or the run ended; absent where none were planned, or nobody knows.
     pub turns_not_reached: Option<f64>,
     /// From the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off or was
     /// still going on is known only to last longer. Absent where none began.
@@ -72,7 +72,7 @@ impl Sessions {
         let run_ended = run_end(observed);
         let mut all = conversations.into_iter().peekable();
         all.peek()?;
-        let mut sessions = Self { by_turn: by_turn(observed), ..Self::default() };
+        let mut sessions = Self { turns_planned: Some(0), by_turn: by_turn(observed), ..Self::default() };
         let mut durations = Vec::new();
         while let Some(((session, _), mut turns)) = all.next() {
             turns.sort_unstable_by_key(|(turn, _)| turn.number);
@@ -80,9 +80,10 @@ impl Sessions {
             let went_on = all.peek().is_some_and(|((next, _), _)| *next == session);
             durations.extend(sessions.count(&turns, went_on, run_ended));
         }
-        let planned = sessions.turns_planned;
-        sessions.turns_not_reached =
-            (planned > 0).then(|| (planned - sessions.turns_sent) as f64 / planned as f64);
+        sessions.turns_not_reached = sessions
+            .turns_planned
+            .filter(|planned| *planned > 0)
+            .map(|planned| planned.saturating_sub(sessions.turns_sent) as f64 / planned as f64);
         sessions.duration = of_requests(&durations);
         Some(sessions)
     }
@@ -100,10 +101,9 @@ impl Sessions {
             return None;
         }
         let sent = turns.len() as u64;
-        let planned = opening.of.map_or(sent, |of| u64::from(of).max(sent));
         let whole = went_on || last.context_full || opening.of.is_some_and(|of| sent >= u64::from(of));
         self.begun += 1;
-        self.turns_planned += planned;
+        self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
         self.turns_sent += sent;
         let since = |moment: Timestamp| moment.since(first.scheduled).as_secs_f64() * 1e3;
         let last_token = last.chunks.last_at().or(last.whole_answer).unwrap_or(last.ended);

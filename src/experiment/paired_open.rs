@@ -6,7 +6,10 @@ use super::comparison::Latency;
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
 use crate::units::three_digits;
-use crate::workload::{ArrivalPattern, WorkloadSpec};
+use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
+
+/// Latencies that differ by less than this share of one another are called about the same.
+const ALIKE: f64 = 0.1;
 
 /// A closed run and its pair: the same classes, whose requests (or conversations) begin by a Poisson process at the rate
 /// that the users reached. Both bring as much work to the server; only in the closed run does a slow answer hold back
@@ -89,11 +92,11 @@ impl PairedOpen {
                 && open.verdict.reasons.iter().all(|reason| reason.rule == Rule::SteadyState),
             sentence: String::new(),
         };
-        pair.sentence = pair.in_words();
+        pair.sentence = pair.in_words(&closed.run.arrival);
         Some(pair)
     }
 
-    fn in_words(&self) -> String {
+    fn in_words(&self, arrival: &ArrivalPattern) -> String {
         let what = match self.begun {
             Begun::Requests => "requests",
             Begun::Sessions => "conversations",
@@ -105,13 +108,27 @@ impl PairedOpen {
             (None, None) => return format!("neither run has a latency to compare at {rate}"),
         };
         let told = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
-            (Some(closed), Some(open), Some(ratio)) => format!(
-                "p99 {name} is {} when the same {rate} come whatever the server does, {} times the {} of the users, each \
-                 of whom waits for an answer before asking again",
-                seconds(open / 1e3),
-                three_digits(ratio),
-                seconds(closed / 1e3)
-            ),
+            (Some(closed), Some(open), Some(ratio)) => {
+                let (closed, open) = (seconds(closed / 1e3), seconds(open / 1e3));
+                let both = format!(
+                    "p99 {name} is {closed} for the users, and {open} when the same {rate} come whatever the server does"
+                );
+                if ratio > 1.0 + ALIKE {
+                    format!("{both}: {} times as long", three_digits(ratio))
+                } else if ratio < 1.0 - ALIKE {
+                    let bunches = if think_alike(arrival) {
+                        ", or who come back in bunches because all think equally long"
+                    } else {
+                        ""
+                    };
+                    format!(
+                        "{both}; the closed loop hides nothing here: its users queue up behind one another, who are \
+                         more than the server takes at once{bunches}"
+                    )
+                } else {
+                    format!("{both}: about the same, for at this rate there is little queueing to hide")
+                }
+            }
             _ => format!("p99 {name} is not known of both runs at {rate}"),
         };
         let unsettled = "; and the open run did not settle: the users keep the server as busy as it can be, so that \
@@ -119,6 +136,11 @@ impl PairedOpen {
                          on how long the run lasted";
         if self.open_settled { told } else { told + unsettled }
     }
+}
+
+/// Whether all users pause equally long, so that those who were answered together ask again together.
+fn think_alike(arrival: &ArrivalPattern) -> bool {
+    matches!(arrival, ArrivalPattern::Users { think_time_s: ThinkTime::Constant { value }, .. } if *value > 0.0)
 }
 
 /// What began in the window of a closed loop, and how many a second.
@@ -154,7 +176,6 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::analysis::{Reason, summarise};
     use crate::record::{RequestRecord, RunLog, Turn};
-    use crate::workload::ThinkTime;
 
     /// Requests a second apart, of one user, whose first tokens take so many ms.
     fn requests(ttfts: &[u64]) -> Vec<RequestRecord> {
@@ -188,10 +209,23 @@ mod tests {
         // numpy.percentile([100, 200, 300, 400], 99), and of the other with 20 ms more
         assert_eq!(ttft.p99.closed.value_ms, Some(397.0));
         assert_eq!(pair.e2e.unwrap().p99.open.value_ms, Some(917.0));
-        assert!(
-            pair.open_settled
-                && pair.sentence.starts_with("p99 TTFT is 897 ms when the same 1.00 requests/s")
+        assert!(pair.open_settled);
+        assert_eq!(
+            pair.sentence,
+            "p99 TTFT is 397 ms for the users, and 897 ms when the same 1.00 requests/s come whatever the server does: \
+             2.26 times as long"
         );
+    }
+
+    #[test]
+    fn users_who_wait_for_one_another_hide_nothing() {
+        let sentence = |open: &[u64]| {
+            let open = summarise(&run(2_000, requests(open)), &[]);
+            PairedOpen::of(&summarise(&closed(&[500, 500]), &[]), &open).unwrap().sentence
+        };
+        assert!(sentence(&[480, 480]).contains("about the same"), "{}", sentence(&[480, 480]));
+        let fewer = sentence(&[300, 300]);
+        assert!(fewer.contains("hides nothing") && fewer.contains("all think equally long"), "{fewer}");
     }
 
     #[test]

@@ -33,14 +33,15 @@ pub(crate) fn sessions(page: &mut Page, summary: &Summary) {
     let Some(sessions) = &summary.sessions else { return };
     page.heading("Sessions, of those that began in the window");
     page.entry(Tone::Normal, "  begun    ", &fate(sessions));
-    if let Some(unreached) = sessions.turns_not_reached {
+    if sessions.begun > 0 {
         let each = |turns: u64| three_digits(turns as f64 / sessions.begun as f64);
-        let line = format!(
-            "{} each as planned, {} sent; {} not reached",
-            each(sessions.turns_planned),
-            each(sessions.turns_sent),
-            percent(unreached)
-        );
+        let sent = each(sessions.turns_sent);
+        let line = match sessions.turns_planned.zip(sessions.turns_not_reached) {
+            Some((planned, unreached)) => {
+                format!("{} each as planned, {sent} sent; {} not reached", each(planned), percent(unreached))
+            }
+            None => format!("{sent} each"),
+        };
         page.entry(Tone::Normal, "  turns    ", &line);
     }
     if let Some(duration) = &sessions.duration {

@@ -46,8 +46,8 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
       TTFT p99   50.0*  645*          12.9*
       e2e p50     50.0   337           6.73
       e2e p99    50.0*  645*          12.9*
-      p99 TTFT is 645 ms when the same 20.0 requests/s come whatever the server does, 12.9 times the
-      50.0 ms of the users, each of whom waits for an answer before asking again
+      p99 TTFT is 50.0 ms for the users, and 645 ms when the same 20.0 requests/s come whatever the
+      server does: 12.9 times as long
     ");
     assert!(!text.contains("requests offered"), "{text}");
 

@@ -62,7 +62,7 @@ fn every_conversation_of_the_window_is_counted_once() {
     let sessions = Sessions::of(&Observed::of(&three())).unwrap();
     let Sessions { begun, completed, broken_off, censored, turns_planned, turns_sent, .. } = sessions;
     assert_eq!((begun, completed, broken_off, censored), (3, 1, 1, 1));
-    assert_eq!((turns_planned, turns_sent), (3 + 2 + 2, 3 + 2 + 1));
+    assert_eq!((turns_planned, turns_sent), (Some(3 + 2 + 2), 3 + 2 + 1));
     assert!((sessions.turns_not_reached.unwrap() - 1.0 / 7.0).abs() < 1e-12);
 }
 
@@ -138,7 +138,7 @@ fn a_user_who_goes_on_has_ended_the_conversation_before() {
     ]);
     let sessions = Sessions::of(&Observed::of(&log)).unwrap();
     assert_eq!((sessions.begun, sessions.completed, sessions.censored), (2, 1, 1));
-    assert_eq!((sessions.turns_planned, sessions.turns_not_reached), (3, Some(0.0)));
+    assert_eq!((sessions.turns_sent, sessions.turns_planned, sessions.turns_not_reached), (3, None, None));
     assert_eq!(sessions.by_turn.iter().map(|group| group.requests).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(sessions.duration.unwrap().max, Figure::AtLeast(1_400.0));
 }
