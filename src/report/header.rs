@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{RunDescription, Summary, Window};
+use crate::analysis::{LoadForm, RunDescription, Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -37,7 +37,13 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
     let found = &summary.arrivals;
-    let delivered = arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref());
+    // In a closed loop only the first request of each user has a moment of its own.
+    let delivered = match run.load {
+        LoadForm::Closed => String::new(),
+        LoadForm::Open | LoadForm::PartlyOpen => {
+            arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
+        }
+    };
     page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", arrivals::in_words(&run.arrival)));
     if let Some(explained) = sessions::form_explained(run.load) {
         page.entry(Tone::Normal, "  load       ", explained);

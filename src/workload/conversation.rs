@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::class::PromptSource;
 use super::reading::Place;
 use super::{Distribution, ThinkTime};
+use crate::units::count;
 
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;
@@ -41,7 +42,8 @@ impl Conversation {
                 fields.optional("max_context_tokens", None, |place| Distribution::tokens(place).map(Some));
             let turns = turns?;
             if turns.most() > MOST_TURNS {
-                let sentence = format!("may be {}; give a `max` of 10,000 at most", turns.most());
+                let most = count(turns.most().into());
+                let sentence = format!("may be {most}; give a `max` of 10,000 at most");
                 fields.complain_of("turns", &sentence);
                 return None;
             }

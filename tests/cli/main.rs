@@ -15,6 +15,7 @@ mod mock;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;
+mod sessions;
 mod shards;
 mod simulate;
 #[cfg(target_os = "linux")]

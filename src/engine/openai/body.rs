@@ -211,6 +211,23 @@ mod tests {
     }
 
     #[test]
+    fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
+        let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
+        let rendered = |target: &Target| -> Value {
+            serde_json::from_slice(&BodyTemplate::new(target, "m").render(&said, 7)).unwrap()
+        };
+        let mut target = target(Dialect::Openai);
+        let messages = json!([
+            {"role": "user", "content": "a \"b\""},
+            {"role": "assistant", "content": "c\n"},
+            {"role": "user", "content": " d"}
+        ]);
+        assert_eq!(rendered(&target)["messages"], messages);
+        target.endpoint = Endpoint::Completions;
+        assert_eq!(rendered(&target)["prompt"], "a \"b\"c\n d");
+    }
+
+    #[test]
     fn whole_completions_for_openai() {
         let mut target = target(Dialect::Openai);
         target.form = AnswerForm::Whole;

@@ -62,3 +62,72 @@ pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::record::RunLog;
+    use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
+
+    /// A stored run whose first two records are the first turns of one conversation.
+    fn talk() -> RunLog {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+        let mut log = RunLog::read(&folder).unwrap();
+        log.header.workload.classes[0].conversation = Some(Conversation {
+            turns: Distribution::Constant { value: 3 },
+            think_time_s: ThinkTime::default(),
+            first_input_tokens: None,
+            max_context_tokens: None,
+        });
+        log.records.sort_by_key(|record| record.ended);
+        log.records.truncate(2);
+        for (number, record) in (0..).zip(&mut log.records) {
+            record.class = 0;
+            record.index = Turn::index_of(4, number);
+            record.turn = Some(Turn { session: 4, number, of: Some(3), begun: 0, history_tokens: number });
+        }
+        log.records[1].scheduled = log.records[0].ended;
+        log
+    }
+
+    fn check(log: &RunLog) -> Result<(), String> {
+        let mut sessions = SessionsSoFar::default();
+        log.records.iter().try_for_each(|record| {
+            of_a_session(&log.header, record)?;
+            sessions.check(record)
+        })
+    }
+
+    type Change = fn(&mut RunLog);
+
+    #[test]
+    fn turns_that_no_session_had_are_refused() {
+        assert_eq!(check(&talk()), Ok(()));
+        let cases: [(Change, &str); 10] = [
+            (|log| log.records[1].scheduled = Timestamp::ZERO, "before the turn before it ended"),
+            (|log| log.records.swap(0, 1), "comes after turn 1"),
+            (|log| log.records[1].index += 1, "whose index is another"),
+            (|log| log.records[1].turn.as_mut().unwrap().session = 5, "whose index is another"),
+            (|log| log.header.workload.classes[0].conversation = None, "the workload has none such"),
+            (
+                |log| log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default()),
+                "turn 0 is none of its session",
+            ),
+            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens were said before"),
+            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "were said before"),
+            (
+                |log| log.records[1].turn.as_mut().unwrap().begun = 1,
+                "of a conversation that began with turn 1",
+            ),
+            (|log| log.records[1].turn.as_mut().unwrap().of = Some(1), "turn 1 is none of its session"),
+        ];
+        for (change, said) in cases {
+            let mut log = talk();
+            change(&mut log);
+            let refusal = check(&log).unwrap_err();
+            assert!(refusal.contains(said), "{refusal}, not {said}");
+        }
+    }
+}
