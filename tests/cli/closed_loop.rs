@@ -21,8 +21,9 @@ fn json(command: &mut Command) -> Value {
 
 /// The part of a report from the line that begins so to the next blank line.
 fn section<'t>(text: &'t str, heading: &str) -> &'t str {
-    let begin = text.find(heading).unwrap_or_else(|| panic!("no {heading:?} in\n{text}"));
-    text[begin..].split("\n\n").next().unwrap()
+    let begin = text.find(heading);
+    assert!(begin.is_some(), "no {heading:?} in\n{text}");
+    text[begin.unwrap()..].split("\n\n").next().unwrap()
 }
 
 #[test]
