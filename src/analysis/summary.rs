@@ -84,6 +84,8 @@ pub struct RunDescription {
     pub arrival: ArrivalPattern,
     /// What makes a request wait for an answer before it.
     pub load: LoadForm,
+    /// Names of the classes, in the order of the workload.
+    pub classes: Vec<String>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
     /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
@@ -201,6 +203,7 @@ fn describe(log: &RunLog) -> RunDescription {
         seed: header.workload.seed,
         repeat: header.repeat,
         arrival: header.workload.arrival,
+        classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
         plan_hash: header.plan.hash,
         shard: header.shard,
         salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),

@@ -9,7 +9,9 @@
 mod bottleneck;
 mod comparison;
 mod evidence;
+mod fitting;
 mod later_turns;
+mod leading;
 mod paired_open;
 mod prediction;
 mod repeats;
@@ -19,6 +21,7 @@ mod virtual_run;
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
+pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
 pub use prediction::{Prediction, predict};
 pub use repeats::{

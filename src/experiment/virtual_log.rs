@@ -4,26 +4,11 @@ use std::collections::HashMap;
 
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
-use crate::record::{
-    Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, TokenSource, Turn, Usage,
-};
-use crate::simulator::{BLOCK_SIZE, End, History, Job, JobId, Prefix, urgency};
+use crate::record::{Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, TokenSource, Usage};
+use crate::simulator::{End, History, Job, JobId, Prefix, urgency};
 
-/// A request as the simulator sees it. But for a prefix that it shares, its prompt is like no other, as the salted prompts
-/// of a run against a server are, so that no prefix cache is warm by accident. Each model computes prefixes of its own.
-/// A turn that others of its `conversation` may follow shares all that is said in it with them, its answer too.
-pub(super) fn job(request: &PlannedRequest, conversation: Option<Turn>) -> Job {
-    let prefix = request.prefix.map_or_else(Prefix::default, |prefix| {
-        let (model, class) = (u64::from(request.model.unwrap_or(0)), u64::from(request.class));
-        Prefix::of_group(model << 48 | class << 32 | u64::from(prefix.number), prefix.tokens / BLOCK_SIZE)
-    });
-    let prefix = match conversation {
-        Some(turn) => {
-            let whole_blocks = request.input_tokens.saturating_add(request.output_tokens) / BLOCK_SIZE;
-            prefix.continued(whole_blocks, Turn::index_of(turn.session, turn.begun))
-        }
-        None => prefix,
-    };
+/// A request as the simulator sees it.
+pub(super) fn job(request: &PlannedRequest, prefix: Prefix) -> Job {
     Job {
         id: JobId(request.index),
         input_tokens: request.input_tokens,

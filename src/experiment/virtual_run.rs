@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::later_turns::LaterTurns;
+use super::leading::leading;
 use super::virtual_log::{Log, job};
 use crate::clock::Timestamp;
-use crate::generator::Schedule;
+use crate::generator::{Blocks, Schedule};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
 use crate::simulator::{Driver, Effort, Gauges, Server};
 
@@ -48,7 +49,7 @@ impl VirtualRun {
     /// Flies it against `server`, which must be fresh.
     pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
         let mut driver = Driver::new(server);
-        let mut arrivals = self.schedule.plan().peekable();
+        let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
@@ -58,7 +59,7 @@ impl VirtualRun {
         let (mut at_start, mut at_end) = (None, None);
         let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
         while awaited > 0 {
-            let next_arrival = arrivals.peek().map(|request| request.scheduled);
+            let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
             let due = [next_arrival, turns.next_due(), driver.next_event()];
             let Some(next) = due.into_iter().flatten().min() else { break };
             if next.max(clock) > give_up {
@@ -75,11 +76,13 @@ impl VirtualRun {
             }
             let mut ended = Vec::new();
             // All that arrive at a moment are in before anything starts at it.
-            while let Some(request) =
-                arrivals.next_if(|request| request.scheduled <= clock).or_else(|| turns.next_by(clock))
+            while let Some((request, blocks)) = arrivals
+                .next_if(|(request, _)| request.scheduled <= clock)
+                .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
             {
                 log.sent(request);
-                ended.extend(driver.submit(clock, job(&request, turns.conversation_of(&request))));
+                let prefix = leading(&request, &blocks, turns.conversation_of(&request));
+                ended.extend(driver.submit(clock, job(&request, prefix)));
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {

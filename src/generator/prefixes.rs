@@ -18,7 +18,7 @@ impl PrefixLaw {
     pub(super) fn new(prefixes: &SharedPrefixes, lengths: &Stream) -> Self {
         Self {
             tokens: lengths_of(prefixes, lengths),
-            popularity: WeightedChoice::new(zipf(prefixes.count, prefixes.zipf)),
+            popularity: WeightedChoice::new(zipf(u64::from(prefixes.count), prefixes.zipf)),
         }
     }
 

@@ -4,7 +4,7 @@ mod turns;
 
 use std::time::Duration;
 
-use super::{Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
+use super::{CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 pub(super) use turns::SessionsSoFar;
@@ -56,6 +56,12 @@ pub(super) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
         record.usage.as_ref().map_or(Ok(()), counted)
     };
     told().map_err(|what: String| format!("request {}: {what}", record.index))
+}
+
+/// Why nobody can have counted so; `Ok` if somebody can.
+pub(super) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
+    let CountedAnswer { index, tokens } = *answer;
+    countable("the tokens of its answer", tokens).map_err(|what| format!("request {index}: {what}"))
 }
 
 /// Why no run can have ended so; `Ok` if one can.

@@ -87,11 +87,33 @@ pub struct RequestRecord {
     pub opened_connection: bool,
 }
 
+/// Tokens of an answer that a tokenizer counted when the run was over: a line of the log after the answer's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountedAnswer {
+    /// Place of its request in the schedule.
+    pub index: u64,
+    /// Its tokens.
+    pub tokens: u64,
+}
+
 impl RequestRecord {
     /// Whether its moment was planned before the run; that of a later turn of a session was not.
     #[must_use]
     pub fn is_opener(&self) -> bool {
         self.turn.is_none_or(|turn| turn.is_opener())
+    }
+
+    /// Whether nobody counted the tokens of an answer that came whole, so that its chunks stand for them.
+    #[must_use]
+    pub fn is_uncounted(&self) -> bool {
+        self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
+    }
+
+    /// Takes what a tokenizer counted.
+    pub fn count(&mut self, tokens: u64) {
+        self.output_tokens = tokens;
+        self.output_tokens_source = TokenSource::Tokenizer;
     }
 }
 
@@ -163,6 +185,8 @@ pub enum TokenSource {
     Usage,
     /// Counts that came with each chunk (`continuous_usage_stats` or `token_ids`).
     ChunkCounts,
+    /// A tokenizer on this machine, which read the answer's text after the run.
+    Tokenizer,
     /// The number of chunks: a guess that one chunk is one token.
     Chunks,
 }

@@ -1,12 +1,13 @@
 //! A run on disk: JSON Lines, a header, one record a request, a footer; appended as requests end.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{RequestRecord, RunFooter, RunHeader, possible};
+use super::{CountedAnswer, RequestRecord, RunFooter, RunHeader, possible};
 
 /// A whole run: every number that Skyline prints can be computed from it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +71,7 @@ pub enum RunLogError {
 enum LineOut<'a> {
     Header(&'a RunHeader),
     Request(&'a RequestRecord),
+    Counted(&'a CountedAnswer),
     Footer(&'a RunFooter),
 }
 
@@ -78,6 +80,7 @@ enum LineOut<'a> {
 enum LineIn {
     Header(Box<RunHeader>),
     Request(Box<RequestRecord>),
+    Counted(CountedAnswer),
     Footer(Box<RunFooter>),
 }
 
@@ -99,8 +102,9 @@ impl RunLog {
         let mut lines = BufReader::new(File::open(&path).map_err(io_error)?);
 
         let mut header = None;
-        let mut records = Vec::new();
+        let mut records: Vec<RequestRecord> = Vec::new();
         let mut sessions = possible::SessionsSoFar::default();
+        let mut uncounted = HashMap::new();
         let mut footer = None;
         let mut text = Vec::new();
         for line in 1.. {
@@ -128,7 +132,18 @@ impl RunLog {
                     possible::check_record(header, &record)
                         .and_then(|()| sessions.check(&record))
                         .map_err(damaged)?;
+                    if record.is_uncounted() {
+                        uncounted.insert(record.index, records.len());
+                    }
                     records.push(*record);
+                }
+                (Ok(LineIn::Counted(answer)), Some(_)) => {
+                    possible::check_counted(&answer).map_err(damaged)?;
+                    let Some(place) = uncounted.remove(&answer.index) else {
+                        let index = answer.index;
+                        return Err(damaged(format!("request {index}: no answer of it was left to count")));
+                    };
+                    records[place].count(answer.tokens);
                 }
                 (Ok(LineIn::Footer(found)), Some(_)) => {
                     possible::check_footer(&found).map_err(damaged)?;
@@ -208,6 +223,15 @@ impl<W: Write> RunLogWriter<W> {
     /// When the file cannot be written.
     pub fn append(&mut self, record: &RequestRecord) -> Result<(), RunLogError> {
         self.line(&LineOut::Request(record))
+    }
+
+    /// Appends what was counted of an answer whose record is there.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_counted(&mut self, answer: &CountedAnswer) -> Result<(), RunLogError> {
+        self.line(&LineOut::Counted(answer))
     }
 
     /// Hands what was appended so far to the operating system.

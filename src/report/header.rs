@@ -44,7 +44,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
         }
     };
-    page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", arrivals::in_words(&run.arrival)));
+    let declared =
+        |arrival| format!("{}{}", arrivals::in_words(arrival), arrivals::in_window(arrival, &summary.window));
+    page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", declared(&run.arrival)));
     if let Some(explained) = sessions::form_explained(run.load) {
         page.entry(Tone::Normal, "  load       ", explained);
     }
@@ -54,7 +56,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     }
     for class in &found.classes {
         let delivered = arrivals::as_delivered(class.planned.as_ref(), class.delivered.as_ref());
-        let line = format!("{}: {}{delivered}", class.class, arrivals::in_words(&class.arrival));
+        let line = format!("{}: {}{delivered}", class.class, declared(&class.arrival));
         page.entry(Tone::Normal, "             ", &line);
     }
     if let Some(shard) = run.shard {

@@ -8,21 +8,11 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use super::pacer::Released;
-use super::{Progress, Timeouts};
+use super::{Landed, Progress, Timeouts};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Kept};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
 use crate::generator::PlannedRequest;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
-
-/// A request that has ended.
-#[derive(Debug)]
-pub(super) struct Landing {
-    /// What was asked.
-    pub(super) request: PlannedRequest,
-    pub(super) record: RequestRecord,
-    /// What the server said, where it was to be kept and came whole.
-    pub(super) kept: Option<Kept>,
-}
 
 /// A request on its way.
 #[derive(Debug)]
@@ -30,13 +20,12 @@ pub(super) struct Flight {
     record: RequestRecord,
     reasoned: bool,
     chunks_counted: bool,
-    kept: Option<Kept>,
 }
 
 impl Flight {
     /// The flight of a request that has just been let go.
     pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
-        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true, kept: None }
+        Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
     }
 
     /// The record of a request that was let go but never sent, because the run ended first.
@@ -46,9 +35,9 @@ impl Flight {
     }
 
     /// The record of a request that was lost to a fault of this program.
-    pub(super) fn lost(mut self, request: PlannedRequest, ended: Timestamp) -> Landing {
+    pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
         let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
-        Landing { request, record: self.close(ended, Outcome::Failed(failure)), kept: None }
+        self.close(ended, Outcome::Failed(failure))
     }
 
     /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
@@ -60,25 +49,13 @@ impl Flight {
         timeouts: Timeouts,
         progress: &Progress,
         cancel: CancellationToken,
-    ) -> Landing {
+    ) -> Landed {
         let Released { order, dispatched } = released;
         let mut flight = Self::new(&order.request, dispatched);
         flight.record.admitted = admitted;
-        let limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
-        let answer = engine.generate(order.prepared, clock);
-        let record = flight.follow(answer, clock, limits, progress, cancel).await;
-        Landing { request: order.request, record, kept: flight.kept }
-    }
+        let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
 
-    /// Takes every event of `answer` until it is over.
-    async fn follow(
-        &mut self,
-        mut answer: impl Answer,
-        clock: RunClock,
-        mut limits: Deadlines,
-        progress: &Progress,
-        cancel: CancellationToken,
-    ) -> RequestRecord {
+        let mut answer = engine.generate(order.prepared, clock);
         let mut cancelled = pin!(cancel.cancelled());
         let mut armed = limits.next();
         let mut alarm = pin!(ring_at(clock, armed));
@@ -93,17 +70,19 @@ impl Flight {
             tokio::select! {
                 // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                () = &mut cancelled => return self.cut_off(&answer, clock.now(), Outcome::Censored),
+                () = &mut cancelled => {
+                    return flight.cut_off(&answer, clock.now(), Outcome::Censored).into();
+                }
                 event = answer.next() => {
                     // What came with it is no later, and needs no other round.
                     let mut known = Some(event);
                     while let Some(event) = known {
                         match event {
-                            AnswerEvent::Ended(end) => return self.end(*end, &limits),
+                            AnswerEvent::Ended(end) => return flight.end(*end, &limits),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                                return self.close(at, Outcome::Failed(failure));
+                                return flight.close(at, Outcome::Failed(failure)).into();
                             }
-                            event => self.note(&event, &mut limits, progress),
+                            event => flight.note(&event, &mut limits, progress),
                         }
                         known = answer.next_known();
                     }
@@ -113,7 +92,7 @@ impl Flight {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return self.cut_off(&answer, now, Outcome::Failed(failure));
+                        return flight.cut_off(&answer, now, Outcome::Failed(failure)).into();
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -156,15 +135,15 @@ impl Flight {
 
     /// Takes the end of the answer, or the failure that it is when the end came after a limit, however late this
     /// program came to see it.
-    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> RequestRecord {
+    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> Landed {
         if let Some(failure) = limits.broken(end.at) {
-            return self.close(end.at, Outcome::Failed(failure));
+            return self.close(end.at, Outcome::Failed(failure)).into();
         }
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
-        self.kept = end.kept;
-        self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed))
+        let record = self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed));
+        Landed { record, kept: end.kept }
     }
 
     /// Ends the request before its answer is over. All of its text may have come all the same.
@@ -259,10 +238,12 @@ mod tests {
             flight.note(&chunk, &mut limits, &progress);
         }
         let at = Timestamp::from_nanos(999);
-        flight.end(
-            AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
-            &limits,
-        )
+        flight
+            .end(
+                AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
+                &limits,
+            )
+            .record
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
 mod flight;
+mod gathered;
 mod keeper;
+mod landed;
 mod options;
 mod pacer;
 mod presence;
@@ -12,7 +14,9 @@ mod tests;
 mod turns;
 mod watch;
 
+pub use gathered::Gathered;
 pub use keeper::Keeper;
+pub use landed::Landed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use pacer::Feed;
 pub use progress::{Progress, Snapshot};

@@ -16,6 +16,7 @@ mod overrides;
 mod popularity;
 mod reading;
 mod replayed;
+mod senders;
 mod shared_prefix;
 mod slo;
 mod spec;

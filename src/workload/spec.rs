@@ -118,7 +118,8 @@ impl WorkloadSpec {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
-            let tenants = Tenant::read_all(fields, classes.as_deref());
+            let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
+            let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));

@@ -8,10 +8,12 @@ mod calibrate;
 mod closed_loop;
 mod datasets;
 mod faults;
+mod fit;
 mod help;
 mod marks;
 mod mistakes;
 mod mock;
+mod promises;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;
@@ -21,7 +23,9 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod tokens;
 mod trace;
+mod trace_prefixes;
 mod verdict;
 mod watch;
 mod workloads;

@@ -13,7 +13,7 @@ pub(super) use generator::GeneratorArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
-pub(super) use trace::{SliceArgs, survey};
+pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
 pub(super) use workload::WorkloadArgs;
 

@@ -30,13 +30,14 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
-    /// Make prompts of exactly the asked length with this tokenizer: a tokenizer.json, a folder that holds one,
-    /// or a Hugging Face id [default: the server's /tokenize, else common words]
+    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
+    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
+    /// else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     pub(in crate::cli) tokenizer: Option<String>,
 
     /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); vLLM wants --scheduling-policy priority for that
+    /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
     #[arg(long)]
     pub(in crate::cli) send_priority: bool,
 

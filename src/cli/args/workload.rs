@@ -27,8 +27,9 @@ pub(in crate::cli) struct WorkloadArgs {
           value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     requests: Option<u64>,
 
-    /// Requests per second: scales every rate of the workload so that their mean is this one; of spikes, the base
-    /// rate; a trace has --rate-scale [default: the workload's]
+    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is over
+    /// whole periods, all stages, or in the long run, and of spikes the base rate: a window may expect another, which
+    /// the report tells; a trace has --rate-scale [default: the workload's]
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 

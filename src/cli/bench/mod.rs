@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod answers;
 mod connections;
 mod machine;
 mod marks;
@@ -29,7 +30,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{Calibration, EngineFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Keeper, Progress, Run};
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
@@ -52,8 +53,8 @@ pub(super) struct BenchArgs {
     #[arg(long, help_heading = "Workload")]
     paired_open: bool,
 
-    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -79,6 +80,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let tokenizer = args.run.tokenizer.as_deref();
     let (spec, datasets) = datasets::open(args.workload.spec()?, tokenizer, printer)?;
     datasets::fit(&spec, &datasets, args.server.endpoint())?;
+    outcome::fit(&args.objectives, &spec)?;
     let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
@@ -93,6 +95,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     common_server(args)?;
     pair::asked(args, &spec)?;
     let asked = marks::asked(args, &spec)?;
+    marks::advise(args, printer);
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, asked, printer)?;
@@ -102,7 +105,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         None => PromptBuilder::with_word_list(&spec.classes, salt),
     };
     let prompts = prompts.with_datasets(datasets);
-    let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
+    let template_tokens = prompts::template_tokens(&session, &prompts, printer);
+    let field =
+        Field { args, session: &session, interrupts: &interrupts, calibration, template_tokens, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts, salt),
         Err(runs) => {
@@ -121,6 +126,8 @@ struct Field<'a> {
     interrupts: &'a Interrupts,
     /// What this machine was found to do.
     calibration: Option<Calibration>,
+    /// What the server was found to add to a prompt.
+    template_tokens: Option<u64>,
     printer: Printer,
 }
 
@@ -172,7 +179,7 @@ fn fly(
     prompts: PromptBuilder,
     folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
 ) -> Result<Flown, Stop> {
-    let Field { args, session, interrupts, calibration, printer } = field;
+    let Field { args, session, interrupts, calibration, template_tokens, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let options = args.run.options(&spec);
     let sending = connections::Sending::of(&spec, args.generator.shard);
@@ -182,8 +189,10 @@ fn fly(
     {
         printer.words(&warning);
     }
-    let engine = Arc::new(session.engine.for_another_run());
-    let prompt_facts = prompts.facts();
+    let counter = prompts.counter();
+    let keep = answers::keep(&session.smoke, counter.as_ref());
+    let engine = Arc::new(session.engine.for_another_run().keeping(keep));
+    let prompt_facts = PromptFacts { template_tokens, ..prompts.facts() };
     let prompts = Arc::new(prompts);
     let openers = schedule.generate_stream(Arc::clone(&prompts));
     let feed =
@@ -224,7 +233,7 @@ fn fly(
         workload: spec,
     };
     let folder = folder(&header)?;
-    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?);
+    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?, keep);
 
     let progress = Arc::new(Progress::default());
     let screen = if args.quiet { Screen::Quiet } else { Screen::detect() };
@@ -233,7 +242,7 @@ fn fly(
         let interrupt = interrupts.run_begins();
         let server = Arc::clone(&engine);
         let run = Run { engine, clock, plan, options, progress, interrupt };
-        let mut footer = run.fly(feed, |record| keeper.keep(record)).await;
+        let mut footer = run.fly(feed, |landed| keeper.keep(landed)).await;
         if let Some(before) = counted_before {
             footer.server = server.counters().await.and_then(|after| after.since(&before));
         }
@@ -243,7 +252,9 @@ fn fly(
         footer
     });
     drop(live);
-    let (records, kept) = keeper.finish(&footer);
+    let mut gathered = keeper.stop();
+    answers::count(&mut gathered, counter.as_ref(), interrupts, screen);
+    let (records, kept) = gathered.finish(&footer);
     // Only now: until all is stored, no signal may end the program.
     interrupts.run_ends();
     if let Err(error) = &kept {

@@ -15,7 +15,7 @@ use super::templates::BodyTemplates;
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
-use crate::engine::{Answer, AnswerEvent, Engine, PreparedRequest, Target};
+use crate::engine::{Answer, AnswerEvent, Engine, Keep, PreparedRequest, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 
@@ -36,6 +36,8 @@ pub struct OpenAiEngine {
     /// The kernel stamped what came to the test request.
     kernel_stamps: AtomicBool,
     control: Control,
+    /// What is kept of every answer.
+    keep: Keep,
 }
 
 impl OpenAiEngine {
@@ -64,6 +66,7 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(false),
             control,
+            keep: Keep::Nothing,
         })
     }
 
@@ -106,8 +109,15 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
             control: self.control.clone(),
+            keep: self.keep,
             facts,
         }
+    }
+
+    /// The same engine, which keeps this of every answer.
+    #[must_use]
+    pub fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
     }
 
     /// Asks one short question through the measured path, before any load.
@@ -133,7 +143,7 @@ impl OpenAiEngine {
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
         let fault = match outcome {
             Ok(end) => match &end.result {
-                Ok(()) => return Ok(SmokeReport::new(&events, &end)),
+                Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
                 Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
             },
             Err(_) => Fault { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
@@ -201,7 +211,7 @@ impl Engine for OpenAiEngine {
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        PreparedRequest::new(request.planned.index, body)
+        PreparedRequest::new(request.planned.index, body).keeping(self.keep)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {

@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use super::writer::Writer;
 use super::{News, pacer};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Engine, Kept};
+use crate::engine::Engine;
 use crate::generator::{Break, PlannedRequest, PromptBuilder, Sessions, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
-use crate::runner::Pacing;
 use crate::runner::pacer::Released;
+use crate::runner::{Landed, Pacing};
 
 /// What follows the turns of a run.
 #[derive(Debug)]
@@ -49,15 +49,11 @@ impl Sequels {
         }
     }
 
-    /// Takes note of a request that has ended, on whose record stands where a conversation had no more room, and tells to which part of the run what follows it belongs, if anything
-    /// follows.
-    pub(in crate::runner) fn ended(
-        &mut self,
-        last: PlannedRequest,
-        record: &mut RequestRecord,
-        kept: Option<Kept>,
-    ) -> Option<Phase> {
+    /// Takes note of a request that has ended, and tells to which part of the run what follows it belongs, if anything
+    /// follows. On the record of a turn after which its conversation had no more room stands so.
+    pub(in crate::runner) fn ended(&mut self, last: PlannedRequest, landed: &mut Landed) -> Option<Phase> {
         last.turn?;
+        let record = &mut landed.record;
         let end = TurnEnd {
             at: record.ended,
             answered: (record.outcome == Outcome::Completed).then(|| carried_on(record)),
@@ -68,6 +64,8 @@ impl Sequels {
             record.context_full = matches!(broken, Break::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
+        // Whoever counts tokens wants the words too.
+        let kept = if self.sessions.goes_on(&last) { landed.kept.clone() } else { None };
         self.tell(News::Ended { last, kept, next });
         next.map(|next| next.phase)
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{News, Order};
-use crate::engine::{Engine, Keep, Kept};
+use crate::engine::{Engine, Keep, Kept, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, Sessions};
 
 /// Makes the orders of later turns.
@@ -74,7 +74,7 @@ impl<E: Engine> Writer<E> {
             }
             prompt => next.saying(prompt),
         };
-        let prepared = self.engine.prepare(&spec).keeping(kept_of(goes_on));
+        let prepared = carried(self.engine.prepare(&spec), goes_on);
         let talk = self.talks.entry(next.session()).or_default();
         talk.said = match spec.prompt {
             Prompt::Conversation(said) => said,
@@ -104,9 +104,9 @@ fn carries_on(request: &PlannedRequest) -> bool {
     request.turn.is_some_and(|turn| turn.place() > 0)
 }
 
-/// What is kept of an answer, by whether a turn may follow that says it again.
-fn kept_of(goes_on: bool) -> Keep {
-    if goes_on { Keep::Words } else { Keep::Nothing }
+/// The request, with the words of its answer kept where a turn may follow that says them again.
+fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
+    if goes_on { request.keeping(Keep::Words) } else { request }
 }
 
 /// The order of a request of the plan, and what it says where later turns carry it on.
@@ -116,6 +116,6 @@ pub(in crate::runner) fn first_order<E: Engine>(
     spec: RequestSpec,
 ) -> Order {
     let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));
-    let prepared = engine.prepare(&spec).keeping(kept_of(goes_on));
+    let prepared = carried(engine.prepare(&spec), goes_on);
     Order { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }
