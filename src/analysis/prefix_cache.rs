@@ -1,10 +1,10 @@
 //! Holds the prefix cache's hit rate that a plan makes against the one that was measured.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunFooter, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunFooter, RunLog, Turn, Usage};
 use crate::workload::SharedPrefixes;
 
 /// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
@@ -26,11 +26,12 @@ pub struct PrefixCache {
     /// number.
     pub prefix_tokens: Option<u64>,
     /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
-    /// second request on that has it, or from the first where it was sent before the run; of a trace, what its slice
-    /// says again. Between 0 and 1.
+    /// second request on that has it, or from the first where it was sent before the run; of a later turn of a
+    /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values nobody
+    /// needed so far; of a trace, what its slice says again. Between 0 and 1.
     pub expected_least: f64,
-    /// The same if all that a chat template adds stood before the prompt and was shared too. Where it stands nobody tells,
-    /// so the truth lies between the two.
+    /// The same if all that a chat template adds stood before the prompt, or between the turns, and was shared too. Where
+    /// it stands nobody tells, so the truth lies between the two.
     pub expected_most: f64,
     /// Share of prompt tokens that was found; absent where the server does not tell.
     pub measured: Option<MeasuredHits>,
@@ -71,7 +72,7 @@ impl PrefixCache {
         let mut sent: Vec<_> = log.records.iter().filter(|record| was_looked_up(record)).collect();
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
         let template = template_tokens(&sent);
-        if !classes.iter().any(|class| class.shared_prefix.is_some()) {
+        if !classes.iter().any(|class| class.shared_prefix.is_some() || class.conversation.is_some()) {
             let share =
                 log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
             return Self::of_trace(share, &sent, template, block_tokens, measured);
@@ -81,15 +82,18 @@ impl PrefixCache {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
+        let told: HashMap<u64, Usage> =
+            sent.iter().filter_map(|record| Some((record.index, record.usage?))).collect();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
             // Of every model the template is computed once.
             let known_template = !seen_models.insert(record.model) || warmed;
             let template_alone = if known_template { whole(template, shortest) } else { 0 };
-            let (at_least, at_most) = match record.prefix {
-                None => (0, template_alone),
-                Some(prefix) => {
+            let (at_least, at_most) = match (said_before(record, template, &told), record.prefix) {
+                (Some((asked, told)), _) => (whole(asked, longest), whole(told, shortest)),
+                (None, None) => (0, template_alone),
+                (None, Some(prefix)) => {
                     let tokens = u64::from(prefix.tokens);
                     let first = seen.insert((record.model, record.class, prefix.number));
                     prefix_tokens += if first { tokens } else { 0 };
@@ -163,6 +167,16 @@ fn is_whole_slice(log: &RunLog) -> bool {
 fn was_looked_up(record: &RequestRecord) -> bool {
     let refused = |failure: &Failure| matches!(failure.reason, FailureKind::HttpStatus(_));
     record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
+}
+
+/// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found: all but the
+/// last, as it was asked for and with all that a template may have put between. `None` for other requests.
+fn said_before(record: &RequestRecord, template: u64, told: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
+    let turn = record.turn.filter(|turn| turn.history_tokens > 0)?;
+    let asked = u64::from(turn.history_tokens);
+    let before = told.get(&Turn::index_of(turn.session, turn.number.saturating_sub(1)));
+    let told = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
+    Some((asked - 1, told.max(asked) - 1))
 }
 
 /// Tokens in whole blocks.
@@ -241,6 +255,31 @@ mod tests {
         close(cache.expected_most, 32.0 / 400.0);
         assert_eq!((cache.prefixes, cache.prefix_tokens, cache.measured), (Some(2), Some(80), None));
         assert!(PrefixCache::of(&run(1_000, vec![record(0).sent_at(0, 0, 0).build()])).is_none());
+    }
+
+    #[test]
+    fn a_later_turn_hits_what_was_said_before() {
+        // 100 tokens and 30 of the template, 2 of an answer; then 102 of history and 50 more, with 40 of the template.
+        let mut log = log(&[(0, None), (0, None)], 30);
+        log.header.workload.classes[0].shared_prefix = None;
+        assert_eq!(PrefixCache::of(&log), None);
+        log.header.workload.classes[0].conversation = Some(crate::workload::Conversation {
+            turns: Distribution::Constant { value: 2 },
+            think_time_s: crate::workload::ThinkTime::default(),
+            first_input_tokens: None,
+            max_context_tokens: None,
+        });
+        for (number, record) in (0..).zip(&mut log.records) {
+            record.index = Turn::index_of(5, number);
+            record.turn =
+                Some(Turn { session: 5, number, of: Some(2), begun: 0, history_tokens: 102 * number });
+        }
+        log.records[1].usage = Some(Usage { prompt_tokens: 192, ..log.records[1].usage.unwrap() });
+        let cache = PrefixCache::of(&log).unwrap();
+        // Of 322 tokens, 101 are 6 whole blocks, and with the template's the server counted 131: 8 of them.
+        close(cache.expected_least, 96.0 / 322.0);
+        close(cache.expected_most, 128.0 / 322.0);
+        assert_eq!((cache.prefixes, cache.prefix_tokens), (Some(0), Some(0)));
     }
 
     #[test]

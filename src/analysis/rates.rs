@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::LoadForm;
 use super::observed::Observed;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
@@ -11,7 +12,7 @@ use crate::record::{Outcome, RequestRecord};
 /// for an empty window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// Requests that the plan schedules in the window.
+    /// Requests scheduled in the window; absent in a closed loop, where the server decides how many there are.
     pub offered_requests_per_s: Option<f64>,
     /// Requests let go in the window.
     pub achieved_requests_per_s: Option<f64>,
@@ -28,14 +29,21 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// Requests per second that the run's length makes samples of: those offered, in a closed loop those let go.
+    #[must_use]
+    pub fn requests_per_s(&self) -> Option<f64> {
+        self.offered_requests_per_s.or(self.achieved_requests_per_s).filter(|&rate| rate > 0.0)
+    }
+
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let mut flow = Flow::default();
         for record in &observed.log.records {
             flow.add(observed, record);
         }
+        let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
         let cached = |tokens| flow.cache_told.then(|| observed.per_second(tokens)).flatten();
         Self {
-            offered_requests_per_s: observed.per_second(observed.due() as f64),
+            offered_requests_per_s: offered.then(|| observed.per_second(observed.due() as f64)).flatten(),
             achieved_requests_per_s: observed.per_second(flow.released),
             completed_requests_per_s: observed.per_second(flow.completed),
             input_tokens_per_s: observed.per_second(flow.input),

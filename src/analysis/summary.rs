@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Fairness, Finding, Group,
-    InFlight, Judgement, LatencyTable, Objective, PauseImpact, PrefixCache, Rates, RequestCounts, Stalls,
-    SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
+    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures, Fairness,
+    Finding, Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact, PrefixCache, Rates,
+    RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -43,6 +43,10 @@ pub struct Summary {
     pub fairness: Option<Fairness>,
     /// The same by model, in the order of the workload; empty where all requests ask for one.
     pub by_model: Vec<Group>,
+    /// Conversations, and how each of their turns fared; absent where there are none.
+    pub sessions: Option<Sessions>,
+    /// What the users of a closed loop reached; absent where the load is not closed.
+    pub closed_loop: Option<ClosedLoop>,
     /// What went wrong.
     pub failures: Failures,
     /// Tokens asked, told and seen.
@@ -78,6 +82,8 @@ pub struct RunDescription {
     pub repeat: Option<Repeat>,
     /// When its requests arrived.
     pub arrival: ArrivalPattern,
+    /// What makes a request wait for an answer before it.
+    pub load: LoadForm,
     /// Names of the classes, in the order of the workload.
     pub classes: Vec<String>,
     /// SHA-256 of the plan.
@@ -169,6 +175,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         fairness: Fairness::of(&observed, &by_tenant),
         by_tenant,
         by_model: Group::by_model(&observed),
+        sessions: Sessions::of(&observed),
+        closed_loop: ClosedLoop::of(&observed),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
         prefix_cache: PrefixCache::of(log),
@@ -190,6 +198,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
 fn describe(log: &RunLog) -> RunDescription {
     let header = log.header.clone();
     RunDescription {
+        load: LoadForm::of(&header.workload),
         workload: header.workload.name,
         seed: header.workload.seed,
         repeat: header.repeat,

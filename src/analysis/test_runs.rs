@@ -47,6 +47,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         output_tokens: 0,
         output_tokens_source: TokenSource::Chunks,
         merged_reads: 0,
+        context_full: false,
         opened_connection: false,
     })
 }

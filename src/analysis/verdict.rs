@@ -1,6 +1,7 @@
 //! Decides whether the figures of a run can be trusted.
 
 mod accounting;
+mod interactive_law;
 mod lag;
 mod littles_law;
 mod steady_state;
@@ -57,6 +58,8 @@ pub enum Rule {
     ScheduleLag,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
+    /// X = N ÷ (R + Z) holds between the users of a closed loop, their requests and their think times.
+    InteractiveLaw,
     /// The tokens of the chunks are those of the server's `usage`.
     TokenIdentity,
     /// The tokens that the client counted are those that the server counted.
@@ -78,6 +81,7 @@ impl Verdict {
             checks.extend(summary.arrivals.checks(&summary.run.arrival));
             checks.extend(lag::checks(summary));
             checks.push(littles_law::check(observed));
+            checks.extend(interactive_law::check(summary));
             checks.extend(steady_state::checks(summary));
             checks.extend(tokens::checks(observed));
             checks.extend(ClientLoad::checks(summary));

@@ -13,6 +13,7 @@ mod interrupts;
 mod merge;
 mod mock;
 mod outcome;
+mod pair;
 mod planned;
 mod printer;
 mod report;

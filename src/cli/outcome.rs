@@ -7,7 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::{AcrossJudgement, Prediction, Repeats};
+use crate::experiment::{AcrossJudgement, PairedOpen, Prediction, Repeats};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -45,6 +45,19 @@ pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> 
     match format {
         Format::Text => Ok(report::text(summary, style())),
         Format::Json => report::json(summary).map_err(Stop::impossible),
+    }
+}
+
+/// The summary of a closed loop in the form asked for, with the open run that goes with it, if one was flown.
+pub(super) fn render_beside(
+    summary: &Summary,
+    open: Option<&PairedOpen>,
+    format: Format,
+) -> Result<String, Stop> {
+    let Some(open) = open else { return render(summary, format) };
+    match format {
+        Format::Text => Ok(report::text_beside(summary, Some(open), style())),
+        Format::Json => report::json_beside(summary, open).map_err(Stop::impossible),
     }
 }
 

@@ -39,6 +39,11 @@ impl PlannedRun {
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
+    /// A run by itself of `workload`, drawn from the datasets of `schedule`.
+    pub(super) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
+        Self::flown(None, schedule.of(&workload), workload)
+    }
+
     /// One generator's share of the run.
     pub(super) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;

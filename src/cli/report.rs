@@ -8,7 +8,7 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
-use super::series;
+use super::{pair, series};
 use crate::analysis::Objective;
 use crate::record::RunLog;
 
@@ -62,6 +62,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);
-    printer.data(&outcome::render(&summary, format)?)?;
+    let open = pair::again(&summary, &args.run)?;
+    printer.data(&outcome::render_beside(&summary, open.as_ref(), format)?)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

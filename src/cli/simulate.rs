@@ -10,8 +10,8 @@ use super::outcome::{self, Format};
 use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::series::{self, Series, folder_of};
-use super::{command_line, datasets, folder, host};
-use crate::analysis::{Objective, Summary};
+use super::{command_line, datasets, folder, host, pair};
+use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
@@ -64,8 +64,9 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
-    let traced = spec.arrival.found().is_some_and(TraceFindings::names_blocks);
-    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !traced {
+    let told_alike = spec.classes.iter().any(|class| class.conversation.is_some())
+        || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !told_alike {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
     }
@@ -92,10 +93,16 @@ fn once(
 ) -> Result<Exit, Stop> {
     let schedule = run.schedule.clone();
     let header = header(run, described, &args.objectives);
-    let (log, prediction) =
-        predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
-    let kept = folder_for(args, &log.header.workload.name, log.header.started_at)
-        .and_then(|folder| keep(&log, &prediction.summary, folder.as_deref()).map(|()| folder));
+    let (log, mut prediction) =
+        predict(header, schedule.clone(), &described.fleet, &args.objectives).map_err(Stop::usage)?;
+    let open = prediction.pair(&log, &schedule, &described.fleet).map_err(Stop::usage)?;
+    let kept = folder_for(args, &log.header.workload.name, log.header.started_at).and_then(|folder| {
+        keep(&log, &prediction.summary, folder.as_deref())?;
+        if let (Some(open), Some(folder)) = (&open, &folder) {
+            keep(open, &summarise(open, &[]), Some(&pair::folder_in(folder)?))?;
+        }
+        Ok(folder)
+    });
     printer.data(&outcome::render_prediction(&prediction, format)?)?;
     if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));

@@ -1,12 +1,26 @@
 //! The beginning of a request's prompt as a simulated prefix cache knows it.
 
 use crate::generator::{Blocks, PlannedRequest};
+use crate::record::Turn;
 use crate::simulator::{BLOCK_SIZE, Prefix};
 
 /// What the prompt of `request`, which begins with `blocks`, may have in common with others. But for that it is like no
 /// other, as the salted prompts of a run against a server are, so that no prefix cache is warm by accident. Each model
-/// computes prefixes of its own.
-pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks) -> Prefix {
+/// computes prefixes of its own. A turn of a `conversation` shares all that is said in it, its answer too, with the turns
+/// that follow.
+pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: Option<Turn>) -> Prefix {
+    let begins = beginning(request, blocks);
+    match conversation {
+        Some(turn) => {
+            let whole_blocks = request.input_tokens.saturating_add(request.output_tokens) / BLOCK_SIZE;
+            begins.continued(whole_blocks, Turn::index_of(turn.session, turn.begun))
+        }
+        None => begins,
+    }
+}
+
+/// What requests of other conversations may begin with too.
+fn beginning(request: &PlannedRequest, blocks: &Blocks) -> Prefix {
     let model = u64::from(request.model.unwrap_or(0));
     if let Some(prefix) = request.prefix {
         let class = u64::from(request.class);
@@ -35,7 +49,7 @@ mod tests {
 
     fn of(ids: &[u64], tokens: u32, input_tokens: u32, model: u16) -> Prefix {
         let request = PlannedRequest { input_tokens, model: Some(model), ..PlannedRequest::default() };
-        leading(&request, &Blocks { ids: ids.into(), tokens })
+        leading(&request, &Blocks { ids: ids.into(), tokens }, None)
     }
 
     /// Leading hashes that two prompts have in common.

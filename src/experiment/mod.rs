@@ -1,4 +1,5 @@
-//! Many runs, one answer: predictions that are held against a baseline, repeats that say how sure a figure is.
+//! Many runs, one answer: predictions that are held against a baseline, closed loops against open arrivals, repeats that
+//! say how sure a figure is.
 //!
 //! A [`VirtualRun`] is to the simulator what the runner's is to a server: the same plan, the same window, drain and
 //! cool-down, the same records, with a clock that costs nothing. It stands here, above both the generator and the
@@ -9,15 +10,19 @@ mod bottleneck;
 mod comparison;
 mod evidence;
 mod fitting;
+mod later_turns;
 mod leading;
+mod paired_open;
 mod prediction;
 mod repeats;
+mod virtual_log;
 mod virtual_run;
 
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
+pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
 pub use prediction::{Prediction, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,

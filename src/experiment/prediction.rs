@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
 use super::comparison::Comparison;
+use super::paired_open::PairedOpen;
 use super::virtual_run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::generator::Schedule;
@@ -26,6 +27,8 @@ pub struct Prediction {
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
     /// that is what was asked for.
     pub baseline: Option<Comparison>,
+    /// Of a closed loop: the same work coming in whatever the server does; absent for others.
+    pub paired_open: Option<PairedOpen>,
 }
 
 impl Prediction {
@@ -65,8 +68,36 @@ pub fn predict(
         }
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
-    let prediction = Prediction { schema: Prediction::SCHEMA, bandwidth_math, summary, bottleneck, baseline };
-    Ok((log, prediction))
+    let schema = Prediction::SCHEMA;
+    Ok((log, Prediction { schema, bandwidth_math, summary, bottleneck, baseline, paired_open: None }))
+}
+
+impl Prediction {
+    /// Flies the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
+    /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
+    ///
+    /// # Errors
+    ///
+    /// When the fleet cannot be.
+    pub fn pair(
+        &mut self,
+        closed: &RunLog,
+        schedule: &Schedule,
+        fleet: &Fleet,
+    ) -> Result<Option<RunLog>, BadFleet> {
+        let Some(workload) = PairedOpen::workload(&closed.header.workload, &self.summary) else {
+            return Ok(None);
+        };
+        let schedule = schedule.of(&workload);
+        let plan = schedule.facts();
+        let drain = Duration::from_secs_f64(workload.drain_s);
+        let run = VirtualRun { schedule, plan: plan.clone(), drain };
+        let flown = run.fly(&mut *fleet.server()?);
+        let header = RunHeader { workload, plan, ..closed.header.clone() };
+        let open = RunLog { header, records: flown.records, footer: Some(flown.footer) };
+        self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
+        Ok(Some(open))
+    }
 }
 
 /// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt

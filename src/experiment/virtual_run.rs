@@ -1,22 +1,20 @@
 //! Flies a schedule against a simulated server, in virtual time.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use super::later_turns::LaterTurns;
 use super::leading::leading;
+use super::virtual_log::{Log, job};
 use crate::clock::Timestamp;
-use crate::generator::{Blocks, PlannedRequest, Schedule};
-use crate::record::{
-    Failure, FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter,
-    TokenSource, Usage,
-};
-use crate::simulator::{Driver, Effort, End, Gauges, History, Job, JobId, Server, urgency};
+use crate::generator::{Blocks, Schedule};
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+use crate::simulator::{Driver, Effort, Gauges, Server};
 
 /// One run in virtual time.
 ///
-/// Every request leaves at its scheduled moment. The run ends when every request of the warm-up and the window has
-/// ended; cool-down requests still in the server then are censored. `drain` after the window's end the run stops
-/// waiting, and what is left is censored.
+/// Every request leaves at its scheduled moment, a later turn of a session a think time after the end of the one before. The
+/// run ends when every request of the warm-up and the window has ended, later turns among them; cool-down requests still
+/// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
     /// What is flown.
@@ -52,8 +50,8 @@ impl VirtualRun {
     pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
-        let mut log =
-            Log { asked: HashMap::new(), records: Vec::new(), queued_s: 0.0, to_first_token_s: 0.0 };
+        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
+        let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
         let give_up = self.plan.window_end.after(self.drain);
         let mut clock = Timestamp::ZERO;
@@ -62,7 +60,8 @@ impl VirtualRun {
         let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
         while awaited > 0 {
             let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
-            let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
+            let due = [next_arrival, turns.next_due(), driver.next_event()];
+            let Some(next) = due.into_iter().flatten().min() else { break };
             if next.max(clock) > give_up {
                 ending = RunEnding::DrainLimit;
                 clock = give_up;
@@ -77,31 +76,38 @@ impl VirtualRun {
             }
             let mut ended = Vec::new();
             // All that arrive at a moment are in before anything starts at it.
-            while let Some((request, blocks)) = arrivals.next_if(|(request, _)| request.scheduled <= clock) {
-                log.asked.insert(request.index, request);
-                ended.extend(driver.submit(clock, job(&request, &blocks)));
+            while let Some((request, blocks)) = arrivals
+                .next_if(|(request, _)| request.scheduled <= clock)
+                .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
+            {
+                log.sent(request);
+                let prefix = leading(&request, &blocks, turns.conversation_of(&request));
+                ended.extend(driver.submit(clock, job(&request, prefix)));
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
-                if let Some(phase) = log.keep(history, clock) {
-                    awaited -= u64::from(phase != Phase::Cooldown);
-                }
+                let Some((request, mut record)) = log.landed(history, clock) else { continue };
+                awaited -= u64::from(request.phase != Phase::Cooldown);
+                let next = turns.follow(&request, &mut record);
+                awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                records.push(record);
             }
         }
         let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
         let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
-        for history in driver.stop() {
-            log.keep(history, clock);
-        }
+        let left = driver.stop();
+        records.extend(
+            left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
+        );
         Flown {
-            records: log.records,
+            records,
             footer: RunFooter {
                 released_until: self.plan.window_end,
                 ended: clock,
                 ending,
                 present_ns: None,
-                sessions: None,
+                sessions: turns.counts(),
                 client: None,
                 server: None,
             },
@@ -111,77 +117,5 @@ impl VirtualRun {
             queued_s: log.queued_s,
             to_first_token_s: log.to_first_token_s,
         }
-    }
-}
-
-/// A request as the simulator sees it.
-fn job(request: &PlannedRequest, blocks: &Blocks) -> Job {
-    Job {
-        id: JobId(request.index),
-        input_tokens: request.input_tokens,
-        output_tokens: request.output_tokens,
-        priority: urgency(request.priority),
-        prefix: leading(request, blocks),
-    }
-}
-
-/// Turns histories into records.
-struct Log {
-    /// What was asked by those who are still in the server.
-    asked: HashMap<u64, PlannedRequest>,
-    records: Vec<RequestRecord>,
-    queued_s: f64,
-    to_first_token_s: f64,
-}
-
-impl Log {
-    /// Keeps the record of a request; `now` is when one that has not ended is cut off.
-    fn keep(&mut self, history: History, now: Timestamp) -> Option<Phase> {
-        let request = self.asked.remove(&history.job.0)?;
-        if request.phase == Phase::Measured
-            && let (Some(first), Some(seated)) = (history.chunks.first_at(), history.scheduled)
-        {
-            self.queued_s += seated.since(history.arrived).as_secs_f64();
-            self.to_first_token_s += first.since(history.arrived).as_secs_f64();
-        }
-        self.records.push(record(&request, history, now));
-        Some(request.phase)
-    }
-}
-
-fn record(request: &PlannedRequest, history: History, now: Timestamp) -> RequestRecord {
-    let History { arrived, cached_tokens, mut chunks, end, .. } = history;
-    chunks.shrink_to_fit();
-    let tokens = chunks.tokens();
-    let (ended, outcome) = match end {
-        End::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
-        End::Rejected(reject) => {
-            (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())))
-        }
-        End::Unfinished => (now, Outcome::Censored),
-    };
-    let finished = end == End::Finished;
-    let usage = finished.then(|| Usage {
-        prompt_tokens: u64::from(request.input_tokens),
-        completion_tokens: tokens,
-        cached_tokens: Some(u64::from(cached_tokens)),
-        reasoning_tokens: None,
-    });
-    let source = match (finished, chunks.is_empty()) {
-        (true, _) => TokenSource::Usage,
-        (false, false) => TokenSource::ChunkCounts,
-        (false, true) => TokenSource::Chunks,
-    };
-    RequestRecord {
-        sent: Some(arrived),
-        chunks_counted: !chunks.is_empty(),
-        chunks,
-        ended,
-        outcome,
-        finish_reason: finished.then_some(FinishReason::Length),
-        usage,
-        output_tokens: tokens,
-        output_tokens_source: source,
-        ..request.record(arrived)
     }
 }

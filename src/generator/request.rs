@@ -86,6 +86,7 @@ impl PlannedRequest {
             output_tokens: 0,
             output_tokens_source: TokenSource::Chunks,
             merged_reads: 0,
+            context_full: false,
             opened_connection: false,
         }
     }

@@ -55,6 +55,12 @@ impl Schedule {
         Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
+    /// The whole schedule of `workload`, which must be valid, whose datasets are those of this one.
+    #[must_use]
+    pub fn of(&self, workload: &WorkloadSpec) -> Self {
+        Self::draw_from(workload, Arc::clone(&self.datasets))
+    }
+
     /// Every `shards`-th request of this schedule, beginning with number `shard`; of sessions, every `shards`-th session.
     ///
     /// The shards are a partition: each request is in exactly one of them, under the index and at the moment

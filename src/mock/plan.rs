@@ -24,7 +24,6 @@ pub(super) fn plan(
     };
     let mut planned = Vec::new();
     for prompt in &request.prompts {
-        let prefix = prompt.prefix(request.adapter);
         let text = match mock.words {
             Words::Stock if faults.contains(&Fault::SplitUtf8) => Text::accented(),
             words => Text::of(words, prompt),
@@ -38,12 +37,13 @@ pub(super) fn plan(
             };
             let stopped = stopped.as_ref().filter(|stopped| stopped.tokens <= length);
             let (output_tokens, finish) = stopped.map_or((length, finish), |by| (by.tokens, Finish::Stop));
+            let prefix = prompt.prefix(request.adapter, text.first(output_tokens));
             let job = Job {
                 id: JobId(mock.job()),
                 input_tokens: prompt.tokens(),
                 output_tokens,
                 priority: request.priority,
-                prefix: prefix.clone(),
+                prefix,
             };
             let choice = Choice {
                 text: stopped.map_or(&text, |stopped| &stopped.text).clone(),

@@ -59,17 +59,24 @@ impl Prompt {
         self.words.iter().map(String::as_str)
     }
 
-    /// Its full blocks, for the prefix cache: what one adapter has computed is of no use to another.
-    pub(super) fn prefix(&self, adapter: Option<usize>) -> Prefix {
+    /// Its full blocks and those of the answer behind it, for the prefix cache: a later turn of a conversation says both
+    /// again. What one adapter has computed is of no use to another.
+    pub(super) fn prefix(&self, adapter: Option<usize>, answer: impl Iterator<Item = u64>) -> Prefix {
         let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
-        let blocks = self.tokens.chunks_exact(BLOCK_SIZE as usize);
+        let tokens: Vec<u64> = self.tokens.iter().copied().chain(answer).collect();
+        let blocks = tokens.chunks_exact(BLOCK_SIZE as usize);
         Prefix::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
     }
 }
 
 /// The token id of a word.
 pub(super) fn id(word: &str) -> u32 {
-    (hash(word.trim()) % VOCABULARY) as u32
+    (token(word) % VOCABULARY) as u32
+}
+
+/// What stands for a word in a prefix: the same whether it comes in a prompt or in an answer.
+pub(super) fn token(word: &str) -> u64 {
+    hash(word.trim())
 }
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -107,7 +114,7 @@ mod tests {
         let words = |count: u32, last: &str| {
             let mut text: Vec<String> = (0..count).map(|word| format!("w{word}")).collect();
             text.push(last.to_owned());
-            Prompt::of_texts(&json!(text.join(" "))).prefix(None)
+            Prompt::of_texts(&json!(text.join(" "))).prefix(None, std::iter::empty())
         };
         let (a, b) = (words(40, "x"), words(40, "y"));
         assert_eq!(a.hashes().len(), 2);
@@ -118,9 +125,25 @@ mod tests {
     }
 
     #[test]
+    fn a_later_turn_begins_with_the_answer_before_it() {
+        let question: Vec<String> = (0..20).map(|word| format!("w{word}")).collect();
+        let question = question.join(" ");
+        let asked = Prompt::of_texts(&json!([{ "role": "user", "content": question }]));
+        let answer: Vec<String> = (0..14).map(|word| format!(" a{word}")).collect();
+        let whole = asked.prefix(None, answer.iter().map(|word| token(word)));
+        let next = Prompt::of_texts(&json!([
+            { "role": "user", "content": question },
+            { "role": "assistant", "content": answer.concat() },
+            { "role": "user", "content": "and then?" },
+        ]));
+        assert_eq!(whole.hashes().len(), 2, "34 tokens");
+        assert_eq!(next.prefix(None, std::iter::empty()).hashes(), whole.hashes());
+    }
+
+    #[test]
     fn adapters_share_no_blocks() {
         let prompt = Prompt::of_texts(&json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
-        let first = |adapter| prompt.prefix(adapter).hashes()[0];
+        let first = |adapter| prompt.prefix(adapter, std::iter::empty()).hashes()[0];
         assert_ne!(first(None), first(Some(0)));
         assert_ne!(first(Some(0)), first(Some(1)));
         assert_eq!(first(Some(1)), first(Some(1)));

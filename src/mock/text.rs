@@ -81,6 +81,11 @@ impl Text {
         range.map(|token| self.token(token)).collect()
     }
 
+    /// What stands for the first `count` tokens in a prefix.
+    pub(super) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
+        (0..count).map(|token| prompt::token(self.word(token)))
+    }
+
     /// The id of a token.
     pub(super) fn id(&self, token: u32) -> u32 {
         prompt::id(self.word(token))

@@ -79,6 +79,9 @@ pub struct RequestRecord {
     /// Chunks that shared a read, and so a stamp, with the chunk before them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
+    /// Whether its conversation ended with it before its time: the next turn would not have fit into the context.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub context_full: bool,
     /// Whether the request opened its own connection, for want of a ready one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,

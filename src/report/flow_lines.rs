@@ -88,9 +88,13 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
         None => ("trace", "all that comes again".to_owned()),
         Some((prefixes, tokens)) => {
+            let prefixes_there = prefixes > 0 || summary.sessions.is_none();
             let prefixes =
                 if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
-            ("plan", format!("{prefixes} of {}", counted(tokens, "token")))
+            let prefixes = prefixes_there.then(|| format!("{prefixes} of {}", counted(tokens, "token")));
+            let talk = summary.sessions.as_ref().map(|_| "what conversations said before".to_owned());
+            let room: Vec<_> = [prefixes, talk].into_iter().flatten().collect();
+            ("plan", room.join(" and "))
         }
     };
     let expected = format!(

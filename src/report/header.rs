@@ -3,19 +3,21 @@
 use serde_json::Value;
 
 use super::page::{Page, Tone};
-use super::{arrivals, calibration, taken, trace};
+use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{RunDescription, Summary, Window};
+use crate::analysis::{LoadForm, RunDescription, Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
     let counts = &summary.requests;
-    let line = format!("{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
+    let form = sessions::form_in_words(summary.run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let line =
+        format!("{form}: {} of {} completed", count(counts.completed), counted(counts.planned, "request"));
     if summary.verdict.valid {
-        page.line(Tone::Good, &format!("VALID: {line}"));
+        page.line(Tone::Good, &format!("VALID{line}"));
     } else {
-        page.line(Tone::Bad, &format!("INVALID: {line}"));
+        page.line(Tone::Bad, &format!("INVALID{line}"));
     }
     for reason in &summary.verdict.reasons {
         page.entry(Tone::Bad, "  ✗ ", &reason.sentence);
@@ -35,10 +37,19 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         &format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash),
     );
     let found = &summary.arrivals;
-    let delivered = arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref());
+    // In a closed loop only the first request of each user has a moment of its own.
+    let delivered = match run.load {
+        LoadForm::Closed => String::new(),
+        LoadForm::Open | LoadForm::PartlyOpen => {
+            arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
+        }
+    };
     let declared =
         |arrival| format!("{}{}", arrivals::in_words(arrival), arrivals::in_window(arrival, &summary.window));
     page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", declared(&run.arrival)));
+    if let Some(explained) = sessions::form_explained(run.load) {
+        page.entry(Tone::Normal, "  load       ", explained);
+    }
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         page.entry(Tone::Normal, "  trace      ", &trace::what(replayed, found));
         page.entry(Tone::Normal, "             ", &trace::contents(found));

@@ -1,12 +1,29 @@
 //! The summary as JSON, and nothing else.
 
+use serde::Serialize;
+
 use crate::analysis::Summary;
+use crate::experiment::PairedOpen;
 
 /// The summary as indented JSON with a line break at its end: `summary.json`, and what `--json` prints.
 pub fn json(summary: &Summary) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(summary)?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same of a closed loop, with the open run that goes with it under `paired_open`.
+pub fn json_beside(summary: &Summary, open: &PairedOpen) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(&Beside { summary, paired_open: open })?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Beside<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    paired_open: &'a PairedOpen,
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn intervals(page: &mut Page, summary: &Summary) {
     };
     page.entry(Tone::Normal, "  95 % intervals: ", &format!("{name} {}{why}", known.join(", ")));
     let [_, p95, _] = shown;
-    let rate = summary.rates.offered_requests_per_s.filter(|&rate| rate > 0.0);
+    let rate = summary.rates.requests_per_s();
     if let (Some(needed), Some(rate), None) = (p95.samples_for_a_tenth(row.n), rate, p95.mark)
         && needed > row.n
     {
@@ -197,7 +197,7 @@ fn floors(summary: &Summary) -> String {
         Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.floor()))).collect();
     let requests = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
     let next = requests.and_then(|row| Quantile::ALL.into_iter().find(|next| next.floor() > row.n));
-    let rate = summary.rates.offered_requests_per_s.filter(|&rate| rate > 0.0);
+    let rate = summary.rates.requests_per_s();
     let longer = match (next, rate) {
         (Some(next), Some(rate)) => {
             let length = seconds((next.floor() as f64 / rate).ceil());

@@ -2,7 +2,7 @@
 
 use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
-use super::text::text;
+use super::text::text_beside;
 use crate::experiment::{Comparison, Latency, Prediction, Side};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
@@ -22,7 +22,8 @@ pub fn prediction_text(prediction: &Prediction, style: Style) -> String {
     if let Some(comparison) = &prediction.baseline {
         baseline(&mut after, comparison);
     }
-    before.finish() + &text(&prediction.summary, style) + &after.finish()
+    let report = text_beside(&prediction.summary, prediction.paired_open.as_ref(), style);
+    before.finish() + &report + &after.finish()
 }
 
 /// The prediction as indented JSON with a line break at its end.

@@ -1,16 +1,29 @@
 //! The summary as a person reads it in a terminal.
 
 use super::page::{Page, Style};
-use super::{flow_lines, header, latency, promises, troubles};
+use super::{flow_lines, header, latency, paired_open, promises, sessions, troubles};
 use crate::analysis::Summary;
+use crate::experiment::PairedOpen;
 
-/// The summary as text: the verdict first, then what was run, latencies, rates, promises, troubles, advice.
+/// The summary as text: the verdict first, then what was run, latencies, conversations, rates, promises, troubles, advice.
 #[must_use]
 pub fn text(summary: &Summary, style: Style) -> String {
+    text_beside(summary, None, style)
+}
+
+/// The same of a closed loop, with the open run that goes with it.
+#[must_use]
+pub fn text_beside(summary: &Summary, open: Option<&PairedOpen>, style: Style) -> String {
     let mut page = Page::new(style);
     header::verdict(&mut page, summary);
     header::what_was_run(&mut page, summary);
     latency::table(&mut page, summary);
+    sessions::sessions(&mut page, summary);
+    sessions::closed_loop(&mut page, summary);
+    match open {
+        Some(open) => paired_open::table(&mut page, open),
+        None => sessions::hidden(&mut page, summary),
+    }
     flow_lines::rates(&mut page, summary);
     promises::slo(&mut page, summary);
     promises::breakdown(&mut page, summary);

@@ -94,11 +94,11 @@ impl<E: Engine> Run<E> {
                     }
                 },
                 Some(landed) = air.flights.join_next() => {
-                    if let Some((request, landed)) = air.landed(landed) {
+                    if let Some((request, mut landed)) = air.landed(landed) {
                         awaited -= u64::from(landed.record.phase != Phase::Cooldown);
                         // Of a run that a person stops nothing goes on.
                         if releasing && let Some(sequels) = &mut air.sequels {
-                            let next = sequels.ended(request, &landed);
+                            let next = sequels.ended(request, &mut landed);
                             awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
                         }
                         keep(landed);

@@ -67,12 +67,24 @@ impl Prefix {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }
 
+    /// The same prefix with hashes for at least `blocks` blocks; those added belong to the conversation `session`. Each
+    /// of its turns repeats what was said before, so that the turns share these, and nobody else does.
+    #[must_use]
+    pub fn continued(&self, blocks: u32, session: u64) -> Self {
+        self.followed_by(blocks, mix(!mix(session)))
+    }
+
     /// The same prefix with hashes for at least `blocks` blocks; those added belong to `owner` alone.
     pub(super) fn lengthened(&self, blocks: u32, owner: u64) -> Self {
+        self.followed_by(blocks, mix(!owner))
+    }
+
+    /// The same prefix with hashes for at least `blocks` blocks; those added are `content`'s.
+    fn followed_by(&self, blocks: u32, content: u64) -> Self {
         if blocks as usize <= self.0.len() {
             return self.clone();
         }
-        let added = (self.0.len() as u64..u64::from(blocks)).map(|place| mix(mix(!owner) ^ place));
+        let added = (self.0.len() as u64..u64::from(blocks)).map(|place| mix(content ^ place));
         Self(self.0.iter().copied().chain(added).collect())
     }
 
@@ -110,6 +122,16 @@ mod tests {
         assert_eq!(of(7).hashes()[..2], of(8).hashes()[..2]);
         assert!(of(7).hashes()[2..].iter().all(|hash| !of(8).hashes().contains(hash)));
         assert_eq!(of(7).lengthened(3, 9), of(7));
+    }
+
+    #[test]
+    fn a_turn_begins_with_all_of_the_turn_before() {
+        let of = |session, blocks| Prefix::of_group(1, 2).continued(blocks, session);
+        assert_eq!(of(7, 5).hashes(), &of(7, 9).hashes()[..5]);
+        assert!(of(7, 9).hashes()[2..].iter().all(|hash| !of(8, 9).hashes().contains(hash)));
+        // Nor with a preempted sequence, which is named by a number as small.
+        let preempted = Prefix::of_group(1, 2).lengthened(9, 7);
+        assert!(of(7, 9).hashes()[2..].iter().all(|hash| !preempted.hashes().contains(hash)));
     }
 
     #[test]

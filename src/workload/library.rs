@@ -3,7 +3,7 @@
 use super::{SpecError, WorkloadSpec};
 
 /// Name and text, in the order of `skyline workloads`.
-const LIBRARY: [(&str, &str); 11] = [
+const LIBRARY: [(&str, &str); 12] = [
     ("short_chat", include_str!("../../workloads/short_chat.toml")),
     ("long_rag", include_str!("../../workloads/long_rag.toml")),
     ("bursty_mix", include_str!("../../workloads/bursty_mix.toml")),
@@ -11,6 +11,7 @@ const LIBRARY: [(&str, &str); 11] = [
     ("code_generation", include_str!("../../workloads/code_generation.toml")),
     ("long_context_qa", include_str!("../../workloads/long_context_qa.toml")),
     ("summarization", include_str!("../../workloads/summarization.toml")),
+    ("agents", include_str!("../../workloads/agents.toml")),
     ("batch_offline", include_str!("../../workloads/batch_offline.toml")),
     ("prefill_heavy", include_str!("../../workloads/prefill_heavy.toml")),
     ("decode_heavy", include_str!("../../workloads/decode_heavy.toml")),

@@ -5,6 +5,7 @@
 mod agreement;
 mod bench;
 mod calibrate;
+mod closed_loop;
 mod datasets;
 mod faults;
 mod fit;

@@ -5,6 +5,8 @@ mod against_vllm;
 #[cfg(test)]
 mod closed_forms;
 #[cfg(test)]
+mod closed_loops;
+#[cfg(test)]
 mod clusters;
 #[cfg(test)]
 mod drive;
@@ -14,3 +16,8 @@ mod invariants;
 mod phenomena;
 #[cfg(test)]
 mod scheduling;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+#[path = "../support/virtual_time.rs"]
+mod virtual_time;

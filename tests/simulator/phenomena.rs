@@ -15,7 +15,7 @@ use skyline::simulator::{
 };
 use skyline::workload::WorkloadSpec;
 
-use crate::drive::{Latencies, chat, closed_loop, normal, percentile, poisson, preset, run};
+use crate::drive::{Latencies, chat, closed_loop, normal, percentile, poisson, preset, run, ten_ms_engine};
 
 /// Short chat at 10/s on Llama-3.1-8B on an A10G: p95 TTFT 37.7 s, and 99 % miss 200 ms; 60 s of arrivals bring 590
 /// requests to a server that completes about 6 a second. At 5/s: p95 0.53 s, and 53 % still miss.
@@ -278,4 +278,19 @@ impl Tails {
         }
         tails
     }
+}
+
+/// Steps of 10 ms. Of the first turn's 40 + 24 tokens 63 are computed, for nobody needs the keys of the last: 3 whole blocks
+/// of 16, of which the last holds words of the answer. The second turn repeats all 64 and adds 20.
+#[test]
+fn a_later_turn_finds_the_turns_before_and_their_answers() {
+    let turn = |id, input, output, session| {
+        let prefix = Prefix::default().continued((input + output) / 16, session);
+        Job { prefix, ..Job::new(JobId(id), input, output) }
+    };
+    let arrivals = [(0, turn(0, 40, 24, 7)), (1_000, turn(1, 84, 8, 7)), (2_000, turn(2, 84, 8, 8))];
+    let arrivals = arrivals.map(|(at, job)| (Timestamp::from_nanos(at * 1_000_000), job));
+    let histories = run(&mut Instance::new(ten_ms_engine(100)), arrivals);
+    let cached: Vec<_> = histories.iter().map(|history| history.cached_tokens).collect();
+    assert_eq!(cached, [0, 48, 0], "another conversation of the same lengths shares nothing");
 }

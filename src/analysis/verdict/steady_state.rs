@@ -2,7 +2,7 @@
 
 use crate::analysis::check::Measure;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Check, CheckOutcome, Metric, Quantile, Rule, Summary, Trend};
+use crate::analysis::{Check, CheckOutcome, LoadForm, Metric, Quantile, Rule, Summary, Trend};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 use crate::workload::Course;
@@ -71,6 +71,10 @@ fn wait(summary: &Summary) -> Check {
 /// in 7 of 400 (1.8 %), at 110 % in 166 of 200 (83 %), at 130 % in all of 100.
 fn growth(summary: &Summary) -> Check {
     let measure = GROWTH;
+    if summary.run.load == LoadForm::Closed {
+        return measure
+            .not_tested("in a closed loop nobody queues up but its users, and what grows is not a queue");
+    }
     let Some(state) = &summary.steady_state else {
         return measure.not_tested(
             "whether the system had settled cannot be told: the window holds fewer than 30 requests, or fewer than 6 whole \

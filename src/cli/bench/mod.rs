@@ -4,6 +4,7 @@ mod answers;
 mod connections;
 mod machine;
 mod marks;
+mod pair;
 mod plan;
 mod prompts;
 mod repeats;
@@ -47,6 +48,11 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     generator: GeneratorArgs,
 
+    /// Of a closed loop: fly the same work in open arrivals afterwards, by a Poisson process at the rate that the users
+    /// reached, and show what the closed loop hides
+    #[arg(long, help_heading = "Workload")]
+    paired_open: bool,
+
     /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
     /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
@@ -87,6 +93,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let exact = prompts::exact(&spec, salt, tokenizer)?;
     folder::base(&args.out)?;
     common_server(args)?;
+    pair::asked(args, &spec)?;
     let asked = marks::asked(args, &spec)?;
     marks::advise(args, printer);
     start::in_time(args.generator.start_at)?;
@@ -102,7 +109,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let field =
         Field { args, session: &session, interrupts: &interrupts, calibration, template_tokens, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(field, run, prompts),
+        Ok([run]) => once(field, run, prompts, salt),
         Err(runs) => {
             let engine = &session.engine.facts().engine;
             let parent = folder::create(&args.out, &spec.name, engine, jiff::Timestamp::now())?;
@@ -134,18 +141,34 @@ struct Flown {
 }
 
 /// One run, one report.
-fn once(field: Field<'_>, run: PlannedRun, prompts: PromptBuilder) -> Result<Exit, Stop> {
-    let Field { args, printer, .. } = field;
+fn once(field: Field<'_>, run: PlannedRun, prompts: PromptBuilder, salt: u64) -> Result<Exit, Stop> {
+    let Field { args, interrupts, printer, .. } = field;
+    let pair = args.paired_open.then(|| (run.workload.clone(), run.schedule.clone(), prompts.clone()));
+    if pair.is_some() {
+        // Between the two runs an interrupt spares the second, and the first is reported.
+        interrupts.series_begins();
+    }
     let flown = fly(field, run, prompts, |header| {
         folder::create(&args.out, &header.workload.name, &header.engine.engine, header.started_at)
     })?;
+    let open = match pair {
+        Some((workload, schedule, prompts)) => {
+            pair::fly_open(field, (&workload, &schedule), prompts, salt, &flown)
+        }
+        None => Ok(None),
+    };
     let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render(&flown.summary, format)?)?;
-    flown.stored?;
+    // Whatever became of the open run, the closed one is reported.
+    let beside = open.as_ref().ok().and_then(Option::as_ref);
+    printer.data(&outcome::render_beside(&flown.summary, beside, format)?)?;
+    flown.stored.and(open)?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {
-        RunEnding::Interrupted => Exit::Interrupted,
-        RunEnding::Finished | RunEnding::DrainLimit => outcome::exit(&flown.summary, args.validity.policy()),
+        RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
+            outcome::exit(&flown.summary, args.validity.policy())
+        }
+        _ => Exit::Interrupted,
     })
 }
 

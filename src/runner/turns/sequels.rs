@@ -9,7 +9,7 @@ use super::writer::Writer;
 use super::{News, pacer};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::{PlannedRequest, PromptBuilder, Sessions, TurnEnd};
+use crate::generator::{Break, PlannedRequest, PromptBuilder, Sessions, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::pacer::Released;
 use crate::runner::{Landed, Pacing};
@@ -50,10 +50,10 @@ impl Sequels {
     }
 
     /// Takes note of a request that has ended, and tells to which part of the run what follows it belongs, if anything
-    /// follows.
-    pub(in crate::runner) fn ended(&mut self, last: PlannedRequest, landed: &Landed) -> Option<Phase> {
+    /// follows. On the record of a turn after which its conversation had no more room stands so.
+    pub(in crate::runner) fn ended(&mut self, last: PlannedRequest, landed: &mut Landed) -> Option<Phase> {
         last.turn?;
-        let record = &landed.record;
+        let record = &mut landed.record;
         let end = TurnEnd {
             at: record.ended,
             answered: (record.outcome == Outcome::Completed).then(|| carried_on(record)),
@@ -61,6 +61,7 @@ impl Sequels {
         let sequel = self.sessions.after(&last, end);
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
+            record.context_full = matches!(broken, Break::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens wants the words too.

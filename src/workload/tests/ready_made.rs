@@ -73,6 +73,16 @@ fn every_workload_fits_the_context_that_it_names() {
     }
 }
 
+/// What ends a conversation of agents is a bound that the server's context has room for.
+#[test]
+fn agents_fit_the_context_and_promise_something() {
+    let [class] = &WorkloadSpec::load("agents").unwrap().classes[..] else { panic!("one class") };
+    let conversation = class.conversation.as_ref().unwrap();
+    assert_eq!(conversation.turns, Distribution::Uniform { min: 6, max: 15 });
+    assert!(conversation.max_context_tokens.is_some_and(|most| most + 384 <= 16_384));
+    assert!(class.shared_prefix.is_some() && class.priorities.iter().all(|share| !share.slo.is_empty()));
+}
+
 #[test]
 fn the_smoke_test_lasts_five_seconds() {
     let spec = WorkloadSpec::load("smoke").unwrap();
@@ -155,13 +165,13 @@ fn files_are_found_by_path() {
     let error = WorkloadSpec::load("short_caht").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `short_caht`; did you mean `short_chat`?
-      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, batch_offline, prefill_heavy, decode_heavy, smoke
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, batch_offline, prefill_heavy, decode_heavy, smoke
       or give the path of a .toml or .json file
     ");
     let error = WorkloadSpec::load("zzz").unwrap_err();
     insta::assert_snapshot!(error, @r"
     no workload is called `zzz`
-      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, batch_offline, prefill_heavy, decode_heavy, smoke
+      the library has: short_chat, long_rag, bursty_mix, chat, code_generation, long_context_qa, summarization, agents, batch_offline, prefill_heavy, decode_heavy, smoke
       or give the path of a .toml or .json file
     ");
 }

@@ -1,0 +1,56 @@
+//! Flies the open run that goes with a closed one.
+
+use super::{BenchArgs, Field, Flown, fly};
+use crate::cli::exit::Stop;
+use crate::cli::pair;
+use crate::cli::planned::PlannedRun;
+use crate::experiment::{PairedOpen, seed_of_run};
+use crate::generator::{PromptBuilder, Schedule};
+use crate::record::RunEnding;
+use crate::units::three_digits;
+use crate::workload::WorkloadSpec;
+
+/// Refuses `--paired-open` where there is no closed loop, or not one run.
+pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
+    if !args.paired_open {
+        return Ok(());
+    }
+    let refusal = if spec.arrival.users().is_none() {
+        "--paired-open needs a closed loop to hold the open run against\n\
+         hint: give --users, or leave --paired-open out: this load is not closed"
+    } else if args.workload.repeats > 1 {
+        "--paired-open goes with one run\nhint: leave --repeats out, or fly the pairs one by one with --seed"
+    } else if args.generator.shard.is_some() || args.generator.start_at.is_some() {
+        "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
+         hint: leave --shard and --start-at out, or fly the open run by itself at the rate that the report tells"
+    } else {
+        return Ok(());
+    };
+    Err(Stop::usage(refusal))
+}
+
+/// Flies it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
+/// the two was interrupted.
+pub(super) fn fly_open(
+    field: Field<'_>,
+    (workload, schedule): (&WorkloadSpec, &Schedule),
+    prompts: PromptBuilder,
+    salt: u64,
+    closed: &Flown,
+) -> Result<Option<PairedOpen>, Stop> {
+    let open = PairedOpen::workload(workload, &closed.summary);
+    let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
+    if !field.args.quiet {
+        let rate = three_digits(workload.arrival.mean_rate_per_s());
+        field.printer.words(&format!(
+            "the closed run is over; now the open one, at the {rate}/s that its users reached"
+        ));
+    }
+    let run = PlannedRun::like(schedule, workload)?;
+    // Other texts, so that the closed run has not warmed the prefix cache.
+    let prompts = prompts.with_salt(seed_of_run(salt, 2));
+    let open = fly(field, run, prompts, |_| pair::folder_in(&closed.folder))?;
+    open.stored?;
+    let whole = open.ending != RunEnding::Interrupted;
+    Ok(PairedOpen::of(&closed.summary, &open.summary).filter(|_| whole))
+}

@@ -1,0 +1,151 @@
+//! Closed loops and conversations as a person meets them: what the report says, what is kept, what is refused.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+/// Constant delays, so that every figure of a run in virtual time is known: 50 ms to the first of 8 tokens, one at a time.
+const PLAIN: [&str; 6] = ["--ttft", "50ms", "--itl", "0ms", "--places", "1"];
+
+fn stdout(command: &mut Command) -> String {
+    String::from_utf8(command.assert().code(0).get_output().stdout.clone()).unwrap()
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_str(&stdout(command)).unwrap()
+}
+
+/// The part of a report from the line that begins so to the next blank line.
+fn section<'t>(text: &'t str, heading: &str) -> &'t str {
+    let begin = text.find(heading);
+    assert!(begin.is_some(), "no {heading:?} in\n{text}");
+    text[begin.unwrap()..].split("\n\n").next().unwrap()
+}
+
+#[test]
+fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
+    let desk = Desk::new();
+    // Two users before one place of 50 ms, who think for 50 ms: it is always taken, and 20 a second are done.
+    let loop_of_two =
+        ["simulate", "quick.toml", "20", "--users", "2", "--think-time", "50ms", "--warmup", "2s"];
+    let arguments = [&loop_of_two[..], &PLAIN, &["--out", "results"]].concat();
+    let text = stdout(&mut desk.skyline(&arguments));
+    assert!(text.starts_with("VALID, closed loop: "), "{text}");
+    insta::assert_snapshot!(section(&text, "Closed loop"), @r"
+    Closed loop
+      reached  2 users: 20.0 requests/s, each 50.0 ms long on average, and 50.0 ms of thought after it
+    ");
+    let hidden = section(&text, "What the closed loop hides");
+    insta::assert_snapshot!(hidden, @r"
+    What the closed loop hides: 20.0 requests/s from its users, and as many whatever the server does, ms
+                closed  open  open ÷ closed
+      TTFT p50    50.0   337           6.73
+      TTFT p99   50.0*  645*          12.9*
+      e2e p50     50.0   337           6.73
+      e2e p99    50.0*  645*          12.9*
+      p99 TTFT is 50.0 ms for the users, and 645 ms when the same 20.0 requests/s come whatever the
+      server does: 12.9 times as long
+    ");
+    assert!(!text.contains("requests offered"), "{text}");
+
+    let run = desk.run();
+    let again = stdout(&mut desk.skyline(&["report", run.to_str().unwrap()]));
+    assert_eq!(section(&again, "What the closed loop hides"), hidden);
+    assert_eq!(section(&again, "Closed loop"), section(&text, "Closed loop"));
+    let log = run.join("run.jsonl");
+    let again = json(&mut desk.skyline(&["report", log.to_str().unwrap(), "--json"]));
+    let predicted = json(&mut desk.skyline(&[&arguments[..arguments.len() - 2], &["--json"]].concat()));
+    assert_eq!(again["paired_open"], predicted["paired_open"]);
+    assert_eq!(again["paired_open"]["ttft"]["p50"]["closed"]["value_ms"], 50.0);
+    assert_eq!(again["run"]["load"], "closed");
+    assert_eq!(again["rates"]["offered_requests_per_s"], Value::Null);
+    let law = again["verdict"]["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["rule"] == "interactive_law");
+    assert_eq!(law.unwrap()["outcome"], "passed");
+}
+
+#[test]
+fn bench_flies_the_open_run_after_the_closed_one() {
+    let desk = Desk::new();
+    let closed =
+        ["bench", "quick.toml", "--users", "3", "--think-time", "100ms", "--allow-invalid", "--quiet"];
+    let told = json(&mut desk.skyline(&[&closed[..], &["--paired-open", "--json"]].concat()));
+    let pair = &told["paired_open"];
+    assert!(pair["rate_per_s"].as_f64().unwrap() > 1.0, "{pair}");
+    for metric in ["ttft", "e2e"] {
+        assert!(pair[metric]["p50"]["open"]["value_ms"].as_f64().unwrap() > 0.0, "{pair}");
+    }
+    let (run, open) = (desk.run(), desk.run().join("open"));
+    assert_eq!(arrival(&run), "users");
+    assert_eq!(arrival(&open), "poisson");
+    let again = json(&mut desk.skyline(&["report", run.to_str().unwrap(), "--json", "--allow-invalid"]));
+    assert_eq!(&again["paired_open"], pair);
+    // The open run is one like any other.
+    desk.skyline(&["report", open.to_str().unwrap(), "--allow-invalid"])
+        .assert()
+        .code(0)
+        .stdout(contains("poisson"));
+}
+
+fn arrival(run: &Path) -> String {
+    let summary = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    summary["run"]["arrival"]["kind"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn bench_alone_says_how_to_see_what_is_hidden() {
+    let desk = Desk::new();
+    let text =
+        stdout(&mut desk.skyline(&["bench", "quick.toml", "--users", "2", "--allow-invalid", "--quiet"]));
+    let words = section(&text, "Closed loop").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("--paired-open") && words.contains("skyline simulate --users"), "{words}");
+}
+
+#[test]
+fn an_open_run_is_paired_with_one_closed_loop() {
+    let desk = Desk::new();
+    let refused = |more: &[&str]| {
+        let arguments =
+            [&["bench", "quick.toml", "--paired-open", "--url", "http://127.0.0.1:9"], more].concat();
+        desk.skyline(&arguments).assert().code(2)
+    };
+    refused(&[]).stderr(contains("--users"));
+    refused(&["--users", "2", "--repeats", "2"]).stderr(contains("--repeats"));
+    refused(&["--users", "2", "--shard", "1/2"]).stderr(contains("--shard"));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn conversations_are_told_turn_by_turn() {
+    let desk = Desk::new();
+    let talk = "conversation = { turns = 3, think_time_s = 1 }\n[classes.prompt]";
+    desk.file("talk.toml", &crate::quick::QUICK.replace("[classes.prompt]", talk));
+    let talk = ["simulate", "talk.toml", "40", "--rate", "5", "--ttft", "50ms", "--itl", "10ms"];
+    let text = stdout(&mut desk.skyline(&talk));
+    assert!(text.starts_with("VALID, partly open: "), "{text}");
+    insta::assert_snapshot!(section(&text, "Sessions"), @r"
+    Sessions, of those that began in the window
+      begun    199: 188 completed, 0 broken off by a failure, 11 cut off by the end of the run
+      turns    3.00 each as planned, 2.92 sent; 2.51 % not reached
+      lasted   p50 2.4 s, p90 2.4 s, p99 > 2.4 s*, from the first turn's scheduled moment to the last
+               token
+    ");
+    insta::assert_snapshot!(section(&text, "By turn"), @r"
+    By turn, ms
+      turn  requests  prompt tokens  cached  TTFT p50    p99  e2e p50
+      1          199           8.00       0      50.0  50.0*      120
+      2          194           24.0       0      50.0  50.0*      120
+      3          188           40.0       0      50.0  50.0*      120
+    ");
+    let told = json(&mut desk.skyline(&[&talk[..], &["--json"]].concat()));
+    assert_eq!(told["paired_open"], Value::Null);
+    assert_eq!(told["summary"]["run"]["load"], "partly_open");
+}
