@@ -144,6 +144,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         shared_prefix: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
+        answer: None,
         priorities: slos
             .iter()
             .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })
@@ -175,6 +176,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
                 tenants: Vec::new(),
                 models: None,
+                checks: Vec::new(),
+                check_every_s: None,
             },
             repeat: None,
             plan: PlanFacts {

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
-use super::{ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights};
+use super::{
+    AnswerShape, ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights,
+};
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -32,6 +34,9 @@ pub struct RequestClass {
     /// Pictures that go along; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Images>,
+    /// The form that answers are asked to have, whose length is then not forced; absent: words, as many as asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
 }
@@ -124,6 +129,10 @@ impl RequestClass {
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
                 fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
             }
+            let answer = fields.optional("answer", None, |place| AnswerShape::read(place).map(Some));
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
+                fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
@@ -135,6 +144,7 @@ impl RequestClass {
                 shared_prefix: shared_prefix?,
                 prompt: prompt?,
                 images: images?,
+                answer: answer?,
                 priorities: priorities?,
             };
             Some((class, arrival?))
@@ -169,6 +179,7 @@ impl RequestClass {
             shared_prefix: None,
             prompt: PromptSource::everyday(),
             images: None,
+            answer: None,
             priorities: vec![PriorityShare {
                 priority: Priority::default(),
                 weight: 1.0,

@@ -148,6 +148,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
                 images: images.filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. })),
                 prompt,
+                answer: None,
                 priorities,
             };
             of_rows(class, rows_say)
@@ -271,6 +272,8 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 classes,
                 tenants,
                 models,
+                checks: Vec::new(),
+                check_every_s: None,
             }
         },
     )

@@ -20,6 +20,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         shared_prefix: None,
         prompt,
         images: None,
+        answer: None,
         priorities: Vec::new(),
     }
 }
