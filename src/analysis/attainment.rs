@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::record::Validity;
 use crate::workload::Slo;
 
 use super::observed::Observed;
@@ -24,6 +25,7 @@ struct Broken {
     ttft: bool,
     tpot: bool,
     e2e: bool,
+    form: bool,
 }
 
 impl SloOutcome {
@@ -39,6 +41,7 @@ impl SloOutcome {
             ttft: over(slo.ttft_ms, latency.ttft),
             tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
             e2e: over(slo.e2e_ms, latency.e2e),
+            form: false,
         });
         Self { declared: !slo.is_empty(), measurable: true, broken }
     }
@@ -48,6 +51,12 @@ impl SloOutcome {
         let measurable = slo.ttft_ms.is_none() && slo.tpot_ms.is_none();
         let e2e_alone = Slo { ttft_ms: None, tpot_ms: None, ..slo };
         Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
+    }
+
+    /// The same of a request whose answer must have a form to keep its promise.
+    pub(crate) fn with_form(self, validity: Validity) -> Self {
+        let form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
+        Self { declared: true, broken: self.broken.map(|broken| Broken { form, ..broken }), ..self }
     }
 
     fn met(self) -> bool {
@@ -76,6 +85,8 @@ pub struct Attainment {
     pub over_tpot: Option<u64>,
     /// Completed requests over their e2e bound.
     pub over_e2e: u64,
+    /// Completed requests whose answers are not of the form that their SLO asks for.
+    pub of_another_form: u64,
     /// Requests that did not complete.
     pub not_completed: u64,
 }
@@ -96,6 +107,7 @@ impl Attainment {
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
+            of_another_form: count(|slo| slo.broken.is_some_and(|broken| broken.form)),
             not_completed: scheduled - count(|slo| slo.broken.is_some()),
         }
     }

@@ -3,6 +3,7 @@
 mod answers;
 mod load;
 mod promises;
+mod quality;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +64,8 @@ pub enum FindingKind {
     WarmCache,
     /// A prefix cache found less than requests share.
     LostPrefixes,
+    /// A golden prompt passed before the run and failed under load.
+    WorseUnderLoad,
     /// Requests opened their own connections.
     ColdConnections,
 }
@@ -72,7 +75,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 19] = [
+        const RULES: [Advice; 20] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -82,6 +85,7 @@ impl Finding {
             load::drift,
             load::uneven_arrivals,
             load::cooldown_failures,
+            quality::worse_under_load,
             promises::unmeasurable_slo,
             promises::no_slo,
             answers::output_length,

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Fairness, Finding, Group,
-    InFlight, Judgement, LatencyTable, Objective, PauseImpact, PrefixCache, Rates, RequestCounts, Stalls,
-    SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
+    Alias, AnswerForms, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, Failures, Fairness,
+    Finding, Group, InFlight, Judgement, LatencyTable, Objective, PauseImpact, PrefixCache, Quality, Rates,
+    RequestCounts, Stalls, SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -43,6 +43,10 @@ pub struct Summary {
     pub fairness: Option<Fairness>,
     /// The same by model, in the order of the workload; empty where all requests ask for one.
     pub by_model: Vec<Group>,
+    /// How many answers had the form that they were asked to have; absent where none was asked for one.
+    pub answers: Option<AnswerForms>,
+    /// How many golden prompts passed; absent where the workload has none.
+    pub quality: Option<Quality>,
     /// What went wrong.
     pub failures: Failures,
     /// Tokens asked, told and seen.
@@ -165,6 +169,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         fairness: Fairness::of(&observed, &by_tenant),
         by_tenant,
         by_model: Group::by_model(&observed),
+        answers: AnswerForms::of(&observed),
+        quality: Quality::of(log),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
         prefix_cache: PrefixCache::of(log),

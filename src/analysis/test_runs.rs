@@ -47,6 +47,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         output_tokens_source: TokenSource::Chunks,
         merged_reads: 0,
         opened_connection: false,
+        validity: None,
     })
 }
 
@@ -209,6 +210,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             calibration: None,
         },
         records,
+        checks: Vec::new(),
         footer: Some(RunFooter {
             released_until: ms(window_ms),
             ended,

@@ -72,6 +72,7 @@ impl PlannedRequest {
             output_tokens_source: TokenSource::Chunks,
             merged_reads: 0,
             opened_connection: false,
+            validity: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What happened: one record a request, and the log that keeps them for ever.
 
 mod calibration;
+mod check;
 mod chunks;
 mod client;
 mod header;
@@ -10,8 +11,10 @@ mod possible;
 mod request;
 mod runlog;
 mod shard;
+mod validity;
 
 pub use calibration::Calibration;
+pub use check::{CheckRecord, CheckResult};
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
@@ -23,3 +26,4 @@ pub use outcome::{Failure, FailureKind, Outcome};
 pub use request::{FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
+pub use validity::Validity;

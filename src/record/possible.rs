@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
+use super::{CheckRecord, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 /// Moments out of order by no more than this are believed. Those of one answer come from two clocks, the kernel's and
@@ -49,6 +49,13 @@ pub(super) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
         record.usage.as_ref().map_or(Ok(()), counted)
     };
     told().map_err(|what: String| format!("request {}: {what}", record.index))
+}
+
+/// Why no run with this header can have asked such a golden prompt; `Ok` if one can.
+pub(super) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
+    one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
+    check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
+    check.usage.as_ref().map_or(Ok(()), counted)
 }
 
 /// Why no run can have ended so; `Ok` if one can.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChunkTrain, Outcome};
+use super::{ChunkTrain, Outcome, Validity};
 use crate::clock::Timestamp;
 use crate::workload::Priority;
 
@@ -79,6 +79,9 @@ pub struct RequestRecord {
     /// Whether the request opened its own connection, for want of a ready one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
+    /// Whether the answer has the form that its class asks for; absent where it asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Validity>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference

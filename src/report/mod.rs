@@ -10,6 +10,7 @@ mod latency;
 mod page;
 mod prediction;
 mod promises;
+mod quality;
 mod repeats;
 mod taken;
 mod text;

@@ -1,7 +1,7 @@
 //! The summary as a person reads it in a terminal.
 
 use super::page::{Page, Style};
-use super::{flow_lines, header, latency, promises, troubles};
+use super::{flow_lines, header, latency, promises, quality, troubles};
 use crate::analysis::Summary;
 
 /// The summary as text: the verdict first, then what was run, latencies, rates, promises, troubles, advice.
@@ -14,6 +14,8 @@ pub fn text(summary: &Summary, style: Style) -> String {
     flow_lines::rates(&mut page, summary);
     promises::slo(&mut page, summary);
     promises::breakdown(&mut page, summary);
+    quality::forms(&mut page, summary);
+    quality::checks(&mut page, summary);
     troubles::failures(&mut page, summary);
     flow_lines::tokens(&mut page, summary);
     flow_lines::prefix_cache(&mut page, summary);

@@ -1,8 +1,11 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
+mod checks;
 mod flight;
+mod judge;
 mod keeper;
 mod options;
+mod overheard;
 mod pacer;
 mod presence;
 mod progress;
@@ -11,8 +14,11 @@ mod run;
 mod tests;
 mod watch;
 
-pub use keeper::Keeper;
+pub use checks::{AskedCheck, CheckTimes, Checks};
+pub use judge::Judge;
+pub use keeper::{Keeper, KeptRun};
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
+pub use overheard::{Overheard, OverheardAnswer};
 pub use pacer::Feed;
 pub use progress::{Progress, Snapshot};
 pub use run::Run;
