@@ -80,16 +80,18 @@ impl<'a> Golden<'a> {
         let asked = self.session.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
             if let Some(said) = in_words(&self.named, &record) {
-                printer.words(&format!("warning: {said}"));
+                printer.words(&format!("warning: check {said}"));
             }
         }
         asked
     }
 
-    /// The same, as records.
-    pub(super) fn judged(&self) -> Vec<CheckRecord> {
+    /// Asks each once and tells its name, and what became of it where it is not passed.
+    pub(super) fn results(&self) -> Vec<(String, Option<String>)> {
         let asked = self.session.runtime.block_on(self.checks.before());
-        asked.into_iter().map(|asked| self.judge.check(asked)).collect()
+        let records = asked.into_iter().map(|asked| self.judge.check(asked));
+        let names = self.named.iter().map(|check| check.name.clone());
+        names.zip(records.map(|record| in_words(&self.named, &record))).collect()
     }
 
     /// Asks them under load until `run` is over, by the clock.
@@ -125,8 +127,8 @@ pub(super) fn in_words(checks: &[GoldenCheck], record: &CheckRecord) -> Option<S
     let excerpt = record.excerpt.as_ref().map(|excerpt| format!(": {excerpt:?}")).unwrap_or_default();
     match &record.result {
         CheckResult::Passed => None,
-        CheckResult::Unmet { why } => Some(format!("check `{name}` failed: the answer {why}{excerpt}")),
-        CheckResult::Unanswered(failure) => Some(format!("check `{name}` got no answer: {failure}")),
-        CheckResult::CutOff => Some(format!("check `{name}` was cut off by the end of the run")),
+        CheckResult::Unmet { why } => Some(format!("`{name}` failed: the answer {why}{excerpt}")),
+        CheckResult::Unanswered(failure) => Some(format!("`{name}` got no answer: {failure}")),
+        CheckResult::CutOff => Some(format!("`{name}` was cut off by the end of the run")),
     }
 }

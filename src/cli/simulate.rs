@@ -60,6 +60,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
             "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
         );
     }
+    if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
+        printer.words(
+            "note: the simulator says nothing: checks are not asked, and answers of a form are taken to be as long as \
+             their limit",
+        );
+    }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;

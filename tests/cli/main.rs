@@ -11,6 +11,7 @@ mod help;
 mod marks;
 mod mistakes;
 mod mock;
+mod quality;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;
