@@ -133,3 +133,105 @@ impl CheckExample {
         Some(Self { released_s, why, excerpt: record.excerpt.clone() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{FindingKind, summarise};
+    use crate::clock::Timestamp;
+    use crate::record::{Failure, FailureKind};
+    use crate::workload::{Expect, GoldenCheck};
+
+    fn asked(check: u16, released: Option<u64>, result: CheckResult) -> CheckRecord {
+        let released = released.map(|ms| Timestamp::from_nanos(ms * 1_000_000));
+        CheckRecord { check, released, result, excerpt: Some("It is".to_owned()), usage: None }
+    }
+
+    fn unmet() -> CheckResult {
+        CheckResult::Unmet { why: "does not contain \"Paris\"".to_owned() }
+    }
+
+    /// A run with these checks, of which there are two.
+    fn flown(checks: Vec<CheckRecord>) -> RunLog {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+        let check = |name: &str| GoldenCheck {
+            name: name.to_owned(),
+            prompt: Some("?".to_owned()),
+            messages: None,
+            max_tokens: 8,
+            expect: Expect::default(),
+        };
+        log.header.workload.checks = vec![check("capital"), check("year")];
+        log.checks = checks;
+        log
+    }
+
+    #[test]
+    fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
+        let timeout =
+            CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
+        let log = flown(vec![
+            asked(0, None, CheckResult::Passed),
+            asked(1, None, unmet()),
+            asked(0, Some(100), CheckResult::Passed),
+            asked(1, Some(200), unmet()),
+            asked(0, Some(300), unmet()),
+            asked(1, Some(400), CheckResult::CutOff),
+            asked(0, Some(500), timeout),
+        ]);
+        let quality = Quality::of(&log).unwrap();
+        assert_eq!((quality.before.pass_rate, quality.under_load.pass_rate), (Some(0.5), Some(0.25)));
+        assert_eq!(quality.pass_rate, Some(2.0 / 6.0));
+        let capital = &quality.checks[0];
+        let under = capital.under_load;
+        assert_eq!(
+            (under.asked, under.passed, under.unmet, under.unanswered, under.cut_off),
+            (3, 1, 1, 1, 0)
+        );
+        assert_eq!(capital.examples.len(), 2);
+        assert_eq!(
+            (capital.examples[0].released_s, capital.examples[0].why.as_str()),
+            (Some(0.3), "the answer does not contain \"Paris\"")
+        );
+        assert_eq!(quality.checks[1].under_load.cut_off, 1);
+        let objectives =
+            ["check_pass_rate >= 30%", "check_pass_rate > 40%"].map(|text| text.parse().unwrap());
+        let summary = summarise(&log, &objectives);
+        assert_eq!(
+            summary.objectives.iter().map(|judged| judged.passed()).collect::<Vec<_>>(),
+            [true, false]
+        );
+    }
+
+    #[test]
+    fn a_run_without_checks_says_nothing_of_them() {
+        let mut log = flown(Vec::new());
+        assert_eq!(Quality::of(&log).unwrap().pass_rate, None, "none was asked");
+        log.header.workload.checks.clear();
+        assert_eq!(Quality::of(&log), None);
+        let judged = summarise(&log, &["check_pass_rate > 1%".parse().unwrap()]).objectives.remove(0);
+        assert_eq!(judged.status, crate::analysis::Status::Unresolvable);
+    }
+
+    #[test]
+    fn what_passed_before_and_fails_under_load_is_a_finding() {
+        let said = |checks| {
+            let findings = summarise(&flown(checks), &[]).findings;
+            findings
+                .into_iter()
+                .find(|finding| finding.kind == FindingKind::WorseUnderLoad)
+                .map(|found| found.sentence)
+        };
+        let before = asked(0, None, CheckResult::Passed);
+        let worse =
+            said(vec![before.clone(), asked(0, Some(1), unmet()), asked(0, Some(2), CheckResult::Passed)]);
+        assert!(worse.unwrap().ends_with("`capital` failed in 1 of 2 answers under load"));
+        assert_eq!(said(vec![before, asked(0, Some(1), CheckResult::Passed)]), None);
+        assert_eq!(
+            said(vec![asked(1, None, unmet()), asked(1, Some(1), unmet())]),
+            None,
+            "it failed before too"
+        );
+    }
+}

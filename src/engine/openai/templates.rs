@@ -125,6 +125,30 @@ mod tests {
     }
 
     #[test]
+    fn each_class_asks_for_its_own_form_whatever_its_model_and_priority() {
+        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        mixed.models = vec!["a".into(), "b".into()];
+        mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
+        let templates = BodyTemplates::new(&mixed, "base");
+        for (class, kept) in [(0, Keep::Nothing), (1, Keep::Words), (2, Keep::Nothing)] {
+            for (model, name) in [(0, "a"), (1, "b")] {
+                let planned = PlannedRequest {
+                    class,
+                    model: Some(model),
+                    priority: Priority::Low,
+                    ..Default::default()
+                };
+                let body: Value =
+                    serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
+                assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
+                assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
+                assert_eq!(templates.keep(&planned), kept);
+            }
+        }
+        assert_eq!(templates.probes().count(), 1);
+    }
+
+    #[test]
     fn each_request_asks_for_its_own_model() {
         let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
         mixed.models = vec!["a".into(), "b".into()];
