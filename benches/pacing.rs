@@ -14,7 +14,7 @@ use bytes::Bytes;
 use skyline::clock::RunClock;
 use skyline::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use skyline::generator::{PromptBuilder, RequestSpec, Schedule};
-use skyline::runner::{Feed, Interrupt, Progress, Run, RunOptions};
+use skyline::runner::{Feed, Interrupt, Landed, Progress, Run, RunOptions};
 use skyline::workload::{Overrides, WorkloadSpec};
 use tokio::sync::watch;
 
@@ -80,7 +80,7 @@ fn main() {
             progress: Arc::new(Progress::default()),
             interrupt,
         };
-        run.fly(feed, |record| lag.add(record.dispatched.since(record.scheduled))).await
+        run.fly(feed, |Landed { record, .. }| lag.add(record.dispatched.since(record.scheduled))).await
     });
     println!("schedule lag at {RATE_PER_S} requests/s, Poisson, {SECONDS} s, µs\n");
     println!("{}", Distribution::HEAD);

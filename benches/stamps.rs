@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use skyline::clock::{RunClock, Timestamp};
 use skyline::record::{Phase, PlanFacts};
-use skyline::runner::{Feed, Interrupt, Progress, Run, RunOptions};
+use skyline::runner::{Feed, Interrupt, Landed, Progress, Run, RunOptions};
 use tokio::sync::watch;
 
 use bare::Load;
@@ -99,7 +99,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             interrupt,
         };
         let mut came = Came::new();
-        run.fly(feed, |record| {
+        run.fly(feed, |Landed { record, .. }| {
             assert_eq!(record.phase, Phase::Measured);
             came.insert(record.index, record.chunks.iter().map(|chunk| chunk.at).collect());
         })

@@ -59,24 +59,35 @@ impl SloOutcome {
         Self { declared: true, broken: self.broken.map(|broken| Broken { form, ..broken }), ..self }
     }
 
+    /// Whether there was a bound to meet.
+    pub(crate) fn promised(self) -> bool {
+        self.declared
+    }
+
     fn met(self) -> bool {
         self.broken == Some(Broken::default())
     }
 }
 
-/// How many requests met their SLO. Where none is declared, every completed request meets it.
+/// How many requests met their SLO, of those that were promised something: one that was promised nothing cannot break a
+/// promise, and counted as kept it would hide those that were broken.
+///
+/// A request that left no record counts as promised and missed, if anybody in the run was promised anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Attainment {
     /// Whether any request counted here had a bound to meet.
     pub declared: bool,
-    /// Requests whose moment came in the window, whatever became of them: the denominator.
+    /// Requests whose moment came in the window, whatever became of them.
     pub scheduled: u64,
-    /// Completed requests that kept every bound; absent when a bound cannot be measured, as TTFT and TPOT of
-    /// answers that are not streamed.
+    /// Those of them that had a bound to meet: the denominator.
+    pub promised: u64,
+    /// Promised requests that completed and kept every bound; absent when a bound cannot be measured, as TTFT and TPOT
+    /// of answers that are not streamed.
     pub met: Option<u64>,
-    /// `met / scheduled`, between 0 and 1; absent when `met` is, or nothing was scheduled.
+    /// `met / promised`, between 0 and 1; absent when `met` is, or nothing was promised.
     pub slo_attainment: Option<f64>,
-    /// `met` per second of the window.
+    /// `met` per second of the window; absent when `met` is, or nothing was promised. Where nobody in the whole run was
+    /// promised anything: completed requests per second.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
     /// be measured.
@@ -87,7 +98,7 @@ pub struct Attainment {
     pub over_e2e: u64,
     /// Completed requests whose answers are not of the form that their SLO asks for.
     pub of_another_form: u64,
-    /// Requests that did not complete.
+    /// Promised requests that did not complete.
     pub not_completed: u64,
 }
 
@@ -97,18 +108,23 @@ impl Attainment {
         let count = |test: fn(&SloOutcome) -> bool| outcomes.iter().filter(|slo| test(slo)).count() as u64;
         let measurable = outcomes.iter().all(|slo| slo.measurable);
         let known = |test| measurable.then(|| count(test));
-        let met = known(|slo| slo.met());
+        let lost = if observed.promises { scheduled - outcomes.len() as u64 } else { 0 };
+        let promised = count(|slo| slo.declared) + lost;
+        let met = known(|slo| slo.declared && slo.met());
+        let good =
+            if observed.promises { met.filter(|_| promised > 0) } else { Some(count(|slo| slo.met())) };
         Self {
-            declared: outcomes.iter().any(|slo| slo.declared),
+            declared: promised > 0,
             scheduled,
+            promised,
             met,
-            slo_attainment: met.filter(|_| scheduled > 0).map(|met| met as f64 / scheduled as f64),
-            goodput_per_s: met.and_then(|met| observed.per_second(met as f64)),
+            slo_attainment: met.filter(|_| promised > 0).map(|met| met as f64 / promised as f64),
+            goodput_per_s: good.and_then(|good| observed.per_second(good as f64)),
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
             of_another_form: count(|slo| slo.broken.is_some_and(|broken| broken.form)),
-            not_completed: scheduled - count(|slo| slo.broken.is_some()),
+            not_completed: promised - count(|slo| slo.declared && slo.broken.is_some()),
         }
     }
 }
@@ -159,6 +175,51 @@ mod tests {
         assert_eq!(summary.by_class[1].slo.slo_attainment, Some(0.5));
         assert_eq!(summary.objectives[0].status, Status::Unresolvable);
         assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::UnmeasurableSlo));
+    }
+
+    #[test]
+    fn a_neighbour_who_is_promised_nothing_does_not_hide_a_victim() {
+        // Two requests are promised 10 ms and wait for 100; two are promised nothing and complete.
+        let records = (0..4).map(|i| {
+            record(i).class((i % 2) as u16, Priority::High).sent_at(0, 0, 0).paced(100, 10, 10).build()
+        });
+        let mut log = run(1_000, records.collect());
+        let tight = Slo { ttft_ms: Some(10.0), ..Slo::default() };
+        let promise = |slo| class("chat", &[(Priority::High, slo)]);
+        log.header.workload.classes = vec![promise(tight), promise(Slo::default())];
+        let demands = ["slo_attainment > 40%", "goodput > 1/s"].map(|text| text.parse().unwrap());
+        let summary = summarise(&log, &demands);
+        let slo = summary.slo;
+        assert_eq!((slo.scheduled, slo.promised, slo.met), (4, 2, Some(0)));
+        assert_eq!((slo.slo_attainment, slo.goodput_per_s), (Some(0.0), Some(0.0)));
+        assert_eq!(summary.objectives.iter().map(|o| o.status).collect::<Vec<_>>(), [Status::Missed; 2]);
+        let free = summary.by_class[1].slo;
+        assert_eq!((free.declared, free.promised, free.met), (false, 0, Some(0)));
+        assert_eq!((free.slo_attainment, free.goodput_per_s), (None, None));
+
+        // Where nobody is promised anything there is nothing to attain, and goodput counts what completed.
+        log.header.workload.classes = vec![promise(Slo::default()), promise(Slo::default())];
+        let summary = summarise(&log, &demands);
+        assert_eq!((summary.slo.promised, summary.slo.slo_attainment), (0, None));
+        assert_eq!(
+            (summary.slo.goodput_per_s, summary.by_class[1].slo.goodput_per_s),
+            (Some(4.0), Some(2.0))
+        );
+        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+    }
+
+    #[test]
+    fn a_request_without_a_record_is_a_broken_promise() {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 10).build()]);
+        log.header.plan.measured_requests = 2;
+        let bounds = Slo { ttft_ms: Some(200.0), ..Slo::default() };
+        log.header.workload.classes = vec![class("chat", &[(Priority::High, bounds)])];
+        log.records[0].priority = Priority::High;
+        let slo = summarise(&log, &[]).slo;
+        assert_eq!(
+            (slo.promised, slo.met, slo.slo_attainment, slo.not_completed),
+            (2, Some(1), Some(0.5), 1)
+        );
     }
 
     #[test]

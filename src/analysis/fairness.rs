@@ -14,7 +14,7 @@ use crate::record::Outcome;
 pub struct Fairness {
     /// How many tenants had a request.
     pub tenants: u64,
-    /// Of x = the share of a tenant's requests that met their SLO; absent unless each has one.
+    /// Of x = a tenant's attainment; absent unless each was promised something.
     pub attainment: Option<f64>,
     /// Of x = answer tokens of its completed requests ÷ those that it asked for.
     pub service: Option<f64>,
@@ -28,7 +28,6 @@ impl Fairness {
         if tenants.len() < 2 {
             return None;
         }
-        let declared = |group: &Group| group.slo.slo_attainment.filter(|_| group.slo.declared);
         let waited = |group: &Group| group.latency.row(Metric::Ttft)?.mean_ms.filter(|&mean| mean > 0.0);
         let mut numbers: Vec<_> = observed.requests.iter().map(|request| request.record.tenant).collect();
         numbers.sort_unstable();
@@ -36,7 +35,7 @@ impl Fairness {
         let service = numbers.iter().map(|&tenant| service(observed, tenant));
         Some(Self {
             tenants: tenants.len() as u64,
-            attainment: index(tenants.iter().map(declared)),
+            attainment: index(tenants.iter().map(|group| group.slo.slo_attainment)),
             service: index(service),
             promptness: index(tenants.iter().map(|group| waited(group).map(|mean| 1.0 / mean))),
         })

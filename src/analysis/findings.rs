@@ -1,6 +1,7 @@
 //! Advice that a run gives to the person who flew it.
 
 mod answers;
+mod arrivals;
 mod load;
 mod promises;
 mod quality;
@@ -83,7 +84,7 @@ impl Finding {
             load::warm_up,
             load::not_settled,
             load::drift,
-            load::uneven_arrivals,
+            arrivals::uneven_arrivals,
             load::cooldown_failures,
             quality::worse_under_load,
             promises::unmeasurable_slo,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::observed::{Measured, Observed};
 use super::{Attainment, LatencyTable};
-use crate::record::Outcome;
+use crate::record::{FailureKind, Outcome};
 use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec};
 
 /// What a class promises to its requests of one priority.
@@ -38,6 +38,12 @@ pub struct Group {
     pub failed: u64,
     /// Those still running when the run stopped waiting.
     pub censored: u64,
+    /// Those that failed, as a share between 0 and 1 of those whose moment came.
+    pub error_rate: Option<f64>,
+    /// The same of those that the server refused (429, 503).
+    pub reject_rate: Option<f64>,
+    /// The same of those that the client's own time limits ended.
+    pub timeout_rate: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,
     /// How many kept their promise.
@@ -122,33 +128,42 @@ impl Group {
         let count = |wanted: fn(&Outcome) -> bool| {
             requests.iter().filter(|request| wanted(&request.record.outcome)).count() as u64
         };
+        let all = requests.len() as u64;
+        let share = |wanted| (all > 0).then(|| count(wanted) as f64 / all as f64);
+        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
         Self {
             name,
             promises,
-            requests: requests.len() as u64,
+            requests: all,
             completed: count(|outcome| matches!(outcome, Outcome::Completed)),
-            failed: count(|outcome| matches!(outcome, Outcome::Failed(_))),
+            failed: count(failed),
+            error_rate: share(failed),
+            reject_rate: share(|outcome| failed_by(outcome, FailureKind::is_reject)),
+            timeout_rate: share(|outcome| failed_by(outcome, FailureKind::is_timeout)),
             censored: count(|outcome| matches!(outcome, Outcome::Censored)),
             latency: LatencyTable::of_group(requests),
-            slo: Attainment::of(observed, requests.len() as u64, &outcomes),
+            slo: Attainment::of(observed, all, &outcomes),
         }
     }
 }
 
-/// What a workload promises, as far as it is wanted: to the requests of each class and priority, and to those of each
-/// tenant with a promise of its own.
-fn promises(workload: &WorkloadSpec, wanted: impl Fn(&Promise) -> bool) -> Vec<Promise> {
+fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if kind(failure.reason))
+}
+
+/// What a workload promises, as far as it is wanted: to the requests that it can have of each class and priority, and to
+/// those of each tenant with a promise of its own.
+pub(super) fn promises(workload: &WorkloadSpec, wanted: impl Fn(&Promise) -> bool) -> Vec<Promise> {
     let mut promises = Vec::new();
-    for class in &workload.classes {
-        let mut senders: Vec<Option<&Tenant>> =
-            workload.tenants.iter().filter(|tenant| tenant.sends(&class.name)).map(own_promise).collect();
+    for class in workload.classes.iter().filter(|class| workload.occurs(class)) {
+        let mut senders: Vec<Option<&Tenant>> = workload.senders(class).map(own_promise).collect();
         if senders.is_empty() {
             senders.push(None);
         }
         // Those without a promise of their own are one sender, and the first to be told.
         senders.sort_by_key(Option::is_some);
         senders.dedup_by_key(|sender| sender.map(|tenant| &tenant.name));
-        for share in &class.priorities {
+        for share in priorities(workload, class) {
             promises.extend(senders.iter().map(|sender| promise(class, share, *sender)));
         }
     }
@@ -157,10 +172,22 @@ fn promises(workload: &WorkloadSpec, wanted: impl Fn(&Promise) -> bool) -> Vec<P
 }
 
 /// What it promises to the requests of one tenant.
-fn promises_to(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<Promise> {
-    let sent = workload.classes.iter().filter(|class| tenant.sends(&class.name));
-    sent.flat_map(|class| class.priorities.iter().map(|share| promise(class, share, own_promise(tenant))))
-        .collect()
+pub(super) fn promises_to(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<Promise> {
+    let sent = workload.classes.iter().filter(|class| {
+        workload.occurs(class) && workload.senders(class).any(|sender| sender.name == tenant.name)
+    });
+    let promised =
+        |class| priorities(workload, class).map(move |share| promise(class, share, own_promise(tenant)));
+    sent.flat_map(promised).collect()
+}
+
+/// The priorities that requests of a class can have; a trace may tell one that is never drawn.
+fn priorities<'a>(
+    workload: &WorkloadSpec,
+    class: &'a RequestClass,
+) -> impl Iterator<Item = &'a PriorityShare> {
+    let told = workload.arrival.trace().is_some();
+    class.priorities.iter().filter(move |share| told || share.weight > 0.0)
 }
 
 /// The tenant, if it has a promise of its own.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Figure, Flow, Mark, Objective, Share, Statistic, Subject, Summary};
+use super::{Figure, Flow, LatencyRow, Mark, Objective, Share, Statistic, Subject, Summary};
 use crate::units::{count, three_digits};
 
 /// What became of an objective.
@@ -64,9 +64,9 @@ impl Objective {
     /// Holds the run against this objective.
     #[must_use]
     pub fn evaluate(&self, summary: &Summary) -> Judgement {
-        let figure = self.subject.read(summary);
+        let figure = self.read(summary);
         let status = figure.map_or(Status::Unresolvable, |figure| self.judge(figure));
-        let mark = self.subject.mark(summary);
+        let mark = self.mark(summary);
         let was = figure.map_or("no such figure in this run".to_owned(), |figure| match figure {
             Figure::Exact(value) => format!("was {}", self.subject.show(value)),
             Figure::Between { low, high } => {
@@ -80,7 +80,7 @@ impl Objective {
             Some((Mark::Indicative, n)) => format!("; indicative: {} samples", count(n)),
             None => String::new(),
         };
-        let interval = self.subject.interval(summary);
+        let interval = self.interval(summary);
         // An interval without an end holds every bound on that side, and says nothing.
         let close = interval.and_then(|(low, high)| Some((low?, high?)));
         let close = close.filter(|(low, high)| (*low..=*high).contains(&self.bound));
@@ -113,19 +113,23 @@ impl Objective {
     }
 }
 
+impl Statistic {
+    /// This statistic of a latency; `None` where it is not known.
+    pub(super) fn of(self, row: &LatencyRow) -> Option<Figure> {
+        match self {
+            Self::Mean => row.mean_ms.map(Figure::Exact),
+            Self::Min => Some(row.min),
+            Self::Max => Some(row.max),
+            Self::Percentile(quantile) => Some(row.percentile(quantile).figure),
+        }
+    }
+}
+
 impl Subject {
     /// This figure of a run; `None` where the run has none.
     pub(crate) fn read(self, summary: &Summary) -> Option<Figure> {
         match self {
-            Self::Latency(statistic, metric) => {
-                let row = summary.latency.row(metric)?;
-                match statistic {
-                    Statistic::Mean => row.mean_ms.map(Figure::Exact),
-                    Statistic::Min => Some(row.min),
-                    Statistic::Max => Some(row.max),
-                    Statistic::Percentile(quantile) => Some(row.percentile(quantile).figure),
-                }
-            }
+            Self::Latency(statistic, metric) => statistic.of(summary.latency.row(metric)?),
             Self::Rate(flow) => match flow {
                 Flow::Goodput => summary.slo.goodput_per_s,
                 Flow::CompletedRequests => summary.rates.completed_requests_per_s,
@@ -143,12 +147,6 @@ impl Subject {
             }
             .map(Figure::Exact),
         }
-    }
-
-    fn interval(self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
-        let Self::Latency(Statistic::Percentile(quantile), metric) = self else { return None };
-        let row = summary.latency.row(metric)?;
-        Some(row.percentile(quantile).best_interval())
     }
 
     /// A reservation about it, and the samples it rests on.

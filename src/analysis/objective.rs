@@ -3,16 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::group::promises;
+use super::scope::Scope;
 use super::subject::{Comparison, Share, Subject};
+use super::{Figure, LatencyRow, Mark, Quantile, Statistic, Summary};
 use crate::units::{millis, parse_duration};
+use crate::workload::WorkloadSpec;
 
-/// A demand on a whole run.
+/// A demand on a run, or on a part of its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// As it was typed.
     pub text: String,
     /// The figure that is judged.
     pub subject: Subject,
+    /// Whose figure it is; absent: the whole run's.
+    pub scope: Option<Scope>,
     /// On which side of the bound it must lie.
     pub comparison: Comparison,
     /// The bound: milliseconds, per second, or a share between 0 and 1, as the subject has it.
@@ -34,8 +40,19 @@ impl ObjectiveError {
         tpot_adjusted itl chunk_gap e2e e2e_from_send schedule_lag queue_wait)\n    \
         error_rate < 1%       error_rate reject_rate timeout_rate slo_attainment\n                          \
         check_pass_rate valid_answers\n    \
-        goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n  \
+        goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n    \
+        p95 ttft of chat < 1s  the figure of one class, priority, tenant or model (`of tenant chat`, where several\n                          \
+        have the name): ttft tpot e2e error_rate reject_rate timeout_rate slo_attainment goodput\n  \
         comparisons are < <= > >=";
+}
+
+/// An objective that a workload leaves nothing to hold against.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the objective `{text}` does not fit the workload `{workload}`: {problem}")]
+pub struct UnfitObjective {
+    text: String,
+    workload: String,
+    problem: String,
 }
 
 impl FromStr for Objective {
@@ -53,9 +70,23 @@ fn parse(text: &str) -> Result<Objective, String> {
         .into_iter()
         .find(|(sign, _)| rest.starts_with(sign))
         .ok_or("it has no comparison")?;
-    let subject = Subject::parse(figure.trim())?;
+    let (subject, scope) = figure_of_part(figure.trim())?;
     let bound = bound(subject, rest[sign.len()..].trim())?;
-    Ok(Objective { text: text.trim().to_owned(), subject, comparison, bound })
+    Ok(Objective { text: text.trim().to_owned(), subject, scope, comparison, bound })
+}
+
+/// Reads a figure, and whose it is if that is said: `p95 ttft of chat`.
+fn figure_of_part(text: &str) -> Result<(Subject, Option<Scope>), String> {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let Some(at) = words.iter().position(|word| *word == "of") else {
+        return Ok((Subject::parse(text)?, None));
+    };
+    let figure = words[..at].join(" ");
+    let (subject, scope) = (Subject::parse(&figure)?, Scope::parse(&words[at + 1..])?);
+    if !subject.is_of_parts() {
+        return Err(format!("`{figure}` is only known of the whole run"));
+    }
+    Ok((subject, Some(scope)))
 }
 
 fn bound(subject: Subject, text: &str) -> Result<f64, String> {
@@ -69,6 +100,9 @@ fn bound(subject: Subject, text: &str) -> Result<f64, String> {
             .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
         Subject::Share(_) => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|percent| percent / 100.0),
+            None if text.parse() == Ok(1.0) => {
+                return Err(format!("the bound `{text}` may mean 1 % or all; write 1% or 100%"));
+            }
             None => number(text),
         }
         .filter(|share| *share <= 1.0)
@@ -77,9 +111,65 @@ fn bound(subject: Subject, text: &str) -> Result<f64, String> {
 }
 
 impl Objective {
-    /// Whether it is about the share of failed requests.
+    /// Looks whether runs of `workload` can have such a figure.
+    ///
+    /// # Errors
+    ///
+    /// When it names requests that the workload does not have or cannot tell apart, or asks how many promises were kept
+    /// where nothing is promised.
+    pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
+        let promised = match &self.scope {
+            Some(scope) => scope.promised(workload),
+            None => Ok(promises(workload, |_| true)),
+        };
+        let problem = match promised {
+            Err(problem) => problem,
+            Ok(bounds)
+                if self.subject == Subject::Share(Share::SloAttainment)
+                    && bounds.iter().all(|promise| promise.slo.is_empty()) =>
+            {
+                let whom =
+                    self.scope.as_ref().map_or_else(|| "anybody".to_owned(), |scope| format!("`{scope}`"));
+                format!("it promises nothing to {whom}; give an SLO, such as slo = {{ ttft_ms = 500 }}")
+            }
+            Ok(_) => return Ok(()),
+        };
+        Err(UnfitObjective { text: self.text.clone(), workload: workload.name.clone(), problem })
+    }
+
+    /// Whether it is about the share of failed requests of the whole run.
     pub(crate) fn is_about_error_rate(&self) -> bool {
-        self.subject == Subject::Share(Share::Errors)
+        self.subject == Subject::Share(Share::Errors) && self.scope.is_none()
+    }
+
+    /// The figure that is judged; `None` where the run has none.
+    pub(crate) fn read(&self, summary: &Summary) -> Option<Figure> {
+        match &self.scope {
+            Some(scope) => scope.read(self.subject, summary),
+            None => self.subject.read(summary),
+        }
+    }
+
+    /// The percentile that is judged and the latency it is of, where it is one.
+    fn percentile<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
+        let Subject::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
+        let row = match &self.scope {
+            Some(scope) => scope.row(metric, summary),
+            None => summary.latency.row(metric),
+        };
+        Some((row?, quantile))
+    }
+
+    /// The 95 % interval of the figure, where it has one.
+    pub(super) fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
+        let (row, quantile) = self.percentile(summary)?;
+        Some(row.percentile(quantile).best_interval())
+    }
+
+    /// A reservation about the figure, and the samples it rests on.
+    pub(crate) fn mark(&self, summary: &Summary) -> Option<(Mark, u64)> {
+        let (row, quantile) = self.percentile(summary)?;
+        Some((row.percentile(quantile).mark?, row.n))
     }
 }
 
@@ -127,6 +217,7 @@ mod tests {
             ("p95 ttft < 500", "has no unit; write 500ms or 500s"),
             ("p95 ttft < soon", "`soon` is not a duration"),
             ("error_rate < 200%", "`200%` is not a share"),
+            ("error_rate < 1", "may mean 1 % or all; write 1% or 100%"),
             ("goodput > lots", "`lots` is not a rate"),
             ("happiness > 3", "`happiness` is not a figure of a run"),
         ] {

@@ -29,6 +29,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) cut_short: bool,
     /// Measured requests that were let go, in order of their places in the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
+    /// Whether any of them was promised anything.
+    pub(crate) promises: bool,
     /// Requests of the window that a run which stopped early never let go.
     pub(crate) never_due: u64,
     /// Planned requests of the window without a record.
@@ -69,12 +71,14 @@ impl<'a> Observed<'a> {
             |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
         let Account { never_due, unrecorded, unplanned } =
             account(Phase::Measured, plan.measured_requests, come(log));
+        let requests: Vec<_> = records.into_iter().map(|record| measure(log, record)).collect();
         Self {
             log,
             start: plan.window_start,
             end,
             cut_short,
-            requests: records.into_iter().map(|record| measure(log, record)).collect(),
+            promises: requests.iter().any(|request| request.slo.promised()),
+            requests,
             never_due,
             unrecorded,
             unplanned,

@@ -4,20 +4,30 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::record::{RequestRecord, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunLog};
 use crate::workload::SharedPrefixes;
 
+/// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
+const USUAL_BLOCKS: (u64, u64) = (1, 64);
+
 /// What the requests of a whole run share, warm-up and cool-down included, and how much of it a cache gave back.
+///
+/// A request that the server refused was never looked up. Where answers tell what was cached, and no counter does, only
+/// requests with such an answer are counted: of one that was cut off nobody knows what a cache gave it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrefixCache {
-    /// Tokens of a block: a cache finds whole ones only.
-    pub block_tokens: u32,
-    /// Different prefixes among the requests that were sent, each counted once a model: models share none.
-    pub prefixes: u64,
-    /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached.
-    pub prefix_tokens: u64,
+    /// Tokens of a block: a cache finds whole ones only. Absent where nobody knows; then the most that is expected is that
+    /// of blocks of one token, and the least that of blocks of 64.
+    pub block_tokens: Option<u32>,
+    /// Different prefixes among the requests that were sent, each counted once a model: models share none. Absent where a
+    /// trace says what prompts have in common.
+    pub prefixes: Option<u64>,
+    /// Tokens of all of them: with less room a cache forgets some, and the expected rate is not reached. Absent with the
+    /// number.
+    pub prefix_tokens: Option<u64>,
     /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
-    /// second request on that has it, or from the first where it was sent before the run. Between 0 and 1.
+    /// second request on that has it, or from the first where it was sent before the run; of a trace, what its slice
+    /// says again. Between 0 and 1.
     pub expected_least: f64,
     /// The same if all that a chat template adds stood before the prompt and was shared too. Where it stands nobody tells,
     /// so the truth lies between the two.
@@ -46,14 +56,24 @@ pub enum HitSource {
 }
 
 impl PrefixCache {
-    /// Absent where the workload shares no prefixes, or nobody knows how long a block is.
+    /// Absent where requests share nothing, and of a shard: the cache saw what the others sent too.
     pub(crate) fn of(log: &RunLog) -> Option<Self> {
+        if log.header.shard.is_some() {
+            return None;
+        }
         let classes = &log.header.workload.classes;
-        let block = u64::from(log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0)?);
-        classes.iter().find(|class| class.shared_prefix.is_some())?;
-        let mut sent: Vec<_> = log.records.iter().filter(|record| record.sent.is_some()).collect();
+        let block_tokens = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
+        let (shortest, longest) =
+            block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
+        let measured = measured(log);
+        let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
+        let mut sent: Vec<_> = log.records.iter().filter(|record| was_looked_up(record)).collect();
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
         let template = template_tokens(&sent);
+        if !classes.iter().any(|class| class.shared_prefix.is_some()) {
+            let share = log.header.workload.arrival.found()?.reusable_share?;
+            return Self::of_trace(share, &sent, template, block_tokens, measured);
+        }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
         let warm = |class: u16, number: u32| {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
@@ -62,33 +82,62 @@ impl PrefixCache {
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
         for record in sent {
-            looked_up += prompt_tokens(record, template);
             // Of every model the template is computed once.
             let known_template = !seen_models.insert(record.model) || warmed;
-            let Some(prefix) = record.prefix else {
-                most += if known_template { whole(template, block) } else { 0 };
-                continue;
+            let template_alone = if known_template { whole(template, shortest) } else { 0 };
+            let (at_least, at_most) = match record.prefix {
+                None => (0, template_alone),
+                Some(prefix) => {
+                    let tokens = u64::from(prefix.tokens);
+                    let first = seen.insert((record.model, record.class, prefix.number));
+                    prefix_tokens += if first { tokens } else { 0 };
+                    if !first || warm(record.class, prefix.number) {
+                        (whole(tokens, longest), whole(template + tokens, shortest))
+                    } else {
+                        (0, template_alone)
+                    }
+                }
             };
-            let first = seen.insert((record.model, record.class, prefix.number));
-            prefix_tokens += if first { u64::from(prefix.tokens) } else { 0 };
-            if !first || warm(record.class, prefix.number) {
-                least += whole(u64::from(prefix.tokens), block);
-                most += whole(template + u64::from(prefix.tokens), block);
-            } else if known_template {
-                most += whole(template, block);
+            if by_usage && record.usage.is_none() {
+                continue;
             }
+            looked_up += prompt_tokens(record, template);
+            least += at_least;
+            most += at_most;
         }
         if looked_up == 0 {
             return None;
         }
         let share = |tokens: u64| tokens as f64 / looked_up as f64;
         Some(Self {
-            block_tokens: block as u32,
-            prefixes: seen.len() as u64,
-            prefix_tokens,
+            block_tokens,
+            prefixes: Some(seen.len() as u64),
+            prefix_tokens: Some(prefix_tokens),
             expected_least: share(least),
             expected_most: share(most),
-            measured: measured(log),
+            measured,
+        })
+    }
+
+    /// Of requests whose prompts begin as in a trace, `share` of whose tokens came before.
+    fn of_trace(
+        share: f64,
+        sent: &[&RequestRecord],
+        template: u64,
+        block_tokens: Option<u32>,
+        measured: Option<MeasuredHits>,
+    ) -> Option<Self> {
+        let looked_up: u64 = sent.iter().map(|record| prompt_tokens(record, template)).sum();
+        let asked: u64 = sent.iter().map(|record| u64::from(record.input_tokens_asked)).sum();
+        let of_all = |tokens: f64| (tokens / looked_up as f64).min(1.0);
+        let reused = share * asked as f64;
+        (looked_up > 0).then(|| Self {
+            block_tokens,
+            prefixes: None,
+            prefix_tokens: None,
+            expected_least: of_all(reused),
+            expected_most: of_all(reused + (template * sent.len() as u64) as f64),
+            measured,
         })
     }
 
@@ -97,6 +146,12 @@ impl PrefixCache {
         let rate = self.measured?.rate;
         Some((rate - self.expected_most).max(0.0) + (rate - self.expected_least).min(0.0))
     }
+}
+
+/// Whether the server took its prompt in.
+fn was_looked_up(record: &RequestRecord) -> bool {
+    let refused = |failure: &Failure| matches!(failure.reason, FailureKind::HttpStatus(_));
+    record.sent.is_some() && !matches!(&record.outcome, Outcome::Failed(failure) if refused(failure))
 }
 
 /// Tokens in whole blocks.
@@ -128,11 +183,11 @@ fn measured(log: &RunLog) -> Option<MeasuredHits> {
     {
         return of(hits, queries, HitSource::Counters);
     }
-    let told = log.records.iter().filter_map(|record| {
-        let usage = record.usage?;
-        Some((usage.cached_tokens?, usage.prompt_tokens))
-    });
-    let (hits, queries) = told.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
+    let usages = || log.records.iter().filter_map(|record| record.usage);
+    // Servers leave the field out where nothing was found; one that never has it does not tell.
+    usages().find(|usage| usage.cached_tokens.is_some())?;
+    let found = usages().map(|usage| (usage.cached_tokens.unwrap_or(0), usage.prompt_tokens));
+    let (hits, queries) = found.fold((0, 0), |(hits, all), (cached, tokens)| (hits + cached, all + tokens));
     of(hits, queries, HitSource::Usage)
 }
 
@@ -140,7 +195,7 @@ fn measured(log: &RunLog) -> Option<MeasuredHits> {
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
-    use crate::record::{CachePreparation, ServerCounters, SharedPrefix, Usage};
+    use crate::record::{CachePreparation, ServerCounters, Shard, SharedPrefix, Usage};
     use crate::workload::{Distribution, SharedPrefixes};
 
     /// Requests at 0, 1, 2 … ms with these models and prefixes, of 100 tokens and as many in the template as given.
@@ -172,7 +227,7 @@ mod tests {
         // One hit of 2 blocks of 16: another model computes its own.
         close(cache.expected_least, 32.0 / 400.0);
         close(cache.expected_most, 32.0 / 400.0);
-        assert_eq!((cache.prefixes, cache.prefix_tokens, cache.measured), (2, 80, None));
+        assert_eq!((cache.prefixes, cache.prefix_tokens, cache.measured), (Some(2), Some(80), None));
         assert!(PrefixCache::of(&run(1_000, vec![record(0).sent_at(0, 0, 0).build()])).is_none());
     }
 
@@ -194,11 +249,40 @@ mod tests {
     }
 
     #[test]
+    fn only_requests_that_were_looked_up_are_expected_to_hit() {
+        let mut log = log(&[(0, Some(1)), (0, Some(1)), (0, Some(1)), (0, Some(1))], 0);
+        log.records[0].outcome =
+            Outcome::Failed(Failure::new(FailureKind::HttpStatus(503), "not now".to_owned()));
+        log.records[0].usage = None;
+        // The first was refused, so that the second is the first of its prefix; by hand: 2 hits among 3.
+        close(PrefixCache::of(&log).unwrap().expected_least, 64.0 / 300.0);
+        // The last was cut off: nobody knows what the cache gave it, once answers are all that tells.
+        log.records[2].usage = Some(Usage { cached_tokens: Some(32), ..log.records[2].usage.unwrap() });
+        log.records[3].usage = None;
+        let cache = PrefixCache::of(&log).unwrap();
+        close(cache.expected_least, 32.0 / 200.0);
+        close(cache.measured.unwrap().rate, 32.0 / 200.0);
+        log.header.shard = Some(Shard { number: 1, of: 2 });
+        assert_eq!(PrefixCache::of(&log), None, "the other shard warms the same cache");
+    }
+
+    #[test]
+    fn blocks_of_unknown_length_leave_a_range() {
+        let mut log = log(&[(0, Some(1)), (0, Some(1))], 30);
+        log.header.engine.cache_block_tokens = None;
+        let cache = PrefixCache::of(&log).unwrap();
+        // 40 tokens are no whole block of 64; with the template 70 are 70 blocks of 1.
+        assert_eq!((cache.block_tokens, cache.expected_least), (None, 0.0));
+        close(cache.expected_most, 70.0 / 260.0);
+    }
+
+    #[test]
     fn counters_are_believed_before_usage() {
         let mut log = log(&[(0, Some(1)), (0, Some(1))], 0);
         log.records[1].usage = Some(Usage { cached_tokens: Some(32), ..log.records[1].usage.unwrap() });
         let rate = |log: &RunLog| PrefixCache::of(log).unwrap().measured.map(|hits| (hits.rate, hits.source));
-        assert_eq!(rate(&log), Some((0.32, HitSource::Usage)));
+        // The first had nothing to find, and its usage leaves the field out.
+        assert_eq!(rate(&log), Some((0.16, HitSource::Usage)));
         log.footer.as_mut().unwrap().server = Some(ServerCounters {
             cache_queries: Some(200),
             cache_hits: Some(60),

@@ -29,7 +29,7 @@ pub enum Statistic {
 /// A flow over the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flow {
-    /// Requests that met their SLO.
+    /// Requests that met their SLO; where nobody was promised anything, requests that completed.
     Goodput,
     /// Requests completed.
     CompletedRequests,
@@ -48,7 +48,7 @@ pub enum Share {
     Rejects,
     /// Ended by the client's time limits.
     Timeouts,
-    /// Met their SLO.
+    /// Met their SLO, of those that were promised something.
     SloAttainment,
     /// Golden prompts that passed, of those that ended.
     CheckPasses,

@@ -82,12 +82,16 @@ pub struct RunDescription {
     pub repeat: Option<Repeat>,
     /// When its requests arrived.
     pub arrival: ArrivalPattern,
+    /// Names of the classes, in the order of the workload.
+    pub classes: Vec<String>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
     /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
+    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
+    pub salt: Option<u64>,
     /// Datasets that prompts were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datasets: Vec<TakenPrompts>,
@@ -196,8 +200,10 @@ fn describe(log: &RunLog) -> RunDescription {
         seed: header.workload.seed,
         repeat: header.repeat,
         arrival: header.workload.arrival,
+        classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
         plan_hash: header.plan.hash,
         shard: header.shard,
+        salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),
         prompt_method: header.prompts.method,
         datasets: TakenPrompts::all(log),
         images: TakenImages::all(log),

@@ -188,7 +188,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 window_start: Timestamp::ZERO,
                 window_end: ms(window_ms),
             },
-            prompts: PromptFacts { method: PromptMethod::WordList, salt: 1 },
+            prompts: PromptFacts { method: PromptMethod::WordList, salt: 1, template_tokens: None },
             cache: None,
             engine: EngineFacts {
                 engine: "vllm".to_owned(),

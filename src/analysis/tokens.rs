@@ -4,12 +4,20 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use crate::record::{Outcome, TokenSource};
+use crate::workload::{PromptSource, RequestClass};
 
 /// Tokens of the measured requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TokenAccount {
-    /// Prompt tokens: asked against the server's `usage`, over the requests that carry one.
+    /// Prompt tokens: asked, and those that the server adds where that is known, against the server's `usage`, over the
+    /// requests that carry one.
     pub input: Balance,
+    /// Tokens that the server adds to a text: its chat template's and special ones; absent where that is not known.
+    pub template_tokens: Option<u64>,
+    /// Those of all the prompts that were compared.
+    pub added_tokens: u64,
+    /// Prompts that were made to a length, and how long they are by `usage`.
+    pub made: MadePrompts,
     /// Answer tokens: asked against got.
     pub output: Balance,
     /// Prompt tokens that came from a prefix cache; absent when the server never tells.
@@ -18,14 +26,17 @@ pub struct TokenAccount {
     pub from_usage: u64,
     /// Answers whose length was added up from counts that came with the chunks.
     pub from_chunk_counts: u64,
+    /// Answers whose length a tokenizer counted after the run.
+    pub from_tokenizer: u64,
     /// Answers whose length is the number of their chunks: a guess.
     pub from_chunks: u64,
-    /// Streamed answers with a `usage` whose chunks the server did not count, and whose number of chunks is another.
+    /// Streamed answers that `usage` or a tokenizer counted, whose chunks the server did not count, and whose number of
+    /// chunks is another.
     pub disagreeing_requests: u64,
-    /// Chunks of all streamed answers with a `usage` whose chunks the server did not count.
+    /// Chunks of all streamed answers that `usage` or a tokenizer counted, and whose chunks the server did not count.
     pub chunk_tokens: u64,
-    /// Tokens of the same answers, as `usage` tells.
-    pub usage_tokens: u64,
+    /// Tokens of the same answers, as `usage` or the tokenizer tells.
+    pub counted_tokens: u64,
     /// Chunks that carried text.
     pub chunks: u64,
     /// Chunks that shared a read, and so a stamp, with the chunk before them.
@@ -49,9 +60,29 @@ pub struct Balance {
     pub requests_off_by_a_tenth: u64,
 }
 
+/// Prompts that were made to a length: written for the run, or token ids. Those with images are not, nor those that a
+/// dataset gives, nor any where nobody knows what the server adds to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MadePrompts {
+    /// Those with a `usage`.
+    pub requests: u64,
+    /// Of them, those in which `usage` tells exactly the tokens asked for and those that the server adds.
+    pub exact: u64,
+    /// Most tokens by which one is off.
+    pub most_off: u64,
+}
+
+impl MadePrompts {
+    fn add(&mut self, expected: u64, told: u64) {
+        let off = expected.abs_diff(told);
+        self.requests += 1;
+        self.exact += u64::from(off == 0);
+        self.most_off = self.most_off.max(off);
+    }
+}
+
 impl Balance {
-    fn add(&mut self, asked: u32, got: u64) {
-        let asked = u64::from(asked);
+    fn add(&mut self, asked: u64, got: u64) {
         self.requests += 1;
         self.asked_tokens += asked;
         self.got_tokens += got;
@@ -64,7 +95,9 @@ impl Balance {
 
 impl TokenAccount {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
-        let mut account = Self::default();
+        let header = &observed.log.header;
+        let template_tokens = header.prompts.template_tokens;
+        let mut account = Self { template_tokens, ..Self::default() };
         for record in observed.requests.iter().map(|request| request.record) {
             account.chunks += record.chunks.len() as u64;
             account.merged_reads += u64::from(record.merged_reads);
@@ -73,24 +106,32 @@ impl TokenAccount {
             }
             // An answer with a form ends by itself: what was asked is only the most.
             if record.validity.is_none() {
-                account.output.add(record.output_tokens_asked, record.output_tokens);
+                account.output.add(record.output_tokens_asked.into(), record.output_tokens);
             }
             match record.output_tokens_source {
                 TokenSource::Usage => account.from_usage += 1,
                 TokenSource::ChunkCounts => account.from_chunk_counts += 1,
+                TokenSource::Tokenizer => account.from_tokenizer += 1,
                 TokenSource::Chunks => account.from_chunks += 1,
             }
-            let Some(usage) = record.usage else { continue };
-            account.input.add(record.input_tokens_asked, usage.prompt_tokens);
-            if let Some(cached) = usage.cached_tokens {
-                *account.cached_input_tokens.get_or_insert(0) += cached;
-            }
-            let guessed = !record.chunks_counted && !record.chunks.is_empty();
-            if record.output_tokens_source == TokenSource::Usage && guessed {
+            let counted = matches!(record.output_tokens_source, TokenSource::Usage | TokenSource::Tokenizer);
+            if counted && !record.chunks_counted && !record.chunks.is_empty() {
                 let seen = record.chunks.tokens();
                 account.chunk_tokens += seen;
-                account.usage_tokens += record.output_tokens;
+                account.counted_tokens += record.output_tokens;
                 account.disagreeing_requests += u64::from(seen != record.output_tokens);
+            }
+            let Some(usage) = record.usage else { continue };
+            let asked = u64::from(record.input_tokens_asked);
+            let class = header.workload.classes.get(usize::from(record.class));
+            let added = class.map_or(template_tokens, |class| added(class, template_tokens));
+            account.added_tokens += added.unwrap_or(0);
+            account.input.add(asked + added.unwrap_or(0), usage.prompt_tokens);
+            if let (Some(added), true) = (added, class.is_some_and(is_made_to_length)) {
+                account.made.add(asked + added, usage.prompt_tokens);
+            }
+            if let Some(cached) = usage.cached_tokens {
+                *account.cached_input_tokens.get_or_insert(0) += cached;
             }
         }
         account
@@ -101,6 +142,18 @@ impl TokenAccount {
     pub fn merged_share(&self) -> Option<f64> {
         (self.chunks > 0).then(|| self.merged_reads as f64 / self.chunks as f64)
     }
+}
+
+/// Tokens that the server adds to a prompt of the class: to token ids none.
+fn added(class: &RequestClass, template_tokens: Option<u64>) -> Option<u64> {
+    match class.prompt {
+        PromptSource::RandomTokens { .. } => Some(0),
+        _ => template_tokens,
+    }
+}
+
+fn is_made_to_length(class: &RequestClass) -> bool {
+    class.images.is_none() && class.prompt.dataset().is_none()
 }
 
 #[cfg(test)]
@@ -128,7 +181,42 @@ mod tests {
         );
         assert_eq!((account.output.asked_tokens, account.output.got_tokens), (30, 32));
         assert_eq!((account.from_usage, account.from_chunk_counts, account.from_chunks), (2, 0, 1));
-        assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.usage_tokens), (1, 20, 22));
+        assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 20, 22));
         assert_eq!(account.cached_input_tokens, Some(16));
+    }
+
+    #[test]
+    fn what_the_server_adds_is_expected_of_texts_and_not_of_token_ids() {
+        let told = |index, class, prompt_tokens| {
+            let priority = crate::workload::Priority::High;
+            record(index).class(class, priority).paced(100, 10, 2).usage(prompt_tokens, 2).build()
+        };
+        let mut log = run(1_000, vec![told(0, 0, 111), told(1, 0, 114), told(2, 1, 100), told(3, 1, 111)]);
+        let mut ids = log.header.workload.classes[0].clone();
+        ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
+        log.header.workload.classes.push(ids);
+        // Nobody knows what is added to texts, and to ids nothing is.
+        let account = TokenAccount::of(&Observed::of(&log));
+        assert_eq!(account.made, MadePrompts { requests: 2, exact: 1, most_off: 11 });
+        assert_eq!(account.input.asked_tokens, 400);
+        log.header.prompts.template_tokens = Some(11);
+        let account = TokenAccount::of(&Observed::of(&log));
+        assert_eq!(account.made, MadePrompts { requests: 4, exact: 2, most_off: 11 });
+        assert_eq!((account.input.asked_tokens, account.input.got_tokens), (422, 436));
+        assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
+        // What a dataset gives, or what goes with images, has no length that it was made to.
+        let per_request = crate::workload::Distribution::Constant { value: 1 };
+        let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };
+        log.header.workload.classes[0].images = Some(images);
+        assert_eq!(TokenAccount::of(&Observed::of(&log)).made.requests, 2);
+    }
+
+    #[test]
+    fn a_tokenizer_after_the_run_is_a_source_of_its_own() {
+        let mut answer = record(0).sent_at(0, 0, 1).paced(100, 10, 10).build();
+        answer.count(13);
+        let account = TokenAccount::of(&Observed::of(&run(1_000, vec![answer])));
+        assert_eq!((account.from_tokenizer, account.from_chunks, account.output.got_tokens), (1, 0, 13));
+        assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 10, 13));
     }
 }

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use super::{Beginning, RateCurve, Renewal, Segment, StatePath, Superposition};
 use crate::clock::Timestamp;
 use crate::random::Stream;
-use crate::workload::{ArrivalPattern, RequestClass, Spike, WorkloadSpec};
+use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};
 
 /// One arrival. In order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,6 +132,12 @@ impl Arrivals {
             Process::Clients(Superposition::new(clients.collect()))
         };
         Self { process }
+    }
+
+    /// One client's arrivals, under way long before: independent gaps of this form with mean 1/rate.
+    #[must_use]
+    pub fn under_way(rate_per_s: f64, form: GapForm, stream: Stream) -> Self {
+        Self { process: Process::Renewal(Renewal::new(rate_per_s, form, Beginning::LongBefore, stream)) }
     }
 
     fn superposed(classes: &[ArrivalPattern], streams: impl Iterator<Item = Stream>) -> Self {

@@ -13,10 +13,10 @@ mod superposition;
 pub use draw::{Arrival, Arrivals};
 pub use hidden::Hidden;
 pub use states::{StatePath, Stay};
+pub use superposition::Superposition;
 
 use curve::{RateCurve, Segment};
 use renewal::{Beginning, Renewal};
-use superposition::Superposition;
 
 #[cfg(test)]
 mod tests;

@@ -6,14 +6,16 @@ use std::collections::BinaryHeap;
 /// Sequences that are each in order, as one that is: every item with the place of its sequence. Items that are equal
 /// come in the order of their sequences.
 #[derive(Clone, Debug)]
-pub(super) struct Superposition<I: Iterator> {
+pub struct Superposition<I: Iterator> {
     sequences: Vec<I>,
     /// The next item of every sequence that has one.
     heads: BinaryHeap<Reverse<(I::Item, usize)>>,
 }
 
 impl<I: Iterator<Item: Ord>> Superposition<I> {
-    pub(super) fn new(mut sequences: Vec<I>) -> Self {
+    /// The sequences, each of them in order.
+    #[must_use]
+    pub fn new(mut sequences: Vec<I>) -> Self {
         let heads = sequences.iter_mut().enumerate();
         let heads = heads.filter_map(|(place, sequence)| Some(Reverse((sequence.next()?, place)))).collect();
         Self { sequences, heads }

@@ -98,7 +98,7 @@ impl Stand {
             interrupt,
         };
         let mut records = Vec::with_capacity(load.requests as usize);
-        let footer = self.runtime.block_on(run.fly(feed, |record| records.push(record)));
+        let footer = self.runtime.block_on(run.fly(feed, |landed| records.push(landed.record)));
         let client = footer.client.ok_or(CalibrationError::NoCpuTime)?;
         Ok(Flown { records, cpu_ns: client.loop_cpu_ns })
     }

@@ -52,6 +52,11 @@ impl Interrupts {
         *self.wish.borrow() != Interrupt::None
     }
 
+    /// Whether not even what is under way is to be awaited.
+    pub(super) fn leave_is_wished(&self) -> bool {
+        *self.wish.borrow() == Interrupt::Leave
+    }
+
     /// From here on a run is on: interrupts are wishes. One that came since the run before is told to this one.
     pub(super) fn run_begins(&self) -> watch::Receiver<Interrupt> {
         self.flying.store(true, Relaxed);

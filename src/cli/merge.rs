@@ -16,8 +16,8 @@ use crate::units::spoken;
 /// Join the shards that several generators flew into the one run that they were.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2 --start-at TIME …`). The
-merged run is judged and shown as if one generator had flown it.")]
+Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2
+--start-at TIME …`). The merged run is judged and shown as if one generator had flown it.")]
 pub(super) struct MergeArgs {
     /// The shards' folders, or their run.jsonl files
     #[arg(required = true, value_name = "RUN")]

@@ -99,7 +99,6 @@ impl MockArgs {
         Ok(Backend {
             server: described.fleet.server().map_err(Stop::usage)?,
             claim: described.claim(),
-            policy: described.policy,
             max_model_len: longest.unwrap_or(Backend::PLAIN_MODEL_LEN),
             model: self.served_model_name.clone().unwrap_or(described.model),
         })

@@ -10,6 +10,7 @@ use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::{AcrossJudgement, Prediction, Repeats};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Colour, Style};
+use crate::workload::WorkloadSpec;
 
 /// The form in which a summary is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,11 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
 fn write(path: &Path, json: &str) -> Result<(), Stop> {
     std::fs::write(path, json)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Refuses objectives that a workload leaves nothing to hold against.
+pub(super) fn fit(objectives: &[Objective], workload: &WorkloadSpec) -> Result<(), Stop> {
+    objectives.iter().try_for_each(|objective| objective.check(workload)).map_err(Stop::usage)
 }
 
 /// The objectives that a run was flown with.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::args::with_seed;
 use super::exit::Stop;
 use crate::experiment::repeats_of;
 use crate::generator::{Datasets, Schedule};
@@ -27,8 +28,13 @@ impl PlannedRun {
         datasets: &Arc<Datasets>,
         repeats: u64,
     ) -> Result<Vec<Self>, Stop> {
-        let one = |(repeat, workload)| {
-            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)
+        let one = |(repeat, workload): (_, WorkloadSpec)| {
+            // The seed decides what is left of a thinned trace, and where copies of one begin.
+            let workload = match workload.seed {
+                seed if seed == spec.seed => workload,
+                seed => with_seed(workload, seed)?,
+            };
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)?.in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
@@ -49,6 +55,19 @@ impl PlannedRun {
             )));
         }
         Ok(Self { repeat, workload, schedule, plan })
+    }
+
+    /// Refuses a plan that has fewer requests than were asked for: its arrivals end before.
+    fn in_full(self) -> Result<Self, Stop> {
+        let drawn = self.plan.warmup_requests + self.plan.measured_requests;
+        match self.workload.requests {
+            Some(asked) if drawn < asked => Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} has {drawn} requests, and {asked} were asked for: its arrivals end \
+                 before\nhint: ask for fewer (--requests), raise the rate or take another --seed",
+                self.workload.name, self.workload.seed
+            ))),
+            _ => Ok(self),
+        }
     }
 
     /// Its number among its repeats, from 1.

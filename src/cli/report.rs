@@ -58,6 +58,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let objectives = if args.objectives.is_empty() {
         outcome::objectives_of(&log.header)?
     } else {
+        outcome::fit(&args.objectives, &log.header.workload)?;
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);

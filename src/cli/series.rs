@@ -96,6 +96,7 @@ pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Rep
         if demanded.is_empty() {
             demanded = outcome::objectives_of(&log.header)?;
         }
+        outcome::fit(objectives, &log.header.workload)?;
         runs.push(summarise(&log, &demanded));
     }
     Repeats::of(&runs, &demanded).map_err(|error| {

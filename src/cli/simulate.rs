@@ -27,8 +27,8 @@ pub(super) struct SimulateArgs {
     #[command(flatten)]
     model: ModelArgs,
 
-    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -46,19 +46,16 @@ pub(super) struct SimulateArgs {
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
+    outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
-    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() {
+    let traced = spec.arrival.found().is_some_and(|found| found.reusable_share.is_some());
+    if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !traced {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
     }
     if shared.any(|prefixes| prefixes.warmed() > 0) {
         printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
-    }
-    if spec.arrival.found().is_some_and(|found| found.reusable_share.is_some()) {
-        printer.words(
-            "note: the simulator is told lengths alone; that prompts of this trace begin alike is not modelled",
-        );
     }
     if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
         printer.words(
@@ -131,7 +128,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         command: command_line::masked(std::env::args_os()),
         repeat: run.repeat,
         plan: run.plan,
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
         engine: EngineFacts {
             engine: ENGINE.to_owned(),

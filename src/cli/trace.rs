@@ -10,11 +10,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args::{SliceArgs, survey};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::generator::{LogFields, TimeUnit, TraceWriter, TracedRequest, from_the_first, requests_of_run};
+use crate::analysis::wording::counted;
+use crate::generator::{LogFields, TimeUnit, TraceWriter, Traced, TracedRequest, from_the_first};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
 use crate::units::count;
-use crate::workload::Trace;
+use crate::workload::{BadLines, Trace};
 
 /// Say what a trace holds, or make one of a run or of a log.
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ pub(super) struct TraceVerbArgs {
 enum Action {
     /// Read a trace as a run would, and say what is in it
     Show(ShowArgs),
-    /// Make a trace of a stored run or of an access log: moments, lengths and classes, no text
+    /// Make a trace of a stored run or of an access log: moments, lengths and categories, no text
     From(FromArgs),
 }
 
@@ -40,12 +41,17 @@ struct ShowArgs {
 
     #[command(flatten)]
     slice: SliceArgs,
+
+    /// Leave out lines that cannot be used, and count them [default: refuse the file]
+    #[arg(long, help_heading = "Trace")]
+    skip_bad: bool,
 }
 
 /// Make a trace of a stored run or of an access log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run's trace has what its plan had: replayed with the run's workload, window and seed it is the same plan.
+A run's trace has what its plan had: replayed with the run's workload, window and seed it is the same plan, but
+that prefixes which the run shared are named as blocks.
 A log in JSON lines is read by the names of its fields, and a field inside another is written with a dot:
   skyline trace from access.jsonl --time ts --input usage.prompt_tokens --output usage.completion_tokens")]
 struct FromArgs {
@@ -75,6 +81,10 @@ struct FromArgs {
     /// Field of the log with the kind of the request, which becomes its class [default: none]
     #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
     class: Option<String>,
+
+    /// Leave out lines of the log that cannot be used, and count them [default: refuse the log]
+    #[arg(long, requires = "time", help_heading = "Log")]
+    skip_bad: bool,
 }
 
 /// What a number of a log's clock is in.
@@ -109,7 +119,8 @@ pub(super) fn run(args: &TraceVerbArgs, printer: Printer) -> Result<Exit, Stop> 
 }
 
 fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
-    let trace = args.slice.of(Trace::whole(&args.path));
+    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
+    let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&args.path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
     let mut text = format!("{}\n{}\n", trace_what(&trace, &found), trace_contents(&found));
     for kind in &found.kinds {
@@ -120,7 +131,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
-    let requests = match (&args.time, &args.input, &args.output) {
+    let traced = match (&args.time, &args.input, &args.output) {
         (Some(time), Some(input), Some(output)) => {
             let fields = LogFields {
                 time: time.clone(),
@@ -129,15 +140,15 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
                 output: output.clone(),
                 class: args.class.clone(),
             };
-            from_the_first(read_log(&args.source, &fields)?)
+            Traced { requests: from_the_first(read_log(args, &fields, printer)?), block_tokens: None }
         }
-        _ => requests_of_run(&RunLog::read(&args.source).map_err(Stop::usage)?),
+        _ => of_run(&args.source, printer)?,
     };
-    if requests.is_empty() {
+    if traced.requests.is_empty() {
         return Err(Stop::usage(format!("{} holds no request", args.source.display())));
     }
-    let number = requests.len() as u64;
-    let trace = written(requests).map_err(Stop::impossible)?;
+    let number = traced.requests.len() as u64;
+    let trace = written(traced).map_err(Stop::impossible)?;
     match &args.out {
         None => printer.data(&trace)?,
         Some(path) => {
@@ -149,31 +160,57 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     Ok(Exit::Fine)
 }
 
-fn written(requests: Vec<TracedRequest>) -> std::io::Result<String> {
+/// What a stored run sent.
+fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
+    let log = RunLog::read(path).map_err(|error| {
+        Stop::usage(format!(
+            "{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"
+        ))
+    })?;
+    let replayed = log.header.workload.arrival.trace();
+    if let Some(trace) =
+        replayed.filter(|trace| trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()))
+    {
+        printer.words(&format!(
+            "note: the run replayed {}, and a run does not keep the blocks of a trace; replay that to share them again",
+            trace.path
+        ));
+    }
+    Ok(Traced::of_run(&log))
+}
+
+fn written(traced: Traced) -> std::io::Result<String> {
     let mut text = Vec::new();
-    let mut writer = TraceWriter::begin(&mut text, None)?;
-    for request in requests {
+    let mut writer = TraceWriter::begin(&mut text, traced.block_tokens)?;
+    for request in traced.requests {
         writer.add(request)?;
     }
     writer.finish()?;
     String::from_utf8(text).map_err(std::io::Error::other)
 }
 
-fn read_log(path: &Path, fields: &LogFields) -> Result<Vec<TracedRequest>, Stop> {
-    let cannot = |error| Stop::usage(format!("cannot read {}: {error}", path.display()));
-    let mut requests = Vec::new();
-    for (line, number) in BufReader::new(File::open(path).map_err(cannot)?).lines().zip(1_u64..) {
+fn read_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Vec<TracedRequest>, Stop> {
+    let path = args.source.display();
+    let cannot = |error| Stop::usage(format!("cannot read {path}: {error}"));
+    let (mut requests, mut skipped) = (Vec::new(), 0);
+    for (line, number) in BufReader::new(File::open(&args.source).map_err(cannot)?).lines().zip(1_u64..) {
         let line = line.map_err(cannot)?;
         if line.trim().is_empty() {
             continue;
         }
-        let request = fields.request(&line);
-        requests.push(request.map_err(|cause| {
-            Stop::usage(format!(
-                "{}, line {number}, {cause}\nhint: mend the line or leave it out",
-                path.display()
-            ))
-        })?);
+        match fields.request(&line) {
+            Ok(request) => requests.push(request),
+            Err(_) if args.skip_bad => skipped += 1,
+            Err(cause) => {
+                return Err(Stop::usage(format!(
+                    "{path}, line {number}, {cause}\nhint: a line is a JSON object with the named fields; mend it, or \
+                     leave out what cannot be used with --skip-bad, which is counted"
+                )));
+            }
+        }
+    }
+    if args.skip_bad {
+        printer.words(&format!("{} left out", counted(skipped, "line")));
     }
     Ok(requests)
 }

@@ -39,7 +39,7 @@ pub struct Side {
     pub tpot_p95: Option<Latency>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<f64>,
-    /// Share of the scheduled requests that did, 0 to 1.
+    /// Their share of those that were promised something, 0 to 1.
     pub slo_attainment: Option<f64>,
 }
 

@@ -8,6 +8,8 @@
 mod bottleneck;
 mod comparison;
 mod evidence;
+mod fitting;
+mod leading;
 mod prediction;
 mod repeats;
 mod virtual_run;
@@ -15,6 +17,7 @@ mod virtual_run;
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
+pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use prediction::{Prediction, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,

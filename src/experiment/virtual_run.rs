@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::leading::leading;
 use crate::clock::Timestamp;
-use crate::generator::{PlannedRequest, Schedule};
+use crate::generator::{Blocks, PlannedRequest, Schedule};
 use crate::record::{
     Failure, FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter,
     TokenSource, Usage,
 };
-use crate::simulator::{
-    BLOCK_SIZE, Driver, Effort, End, Gauges, History, Job, JobId, Prefix, Server, urgency,
-};
+use crate::simulator::{Driver, Effort, End, Gauges, History, Job, JobId, Server, urgency};
 
 /// One run in virtual time.
 ///
@@ -52,7 +51,7 @@ impl VirtualRun {
     /// Flies it against `server`, which must be fresh.
     pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
         let mut driver = Driver::new(server);
-        let mut arrivals = self.schedule.plan().peekable();
+        let mut arrivals = self.schedule.requests().peekable();
         let mut log =
             Log { asked: HashMap::new(), records: Vec::new(), queued_s: 0.0, to_first_token_s: 0.0 };
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
@@ -62,7 +61,7 @@ impl VirtualRun {
         let (mut at_start, mut at_end) = (None, None);
         let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
         while awaited > 0 {
-            let next_arrival = arrivals.peek().map(|request| request.scheduled);
+            let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
             let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
             if next.max(clock) > give_up {
                 ending = RunEnding::DrainLimit;
@@ -78,9 +77,9 @@ impl VirtualRun {
             }
             let mut ended = Vec::new();
             // All that arrive at a moment are in before anything starts at it.
-            while let Some(request) = arrivals.next_if(|request| request.scheduled <= clock) {
+            while let Some((request, blocks)) = arrivals.next_if(|(request, _)| request.scheduled <= clock) {
                 log.asked.insert(request.index, request);
-                ended.extend(driver.submit(clock, job(&request)));
+                ended.extend(driver.submit(clock, job(&request, &blocks)));
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
@@ -114,19 +113,14 @@ impl VirtualRun {
     }
 }
 
-/// A request as the simulator sees it. But for a prefix that it shares, its prompt is like no other, as the salted prompts
-/// of a run against a server are, so that no prefix cache is warm by accident. Each model computes prefixes of its own.
-fn job(request: &PlannedRequest) -> Job {
-    let prefix = request.prefix.map_or_else(Prefix::default, |prefix| {
-        let (model, class) = (u64::from(request.model.unwrap_or(0)), u64::from(request.class));
-        Prefix::of_group(model << 48 | class << 32 | u64::from(prefix.number), prefix.tokens / BLOCK_SIZE)
-    });
+/// A request as the simulator sees it.
+fn job(request: &PlannedRequest, blocks: &Blocks) -> Job {
     Job {
         id: JobId(request.index),
         input_tokens: request.input_tokens,
         output_tokens: request.output_tokens,
         priority: urgency(request.priority),
-        prefix,
+        prefix: leading(request, blocks),
     }
 }
 

@@ -19,6 +19,5 @@ pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use traces::{
-    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, TracedRequest, from_the_first, requests_of_run,
-    survey,
+    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, from_the_first, survey,
 };

@@ -19,7 +19,7 @@ impl PrefixDraws {
     pub(super) fn new(prefixes: &SharedPrefixes, lengths: &Stream, stream: Stream) -> Self {
         Self {
             tokens: lengths_of(prefixes, lengths),
-            popularity: WeightedChoice::new(zipf(prefixes.count, prefixes.zipf)),
+            popularity: WeightedChoice::new(zipf(u64::from(prefixes.count), prefixes.zipf)),
             stream,
         }
     }

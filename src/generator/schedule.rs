@@ -76,8 +76,8 @@ impl Schedule {
         Source::of(Arc::clone(&self.workload), &self.datasets)
     }
 
-    /// The requests of this share in order, each with what its prompt begins with.
-    fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
+    /// The requests of this share in order, without prompts, each with the blocks of a trace that its prompt begins with.
+    pub fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
         let share = self.clone();
         self.source().filter(move |(request, _)| share.has(request.index))
     }

@@ -6,7 +6,7 @@ use super::faults::Chance;
 use super::given::GivenAnswer;
 use crate::random::Stream;
 use crate::simulator::{
-    Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Policy, Server,
+    Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,
 };
 
 /// The simulated server behind the mock, and what its clients are told of it.
@@ -17,8 +17,6 @@ pub struct Backend {
     pub model: String,
     /// Longest prompt and answer together, tokens.
     pub max_model_len: u32,
-    /// Whether requests may have a priority.
-    pub policy: Policy,
     /// What it claims to be, for people.
     pub claim: String,
 }
@@ -53,7 +51,6 @@ impl Backend {
             server: Box::new(Instance::new(config)),
             model: deployment.model.name.to_owned(),
             max_model_len: limits.max_model_len,
-            policy: limits.policy,
             claim: format!(
                 "a model of vLLM with {} in 16 bits on one {}, {} sequences at once",
                 deployment.model.name, deployment.hardware.name, limits.max_num_seqs
@@ -69,7 +66,6 @@ impl Backend {
             server: Box::new(FixedQueue::new(places, ttft, gap, seed)),
             model: "mock".to_owned(),
             max_model_len: Self::PLAIN_MODEL_LEN,
-            policy: Policy::Fcfs,
             claim: format!("a queue of {places} places with declared latencies"),
         }
     }

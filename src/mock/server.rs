@@ -27,7 +27,6 @@ use super::tape::Tape;
 use super::truth::{MockStatistics, Truth};
 use crate::clock::RunClock;
 use crate::random::Stream;
-use crate::simulator::Policy;
 
 /// Why a mock did not start.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +82,6 @@ impl MockServer {
             model: backend.model,
             adapters: options.adapters,
             max_model_len: backend.max_model_len,
-            policy: backend.policy,
             heart: Heart::start(backend.server, clock)?,
             clock,
             truth: Arc::clone(&truth),
@@ -154,7 +152,6 @@ pub(super) struct Mock {
     pub(super) model: String,
     pub(super) adapters: Vec<String>,
     pub(super) max_model_len: u32,
-    policy: Policy,
     pub(super) heart: Heart,
     pub(super) clock: RunClock,
     pub(super) truth: Arc<Truth>,
@@ -171,12 +168,7 @@ pub(super) struct Mock {
 impl Mock {
     /// What requests are held against.
     pub(super) fn served(&self) -> Served<'_> {
-        Served {
-            model: &self.model,
-            adapters: &self.adapters,
-            max_model_len: self.max_model_len,
-            policy: self.policy,
-        }
+        Served { model: &self.model, adapters: &self.adapters, max_model_len: self.max_model_len }
     }
 
     /// The number of the next request.

@@ -95,6 +95,10 @@ pub struct PromptFacts {
     pub method: PromptMethod,
     /// Varies every prompt from run to run, so that no prefix cache is warm by accident.
     pub salt: u64,
+    /// Tokens that the server adds to a text: its chat template's and special ones. Learned from a first, short prompt;
+    /// absent where nothing could count that, or nothing was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_tokens: Option<u64>,
 }
 
 /// What was done to a prefix cache before a run.

@@ -23,7 +23,7 @@ pub use header::{
 };
 pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};
-pub use request::{FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
+pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
 pub use validity::Validity;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CheckRecord, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
+use super::{CheckRecord, CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 /// Moments out of order by no more than this are believed. Those of one answer come from two clocks, the kernel's and
@@ -56,6 +56,12 @@ pub(super) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(),
     one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
     check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
     check.usage.as_ref().map_or(Ok(()), counted)
+}
+
+/// Why nobody can have counted so; `Ok` if somebody can.
+pub(super) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
+    let CountedAnswer { index, tokens } = *answer;
+    countable("the tokens of its answer", tokens).map_err(|what| format!("request {index}: {what}"))
 }
 
 /// Why no run can have ended so; `Ok` if one can.

@@ -84,6 +84,30 @@ pub struct RequestRecord {
     pub validity: Option<Validity>,
 }
 
+/// Tokens of an answer that a tokenizer counted when the run was over: a line of the log after the answer's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountedAnswer {
+    /// Place of its request in the schedule.
+    pub index: u64,
+    /// Its tokens.
+    pub tokens: u64,
+}
+
+impl RequestRecord {
+    /// Whether nobody counted the tokens of an answer that came whole, so that its chunks stand for them.
+    #[must_use]
+    pub fn is_uncounted(&self) -> bool {
+        self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
+    }
+
+    /// Takes what a tokenizer counted.
+    pub fn count(&mut self, tokens: u64) {
+        self.output_tokens = tokens;
+        self.output_tokens_source = TokenSource::Tokenizer;
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -152,6 +176,8 @@ pub enum TokenSource {
     Usage,
     /// Counts that came with each chunk (`continuous_usage_stats` or `token_ids`).
     ChunkCounts,
+    /// A tokenizer on this machine, which read the answer's text after the run.
+    Tokenizer,
     /// The number of chunks: a guess that one chunk is one token.
     Chunks,
 }

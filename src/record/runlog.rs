@@ -1,12 +1,13 @@
 //! A run on disk: JSON Lines, a header, one record a request or golden prompt, a footer; appended as requests end.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRecord, RequestRecord, RunFooter, RunHeader, possible};
+use super::{CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunHeader, possible};
 
 /// A whole run: every number that Skyline prints can be computed from it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +74,7 @@ enum LineOut<'a> {
     Header(&'a RunHeader),
     Request(&'a RequestRecord),
     Check(&'a CheckRecord),
+    Counted(&'a CountedAnswer),
     Footer(&'a RunFooter),
 }
 
@@ -82,6 +84,7 @@ enum LineIn {
     Header(Box<RunHeader>),
     Request(Box<RequestRecord>),
     Check(CheckRecord),
+    Counted(CountedAnswer),
     Footer(Box<RunFooter>),
 }
 
@@ -103,7 +106,8 @@ impl RunLog {
         let mut lines = BufReader::new(File::open(&path).map_err(io_error)?);
 
         let mut header = None;
-        let mut records = Vec::new();
+        let mut records: Vec<RequestRecord> = Vec::new();
+        let mut uncounted = HashMap::new();
         let mut checks = Vec::new();
         let mut footer = None;
         let mut text = Vec::new();
@@ -130,11 +134,22 @@ impl RunLog {
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
                     possible::check_record(header, &record).map_err(damaged)?;
+                    if record.is_uncounted() {
+                        uncounted.insert(record.index, records.len());
+                    }
                     records.push(*record);
                 }
                 (Ok(LineIn::Check(check)), Some(header)) => {
                     possible::check_check(header, &check).map_err(damaged)?;
                     checks.push(check);
+                }
+                (Ok(LineIn::Counted(answer)), Some(_)) => {
+                    possible::check_counted(&answer).map_err(damaged)?;
+                    let Some(place) = uncounted.remove(&answer.index) else {
+                        let index = answer.index;
+                        return Err(damaged(format!("request {index}: no answer of it was left to count")));
+                    };
+                    records[place].count(answer.tokens);
                 }
                 (Ok(LineIn::Footer(found)), Some(_)) => {
                     possible::check_footer(&found).map_err(damaged)?;
@@ -224,6 +239,15 @@ impl<W: Write> RunLogWriter<W> {
     /// When the file cannot be written.
     pub fn append_check(&mut self, check: &CheckRecord) -> Result<(), RunLogError> {
         self.line(&LineOut::Check(check))
+    }
+
+    /// Appends what was counted of an answer whose record is there.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_counted(&mut self, answer: &CountedAnswer) -> Result<(), RunLogError> {
+        self.line(&LineOut::Counted(answer))
     }
 
     /// Hands what was appended so far to the operating system.

@@ -1,8 +1,8 @@
 //! An arrival pattern in words.
 
 use super::grid::cell;
-use crate::analysis::ArrivalSequence;
 use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{ArrivalSequence, Window};
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateState, Spike, Stage};
 
@@ -66,6 +66,20 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
         ArrivalPattern::ByClass { .. } => {
             format!("each class has a process of its own: {} on average", rate(pattern.mean_rate_per_s()))
         }
+    }
+}
+
+/// How far the window's expected rate may lie from the pattern's mean without being told.
+const UNLIKE_THE_MEAN: f64 = 0.05;
+
+/// What the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
+pub(crate) fn in_window(pattern: &ArrivalPattern, window: &Window) -> String {
+    let (from, until) = (window.start_s, window.planned_end_s);
+    let (here, mean) = (pattern.expected_between(from, until) / (until - from), pattern.mean_rate_per_s());
+    if until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN {
+        format!("; {} expected in this window", rate(here))
+    } else {
+        String::new()
     }
 }
 
@@ -164,5 +178,26 @@ mod tests {
         ] {
             assert_eq!(in_words(&pattern), words);
         }
+    }
+
+    #[test]
+    fn a_window_that_expects_another_rate_is_told() {
+        let window = |start_s, end_s| Window {
+            start_s,
+            end_s,
+            planned_end_s: end_s,
+            ending: None,
+            cut_short: false,
+            warmup_requests: 0,
+            cooldown_requests: 0,
+        };
+        let spike = Spike { at_s: 30.0, rate_per_s: 200.0, rise_s: 10.0, hold_s: 20.0, fall_s: 0.0 };
+        let nightly = ArrivalPattern::Spikes { base_rate_per_s: 1.0, spikes: vec![spike] };
+        let both =
+            ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 9.0 }, nightly] };
+        // By hand: 10/s for a minute, and 199/s more for 20 s and half of that for 10 s: 600 + 4,975.
+        assert_eq!(in_window(&both, &window(0.0, 60.0)), "; 92.9 requests/s expected in this window");
+        assert_eq!(in_window(&both, &window(0.0, 30.0)), "");
+        assert_eq!(in_window(&both, &window(30.0, 30.0)), "");
     }
 }

@@ -3,7 +3,7 @@
 use super::grid::{ALWAYS, Grid, cell};
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Balance, HitSource, MeasuredHits, Summary};
+use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
 use crate::units::{count, three_digits};
 
 pub(crate) fn rates(page: &mut Page, summary: &Summary) {
@@ -36,19 +36,44 @@ pub(crate) fn tokens(page: &mut Page, summary: &Summary) {
     }
     page.heading("Tokens");
     if tokens.input.requests > 0 {
-        page.entry(Tone::Normal, "  input   ", &balance(&tokens.input, "counted by the server"));
+        page.entry(Tone::Normal, "  input   ", &input(tokens));
     }
     let sources: Vec<_> = [
         (tokens.from_usage, "usage"),
         (tokens.from_chunk_counts, "counts of each chunk"),
+        (tokens.from_tokenizer, "tokenizer, after the run"),
         (tokens.from_chunks, "number of chunks"),
     ]
     .into_iter()
     .filter(|(answers, _)| *answers > 0)
     .map(|(answers, source)| format!("{source} ({})", count(answers)))
     .collect();
-    let output = balance(&tokens.output, "came");
+    let Balance { asked_tokens, got_tokens, .. } = tokens.output;
+    let output =
+        format!("{} asked, {} came{}", count(asked_tokens), count(got_tokens), error(&tokens.output));
     page.entry(Tone::Normal, "  output  ", &format!("{output}; source: {}", sources.join(", ")));
+}
+
+/// Prompt tokens: asked, added by the server, counted by it, and how many prompts were as long as they were made to be.
+fn input(tokens: &TokenAccount) -> String {
+    let (input, added) = (&tokens.input, tokens.added_tokens);
+    let asked = match tokens.template_tokens {
+        Some(each) if added > 0 => {
+            let asked = count(input.asked_tokens - added);
+            format!("{asked} asked and {} added by the server ({} a prompt)", count(added), count(each))
+        }
+        _ => format!("{} asked", count(input.asked_tokens)),
+    };
+    let came = format!("{} counted by the server{}", count(input.got_tokens), error(input));
+    let MadePrompts { requests, exact, most_off } = tokens.made;
+    match (requests, exact) {
+        (0, _) => format!("{asked}, {came}"),
+        _ if requests == exact => format!("{asked}, {came}; every prompt exact to the token"),
+        _ => {
+            let (exact, requests) = (count(exact), counted(requests, "prompt"));
+            format!("{asked}, {came}; {exact} of {requests} exact, the others off by {most_off} at most")
+        }
+    }
 }
 
 pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
@@ -56,15 +81,20 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.heading("Prefix cache, over the whole run");
     let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
     let range = if least == most { least } else { format!("{least} to {most}") };
+    let blocks = cache.block_tokens.map_or_else(
+        || "1 to 64 tokens (the server does not tell)".to_owned(),
+        |tokens| count(u64::from(tokens)),
+    );
+    let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
+        None => ("trace", "all that comes again".to_owned()),
+        Some((prefixes, tokens)) => {
+            let prefixes =
+                if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
+            ("plan", format!("{prefixes} of {}", counted(tokens, "token")))
+        }
+    };
     let expected = format!(
-        "{range} of prompt tokens by the plan, in blocks of {}; less where the cache has no room for {} of {}",
-        count(u64::from(cache.block_tokens)),
-        if cache.prefixes == 1 {
-            "1 prefix".to_owned()
-        } else {
-            format!("{} prefixes", count(cache.prefixes))
-        },
-        counted(cache.prefix_tokens, "token")
+        "{range} of prompt tokens by the {source}, in blocks of {blocks}; less where the cache has no room for {room}"
     );
     page.entry(Tone::Normal, "  expected  ", &expected);
     let measured = match cache.measured {
@@ -77,14 +107,14 @@ pub(crate) fn prefix_cache(page: &mut Page, summary: &Summary) {
     page.entry(Tone::Normal, "  measured  ", &measured);
 }
 
-fn balance(balance: &Balance, came: &str) -> String {
-    let error = match (balance.relative_error, balance.mean_error_tokens) {
+/// By how much what came differs from what was asked.
+fn error(balance: &Balance) -> String {
+    match (balance.relative_error, balance.mean_error_tokens) {
         (Some(relative), Some(mean)) if relative != 0.0 => {
             let sign = if relative > 0.0 { "+" } else { "−" };
             let (relative, mean) = (three_digits(relative.abs() * 100.0), three_digits(mean.abs()));
             format!(": {sign}{relative} %, {sign}{mean} a request")
         }
         _ => String::new(),
-    };
-    format!("{} asked, {} {came}{error}", count(balance.asked_tokens), count(balance.got_tokens))
+    }
 }

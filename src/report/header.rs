@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Summary, Window};
+use crate::analysis::{RunDescription, Summary, Window};
 use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -36,14 +36,16 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     );
     let found = &summary.arrivals;
     let delivered = arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref());
-    page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", arrivals::in_words(&run.arrival)));
+    let declared =
+        |arrival| format!("{}{}", arrivals::in_words(arrival), arrivals::in_window(arrival, &summary.window));
+    page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", declared(&run.arrival)));
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         page.entry(Tone::Normal, "  trace      ", &trace::what(replayed, found));
         page.entry(Tone::Normal, "             ", &trace::contents(found));
     }
     for class in &found.classes {
         let delivered = arrivals::as_delivered(class.planned.as_ref(), class.delivered.as_ref());
-        let line = format!("{}: {}{delivered}", class.class, arrivals::in_words(&class.arrival));
+        let line = format!("{}: {}{delivered}", class.class, declared(&class.arrival));
         page.entry(Tone::Normal, "             ", &line);
     }
     if let Some(shard) = run.shard {
@@ -69,7 +71,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  server     ", &format!("{}, in virtual time", engine.engine));
         page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
     }
-    page.entry(Tone::Normal, "  prompts    ", &prompts(&run.prompt_method));
+    page.entry(Tone::Normal, "  prompts    ", &prompts(run));
     for (label, line) in taken::lines(run) {
         page.entry(Tone::Normal, label, &line);
     }
@@ -153,8 +155,8 @@ fn modelled(engine: &EngineFacts) -> String {
     engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
 }
 
-fn prompts(method: &PromptMethod) -> String {
-    match method {
+fn prompts(run: &RunDescription) -> String {
+    let method = match &run.prompt_method {
         PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
         PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
         PromptMethod::WordList => {
@@ -162,7 +164,8 @@ fn prompts(method: &PromptMethod) -> String {
         }
         PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
         PromptMethod::LengthsOnly => "none: the simulator is told lengths alone".to_owned(),
-    }
+    };
+    run.salt.map_or(method.clone(), |salt| format!("{method}; salt {salt}"))
 }
 
 fn window(window: &Window) -> String {

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod calibration;
+mod fit;
 mod flow_lines;
 mod grid;
 mod header;
@@ -18,6 +19,7 @@ mod trace;
 mod troubles;
 
 pub use calibration::{calibration_json, calibration_text};
+pub use fit::text as fit_text;
 pub use json::json;
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};

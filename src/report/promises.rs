@@ -15,15 +15,21 @@ pub(crate) fn slo(page: &mut Page, summary: &Summary) {
     }
     page.heading("SLO");
     promises(page, summary);
-    let scheduled = counted(slo.scheduled, "scheduled request");
+    let (promised, others) = match slo.scheduled - slo.promised {
+        0 => (counted(slo.scheduled, "scheduled request"), String::new()),
+        free => (
+            counted(slo.promised, "promised request"),
+            format!("; {} of {} were promised nothing", count(free), count(slo.scheduled)),
+        ),
+    };
     let line = match (slo.slo_attainment, slo.met, slo.goodput_per_s) {
         (Some(attainment), Some(met), Some(goodput)) => format!(
-            "{} of {scheduled} met it ({}); goodput {} requests/s",
+            "{} of {promised} met it ({}); goodput {} requests/s{others}",
             percent(attainment),
             count(met),
             three_digits(goodput)
         ),
-        _ => format!("{NOTHING}: how many of {scheduled} met it is unknown, and so is goodput"),
+        _ => format!("{NOTHING}: how many of {promised} met it is unknown, and so is goodput{others}"),
     };
     page.entry(Tone::Normal, "  attainment  ", &line);
     let misses: Vec<_> = [
@@ -110,7 +116,7 @@ fn fairness(page: &mut Page, summary: &Summary) {
         ("promptness", fairness.promptness),
     ]
     .into_iter()
-    .filter_map(|(of, index)| Some(format!("{of} {}", three_digits(index?))))
+    .filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)))
     .collect();
     if !indices.is_empty() {
         let line = format!(
@@ -157,7 +163,7 @@ fn latencies(page: &mut Page, groups: &[Group]) {
 
 /// What each group was promised and how much of it was kept; nothing for one that was promised nothing.
 fn attainments(page: &mut Page, groups: &[Group]) {
-    let columns = ["SLO", "requests", "met", "%", "goodput/s"].map(|title| (title, ALWAYS));
+    let columns = ["SLO", "promised", "met", "%", "goodput/s"].map(|title| (title, ALWAYS));
     let mut grid = Grid::new(&columns);
     for group in groups {
         let slo = &group.slo;
@@ -168,7 +174,7 @@ fn attainments(page: &mut Page, groups: &[Group]) {
         let known = |value: Option<f64>| value.filter(|_| slo.declared).map_or(NOTHING.to_owned(), cell);
         grid.row([
             label,
-            count(slo.scheduled),
+            count(slo.promised),
             slo.met.filter(|_| slo.declared).map_or(NOTHING.to_owned(), count),
             known(slo.slo_attainment.map(|share| share * 100.0)),
             known(slo.goodput_per_s),

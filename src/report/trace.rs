@@ -2,7 +2,7 @@
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::units::{count, three_digits};
-use crate::workload::{BadLines, Trace, TraceFindings, TraceZero};
+use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
 
 /// What was replayed, and all that was done to it.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn what(trace: &Trace, found: &TraceFindings) -> String {
         trace.path,
         found.format.name(),
         seconds(trace.from_s),
-        changes(trace)
+        changes(trace, found.format)
     )];
     if found.skipped_lines > 0 || trace.bad_lines == BadLines::Skip {
         parts.push(format!("{} left out unread", counted(found.skipped_lines, "line")));
@@ -52,7 +52,7 @@ pub fn contents(found: &TraceFindings) -> String {
     parts.join("; ")
 }
 
-fn changes(trace: &Trace) -> String {
+fn changes(trace: &Trace, format: TraceFormat) -> String {
     let time = match trace.time_scale {
         1.0 => None,
         scale if scale < 1.0 => Some(format!("{} times as fast", three_digits(1.0 / scale))),
@@ -60,6 +60,9 @@ fn changes(trace: &Trace) -> String {
     };
     let rate = match trace.rate_scale {
         1.0 => None,
+        scale if format == TraceFormat::ServeGen => {
+            Some(format!("every client's rate times {}", three_digits(scale)))
+        }
         scale if scale < 1.0 => {
             Some(format!("thinned, each request kept with a chance of {}", percent(scale)))
         }
@@ -69,13 +72,16 @@ fn changes(trace: &Trace) -> String {
         )),
     };
     let changes: Vec<_> = time.into_iter().chain(rate).collect();
-    if changes.is_empty() { "as recorded".to_owned() } else { changes.join(", ") }
+    match (changes.is_empty(), format) {
+        (true, TraceFormat::ServeGen) => "clients at their own rates".to_owned(),
+        (true, _) => "as recorded".to_owned(),
+        (false, _) => changes.join(", "),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::TraceFormat;
 
     fn found() -> TraceFindings {
         TraceFindings {

@@ -8,7 +8,7 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use super::pacer::Released;
-use super::{Progress, Timeouts};
+use super::{Landed, Progress, Timeouts};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine};
 use crate::generator::PlannedRequest;
@@ -49,7 +49,7 @@ impl Flight {
         timeouts: Timeouts,
         progress: &Progress,
         cancel: CancellationToken,
-    ) -> RequestRecord {
+    ) -> Landed {
         let Released { order, dispatched } = released;
         let mut flight = Self::new(&order.request, dispatched);
         flight.record.admitted = admitted;
@@ -70,7 +70,9 @@ impl Flight {
             tokio::select! {
                 // The run's end first, so that a server which never pauses cannot put it off.
                 biased;
-                () = &mut cancelled => return flight.cut_off(&answer, clock.now(), Outcome::Censored),
+                () = &mut cancelled => {
+                    return flight.cut_off(&answer, clock.now(), Outcome::Censored).into();
+                }
                 event = answer.next() => {
                     // What came with it is no later, and needs no other round.
                     let mut known = Some(event);
@@ -78,7 +80,7 @@ impl Flight {
                         match event {
                             AnswerEvent::Ended(end) => return flight.end(*end, &limits),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                                return flight.close(at, Outcome::Failed(failure));
+                                return flight.close(at, Outcome::Failed(failure)).into();
                             }
                             event => flight.note(&event, &mut limits, progress),
                         }
@@ -90,7 +92,7 @@ impl Flight {
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return flight.cut_off(&answer, now, Outcome::Failed(failure));
+                        return flight.cut_off(&answer, now, Outcome::Failed(failure)).into();
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -133,14 +135,15 @@ impl Flight {
 
     /// Takes the end of the answer, or the failure that it is when the end came after a limit, however late this
     /// program came to see it.
-    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> RequestRecord {
+    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> Landed {
         if let Some(failure) = limits.broken(end.at) {
-            return self.close(end.at, Outcome::Failed(failure));
+            return self.close(end.at, Outcome::Failed(failure)).into();
         }
         self.record.finish_reason = end.finish_reason;
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
-        self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed))
+        let record = self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed));
+        Landed { record, kept: end.kept }
     }
 
     /// Ends the request before its answer is over. All of its text may have come all the same.
@@ -235,10 +238,12 @@ mod tests {
             flight.note(&chunk, &mut limits, &progress);
         }
         let at = Timestamp::from_nanos(999);
-        flight.end(
-            AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
-            &limits,
-        )
+        flight
+            .end(
+                AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
+                &limits,
+            )
+            .record
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Judges what answers say, off the measured path and after they ended.
 
 use super::AskedCheck;
-use crate::engine::{AnswerText, Kept, Secrets};
+use crate::engine::{AnswerText, Secrets};
 use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
@@ -24,10 +24,9 @@ impl Judge {
 
     /// The record of a request, with what became of the form of its answer where it was to have one.
     #[must_use]
-    pub fn request(&self, mut record: RequestRecord, kept: Option<&Kept>) -> RequestRecord {
+    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
         if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
-            let said = kept.map(Kept::read);
-            record.validity = Some(validity(shape, &record, said.as_ref()));
+            record.validity = Some(validity(shape, &record, said));
         }
         record
     }

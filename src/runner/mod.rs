@@ -2,10 +2,11 @@
 
 mod checks;
 mod flight;
+mod gathered;
 mod judge;
 mod keeper;
+mod landed;
 mod options;
-mod overheard;
 mod pacer;
 mod presence;
 mod progress;
@@ -15,10 +16,11 @@ mod tests;
 mod watch;
 
 pub use checks::{AskedCheck, CheckTimes, Checks};
+pub use gathered::{Gathered, KeptRun};
 pub use judge::Judge;
-pub use keeper::{Keeper, KeptRun};
+pub use keeper::Keeper;
+pub use landed::Landed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
-pub use overheard::{Overheard, OverheardAnswer};
 pub use pacer::Feed;
 pub use progress::{Progress, Snapshot};
 pub use run::Run;

@@ -16,10 +16,10 @@ use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
 use super::presence::Presence;
 use super::watch::ClientWatch;
-use super::{Interrupt, Progress, RunOptions};
+use super::{Interrupt, Landed, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: who is asked, on which clock, under which rules.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ pub struct Run<E> {
 }
 
 impl<E: Engine> Run<E> {
-    /// Flies every order of `feed` and hands each record to `keep` as its request ends.
+    /// Flies every order of `feed` and hands each request to `keep` as it ends.
     ///
     /// Every request is released at its scheduled moment, whatever the engine does. The run ends when every
     /// request of the warm-up and the window has ended; cool-down requests still in flight then are censored.
     /// `options.drain` after the window's end the run stops waiting, and what is left is censored.
-    pub async fn fly(self, feed: Feed, mut keep: impl FnMut(RequestRecord)) -> RunFooter {
+    pub async fn fly(self, feed: Feed, mut keep: impl FnMut(Landed)) -> RunFooter {
         let Self { engine, clock, plan, options, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
@@ -83,9 +83,9 @@ impl<E: Engine> Run<E> {
                     }
                 },
                 Some(landed) = air.flights.join_next() => {
-                    if let Some(record) = air.landed(landed) {
-                        awaited -= u64::from(record.phase != Phase::Cooldown);
-                        keep(record);
+                    if let Some(landed) = air.landed(landed) {
+                        awaited -= u64::from(landed.record.phase != Phase::Cooldown);
+                        keep(landed);
                     }
                     // With nothing in the air and nothing to come, whatever is still awaited will not come.
                     if !releasing && air.is_empty() {
@@ -143,7 +143,7 @@ struct Air<E> {
     clock: RunClock,
     options: RunOptions,
     progress: Arc<Progress>,
-    flights: JoinSet<RequestRecord>,
+    flights: JoinSet<Landed>,
     /// Released, waiting for a place under the cap, oldest first.
     queue: VecDeque<Released>,
     presence: Presence,
@@ -173,37 +173,37 @@ impl<E: Engine> Air<E> {
         self.flights.spawn(async move {
             let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
             // A panic is this program's fault, and a request that met it is a record like any other.
-            AssertUnwindSafe(flight).catch_unwind().await.unwrap_or_else(|_| lost.lost(clock.now()))
+            AssertUnwindSafe(flight).catch_unwind().await.unwrap_or_else(|_| lost.lost(clock.now()).into())
         });
     }
 
-    fn landed(&mut self, landed: Result<RequestRecord, JoinError>) -> Option<RequestRecord> {
+    fn landed(&mut self, landed: Result<Landed, JoinError>) -> Option<Landed> {
         self.presence.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        let record = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.progress.ended(&record);
-        Some(record)
+        let landed = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        self.progress.ended(&landed.record);
+        Some(landed)
     }
 
     /// Censors what waits for a place under the cap.
-    fn give_up_waiting(&mut self) -> impl Iterator<Item = RequestRecord> {
+    fn give_up_waiting(&mut self) -> impl Iterator<Item = Landed> {
         let (now, progress, presence) = (self.clock.now(), &self.progress, &mut self.presence);
         self.queue.drain(..).map(move |released| {
             progress.given_up();
             presence.left(now);
-            Flight::never_sent(&released, now)
+            Flight::never_sent(&released, now).into()
         })
     }
 
     /// Censors whatever is left, and tells how long all requests were there.
-    async fn clear(mut self, mut keep: impl FnMut(RequestRecord)) -> Presence {
+    async fn clear(mut self, mut keep: impl FnMut(Landed)) -> Presence {
         self.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
         while let Some(landed) = self.flights.join_next().await {
-            if let Some(record) = self.landed(landed) {
-                keep(record);
+            if let Some(landed) = self.landed(landed) {
+                keep(landed);
             }
         }
         self.presence

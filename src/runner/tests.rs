@@ -81,7 +81,7 @@ async fn fly<E: Engine>(
     let progress = Arc::new(Progress::default());
     let run = Run { engine, clock, plan, options, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
-    let footer = run.fly(feed, |record| records.push(record)).await;
+    let footer = run.fly(feed, |landed| records.push(landed.record)).await;
     drop(wish);
     let snapshot = progress.snapshot();
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");

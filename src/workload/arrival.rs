@@ -194,6 +194,16 @@ impl ArrivalPattern {
         }
     }
 
+    /// Whether both say the same of when requests arrive, whatever was found in a trace under the seed of each.
+    #[must_use]
+    pub fn declares(&self, other: &Self) -> bool {
+        let unread = |trace: &Trace| Trace { found: None, ..trace.clone() };
+        match (self.trace(), other.trace()) {
+            (Some(own), Some(others)) => unread(own) == unread(others),
+            _ => self == other,
+        }
+    }
+
     /// What was found in that trace; none where no trace is replayed.
     #[must_use]
     pub fn found(&self) -> Option<&TraceFindings> {

@@ -19,6 +19,7 @@ mod popularity;
 mod reading;
 mod replayed;
 mod schema_files;
+mod senders;
 mod shared_prefix;
 mod slo;
 mod spec;

@@ -46,7 +46,7 @@ impl ModelMix {
                     return None;
                 }
                 (Some(weights), None) => weights,
-                (None, skew) => zipf(names.len() as u32, skew.unwrap_or(0.0)).collect(),
+                (None, skew) => zipf(names.len() as u64, skew.unwrap_or(0.0)).collect(),
             };
             if weights.len() != names.len() {
                 let sentence = format!(

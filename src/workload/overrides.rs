@@ -3,7 +3,7 @@
 use super::arrival::{RATE, SECONDS};
 use super::reading::{Allowed, Mistakes};
 use super::spec::{REQUESTS, WAIT};
-use super::window::Mistaken;
+use super::window::MistakenLength;
 use super::{DatasetChange, Distribution, SpecError, TOKEN_LIMIT, WorkloadSpec};
 
 /// Changes to a spec; what is absent stays as the spec has it.
@@ -82,7 +82,7 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
-        if let Some(Mistaken { field, sentence }) = spec.window().mistake(spec.warmup_s) {
+        if let Some(MistakenLength { field, sentence }) = spec.window().mistake(spec.warmup_s) {
             let said = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
                 "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",

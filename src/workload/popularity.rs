@@ -2,14 +2,15 @@
 
 use super::reading::Allowed;
 
-/// Exponents of Zipf's law; at 5 the second is chosen once for every 32 times of the first.
+/// Exponents of Zipf's law: from all alike to one that has nearly all; at 5 the second is chosen once for every 32 times
+/// of the first.
 pub(super) const SKEW: Allowed = Allowed::from(0.0, 5.0);
 
 /// Weights by Zipf's law: the k-th of `count` things, counted from 1, weighs k^−`exponent`; 0 makes all alike.
 ///
 /// By `libm`, so that they are the same on every machine.
-pub fn zipf(count: u32, exponent: f64) -> impl Iterator<Item = f64> {
-    (1..=count).map(move |rank| libm::pow(f64::from(rank), -exponent))
+pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
+    (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
 }
 
 #[cfg(test)]

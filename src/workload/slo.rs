@@ -52,7 +52,7 @@ pub struct Slo {
 }
 
 impl Slo {
-    /// Whether no bound is given, so that any completed request meets it.
+    /// Whether no bound is given: then nothing is promised, and nothing counted as kept or broken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()

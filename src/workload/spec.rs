@@ -155,7 +155,8 @@ impl WorkloadSpec {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
                 weights::positive_total(fields, "classes", &shares).map(|()| classes)
             });
-            let tenants = Tenant::read_all(fields, classes.as_deref());
+            let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
+            let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let checks = GoldenCheck::read_all(fields);
             let check_every_s = fields.optional("check_every_s", None, |place| place.number(WAIT).map(Some));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::{Fields, Place};
-use super::{RequestClass, Slo, weights};
+use super::{RequestClass, Slo, Trace, weights};
 
 /// Most tenants; each has a line of its own in reports.
 const MOST: usize = 1_000;
@@ -27,8 +27,13 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// Reads a workload's tenants; the classes are looked for among `classes`.
-    pub(super) fn read_all(fields: &mut Fields<'_>, classes: Option<&[RequestClass]>) -> Option<Vec<Self>> {
+    /// Reads a workload's tenants; the classes are looked for among `classes`, any of which a trace may name whatever it
+    /// weighs.
+    pub(super) fn read_all(
+        fields: &mut Fields<'_>,
+        classes: Option<&[RequestClass]>,
+        trace: Option<&Trace>,
+    ) -> Option<Vec<Self>> {
         let mut seen = Vec::new();
         let tenants = fields.optional("tenants", Vec::new(), |place| {
             place.list(|place| {
@@ -47,7 +52,7 @@ impl Tenant {
             return None;
         }
         let unsent = classes?.iter().find(|class| {
-            class.weight > 0.0
+            (class.weight > 0.0 || trace.is_some())
                 && !tenants.iter().any(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
         });
         match unsent.filter(|_| !tenants.is_empty()) {

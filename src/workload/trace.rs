@@ -18,7 +18,7 @@ const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 /// Which trace is replayed, which slice of it, and what is changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
-    /// The file. In a workload file a relative path begins at the folder of that file.
+    /// The file, or the folder of a pool of clients. In a workload file a relative path begins at the folder of that file.
     pub path: String,
     /// How the file is written; recognised by its first line when the spec does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,6 +35,7 @@ pub struct Trace {
     /// the seed. Above 1 the slice is laid over itself: as it is, and in further copies (the last one thinned
     /// where a fraction is left), each turned by a moment of its own, drawn from the seed: it begins there and goes
     /// on from the slice's beginning after its end. A copy shares no prefix with another.
+    /// Of a pool of clients it multiplies every client's rate instead.
     pub rate_scale: f64,
     /// What is done about a line that cannot be read.
     pub bad_lines: BadLines,
@@ -61,6 +62,10 @@ pub enum TraceFormat {
     Bailian,
     /// Skyline's own JSON lines, as `skyline trace` writes them.
     Skyline,
+    /// A pool of clients of `ServeGen`'s (github.com/alibaba/ServeGen, `data/`): a folder whose files say at what rates
+    /// clients send and how long their requests are. The requests are drawn from the seed.
+    #[serde(rename = "servegen")]
+    ServeGen,
 }
 
 /// Where a trace's own clock begins.
@@ -147,12 +152,13 @@ impl Trace {
 
 impl TraceFormat {
     /// Every format with its name.
-    pub const NAMED: [(&'static str, Self); 5] = [
+    pub const NAMED: [(&'static str, Self); 6] = [
         ("mooncake", Self::Mooncake),
         ("azure", Self::Azure),
         ("burst_gpt", Self::BurstGpt),
         ("bailian", Self::Bailian),
         ("skyline", Self::Skyline),
+        ("servegen", Self::ServeGen),
     ];
 
     /// Its name in specs and options.
@@ -164,6 +170,7 @@ impl TraceFormat {
             Self::BurstGpt => "burst_gpt",
             Self::Bailian => "bailian",
             Self::Skyline => "skyline",
+            Self::ServeGen => "servegen",
         }
     }
 
@@ -172,7 +179,7 @@ impl TraceFormat {
     #[must_use]
     pub fn zero(self) -> TraceZero {
         match self {
-            Self::Mooncake | Self::Bailian | Self::Skyline => TraceZero::OwnClock,
+            Self::Mooncake | Self::Bailian | Self::Skyline | Self::ServeGen => TraceZero::OwnClock,
             Self::Azure | Self::BurstGpt => TraceZero::FirstRequest,
         }
     }
@@ -184,7 +191,7 @@ impl TraceFormat {
         match self {
             Self::Mooncake => Some(512),
             Self::Bailian => Some(16),
-            Self::Azure | Self::BurstGpt | Self::Skyline => None,
+            Self::Azure | Self::BurstGpt | Self::Skyline | Self::ServeGen => None,
         }
     }
 }

@@ -45,7 +45,7 @@ impl Window<'_> {
     }
 
     /// Why such a run cannot be flown, or would leave nothing to measure after this warm-up; none if it can.
-    pub(super) fn mistake(&self, warmup_s: f64) -> Option<Mistaken> {
+    pub(super) fn mistake(&self, warmup_s: f64) -> Option<MistakenLength> {
         let warm = self.arrival.expected_arrivals(warmup_s);
         match self.requests {
             Some(requests) => self.mistake_in_requests(requests, warmup_s, warm),
@@ -53,18 +53,18 @@ impl Window<'_> {
         }
     }
 
-    fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<Mistaken> {
+    fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<MistakenLength> {
         if let Some(found) = self.arrival.found().filter(|found| found.requests < requests) {
             let sentence = format!(
                 "is {requests}, and the slice of the trace has {}; ask for fewer or take more of the trace",
                 found.requests
             );
-            return Some(Mistaken { field: "requests", sentence });
+            return Some(MistakenLength { field: "requests", sentence });
         }
         let ever = self.arrival.expected_arrivals(LONGEST_S);
         if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);
-            return Some(Mistaken {
+            return Some(MistakenLength {
                 field: "requests",
                 sentence: format!(
                     "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
@@ -74,7 +74,7 @@ impl Window<'_> {
         }
         (warm >= requests as f64).then(|| {
             let warm = three_digits(warm);
-            Mistaken {
+            MistakenLength {
                 field: "warmup_s",
                 sentence: format!(
                     "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
@@ -84,10 +84,10 @@ impl Window<'_> {
         })
     }
 
-    fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<Mistaken> {
+    fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<MistakenLength> {
         let horizon_s = self.horizon_s;
         if let Some(sentence) = self.arrival.trace().and_then(|trace| trace::beyond(trace, horizon_s)) {
-            return Some(Mistaken { field: "horizon_s", sentence });
+            return Some(MistakenLength { field: "horizon_s", sentence });
         }
         let all = self.arrival.expected_arrivals(horizon_s);
         let (field, sentence) = if warmup_s >= horizon_s {
@@ -113,12 +113,12 @@ impl Window<'_> {
         } else {
             return None;
         };
-        Some(Mistaken { field, sentence })
+        Some(MistakenLength { field, sentence })
     }
 }
 
 /// What is wrong with a run's length, said of one field.
-pub(super) struct Mistaken {
+pub(super) struct MistakenLength {
     pub(super) field: &'static str,
     pub(super) sentence: String,
 }

@@ -71,6 +71,11 @@ fn every_default_shows() {
 }
 
 #[test]
+fn workloads_fit() {
+    insta::assert_snapshot!(help(&["workloads", "fit"]));
+}
+
+#[test]
 fn trace() {
     insta::assert_snapshot!(help(&["trace"]));
 }

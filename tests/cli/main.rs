@@ -7,10 +7,12 @@ mod bench;
 mod calibrate;
 mod datasets;
 mod faults;
+mod fit;
 mod help;
 mod marks;
 mod mistakes;
 mod mock;
+mod promises;
 mod quality;
 #[path = "../support/quick.rs"]
 mod quick;
@@ -20,7 +22,9 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod tokens;
 mod trace;
+mod trace_prefixes;
 mod verdict;
 mod watch;
 mod workloads;

@@ -7,10 +7,9 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 use skyline::mock::{Backend, MockOptions, MockServer, PromptDetails};
-use skyline::simulator::Policy;
 
 use crate::quick::QUICK;
-use crate::support::{Desk, control, serve, stream};
+use crate::support::{Desk, answer, control, serve, stream};
 
 /// The quick workload on four prefixes, with two tenants and two models.
 fn marked() -> String {
@@ -78,7 +77,7 @@ fn a_simulated_server_finds_what_the_plan_shares() {
 fn models_that_are_not_served_are_refused_before_the_load() {
     let desk = Desk::new();
     desk.file("marked.toml", &marked());
-    let mock = mock(Policy::Fcfs);
+    let mock = mock();
     desk.skyline(&["bench", "marked.toml", "--url", &format!("http://{}", mock.address())])
         .assert()
         .code(3)
@@ -90,11 +89,19 @@ fn models_that_are_not_served_are_refused_before_the_load() {
 fn priorities_are_said_where_the_server_takes_them() {
     let desk = Desk::new();
     let arguments = |address: SocketAddr| format!("http://{address}");
-    let fcfs = mock(Policy::Fcfs);
-    desk.skyline(&["bench", "quick.toml", "--send-priority", "--url", &arguments(fcfs.address())])
+    // As vLLM's first engine (V0) did; that of today takes the field and passes over it.
+    let refusal =
+        json!({ "error": { "message": "Got priority -1 but Priority scheduling is not enabled." } });
+    let old = serve(move |seen| {
+        control(seen).unwrap_or_else(|| answer("400 Bad Request", "application/json", &refusal.to_string()))
+    });
+    desk.skyline(&["bench", "quick.toml", "--send-priority", "--url", &arguments(old)])
         .assert()
         .code(3)
-        .stderr(contains("Priority scheduling is not enabled").and(contains("--scheduling-policy priority")));
+        .stderr(
+            contains("Priority scheduling is not enabled")
+                .and(contains("start it with --scheduling-policy priority")),
+        );
     assert!(desk.runs().is_empty(), "nothing was flown");
 
     let shares =
@@ -118,7 +125,8 @@ fn priorities_are_said_where_the_server_takes_them() {
         &arguments(server),
     ])
     .assert()
-    .code(0);
+    .code(0)
+    .stderr(contains("note: a server that does not schedule by priority"));
     let named = |value: &Value| match value.as_str() {
         Some("high") => -1,
         Some("medium") => 0,
@@ -153,7 +161,7 @@ fn what_cannot_be_asked_is_refused_with_its_cure() {
         let all = [&["bench", "marked.toml"], &url[..], arguments].concat();
         desk.skyline(&all).assert().code(2).stderr(contains(said));
     }
-    let mock = mock(Policy::Fcfs);
+    let mock = mock();
     let url = format!("http://{}", mock.address());
     let arguments =
         ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "openai", "--url", &url];
@@ -167,9 +175,9 @@ fn what_cannot_be_asked_is_refused_with_its_cure() {
     assert!(desk.runs().is_empty(), "nothing was flown");
 }
 
-/// A mock that schedules by this policy and serves the adapter `sql`.
-fn mock(policy: Policy) -> MockServer {
-    let backend = Backend { policy, ..Backend::preset().unwrap() };
+/// A mock that serves the adapter `sql`, first come, first served.
+fn mock() -> MockServer {
+    let backend = Backend::preset().unwrap();
     let options = MockOptions {
         adapters: vec!["sql".to_owned()],
         prompt_details: PromptDetails::Shown,

@@ -42,6 +42,13 @@ fn a_bad_value_on_the_command_line_is_named() {
     for (arguments, said) in [
         (&["bench", "quick.toml", "--rate", "-1"][..], "-1"),
         (&["bench", "quick.toml", "soon"], "is not a duration"),
+        (&["bench", "quick.toml", "-5"], "`-5` is not a duration"),
+        (&["bench", "quick.toml", "--warmup", "-1s"], "`-1s` is not a duration"),
+        (&["bench", "quick.toml", "--temperature", "-1"], "`-1` is not 0 or a number above"),
+        (&["bench", "quick.toml", "--requests", "-3"], "'-3'"),
+        (&["bench", "quick.toml", "--timeout", "0"], "no time at all"),
+        (&["bench", "--trace", "no-such.jsonl", "5"], "no-such.jsonl"),
+        (&["bench", "quick.toml", "--objective", "error_rate < 1"], "write 1% or 100%"),
         (&["bench", "quick.toml", "--max-concurrency", "0"], "whole number from 1 on"),
         (&["bench", "quick.toml", "--temperature", "nan"], "not 0 or a number above"),
         (&["bench", "quick.toml", "--no-stream", "--first-token-timeout", "1s"], "cannot be used with"),

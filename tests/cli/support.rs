@@ -187,8 +187,13 @@ pub(crate) fn control(seen: &Seen) -> Option<String> {
     }
 }
 
-/// A whole chat stream of `tokens` tokens.
+/// A whole chat stream of `tokens` tokens, after a prompt of seven.
 pub(crate) fn stream(tokens: usize) -> String {
+    stream_after(7, tokens)
+}
+
+/// The same after a prompt of so many.
+pub(crate) fn stream_after(prompt_tokens: usize, tokens: usize) -> String {
     let mut events = String::from(
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
     );
@@ -200,8 +205,9 @@ pub(crate) fn stream(tokens: usize) -> String {
             "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
         );
     }
-    let total = 7 + tokens;
-    let usage = format!(r#"{{"prompt_tokens":7,"completion_tokens":{tokens},"total_tokens":{total}}}"#);
+    let total = prompt_tokens + tokens;
+    let usage =
+        format!(r#"{{"prompt_tokens":{prompt_tokens},"completion_tokens":{tokens},"total_tokens":{total}}}"#);
     let _ = write!(events, "data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
     events.push_str("data: [DONE]\n\n");
     answer("200 OK", "text/event-stream", &events)

@@ -2,6 +2,7 @@
 
 use predicates::prelude::*;
 use predicates::str::contains;
+use serde_json::Value;
 
 use crate::support::Desk;
 
@@ -33,4 +34,26 @@ fn a_workload_that_is_none_is_answered_with_those_there_are() {
         .code(2)
         .stdout("")
         .stderr(contains("long_rug").and(contains("long_rag")));
+}
+
+/// The command in the comments of a workload that says on which GPU its promises are kept.
+fn said_to_suit(text: &str) -> Vec<String> {
+    let comments: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let comments = comments.join(" ");
+    let (_, command) = comments.split_once("`skyline simulate ").unwrap();
+    let (command, _) = command.split_once('`').unwrap();
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_workload_keeps_its_promises_where_it_says() {
+    let desk = Desk::new();
+    for name in skyline::workload::library::names() {
+        let command = said_to_suit(skyline::workload::library::source(name).unwrap());
+        assert_eq!(command[0], name);
+        let flown = desk.skyline(&["simulate", "--json"]).args(&command).assert().code(0);
+        let prediction: Value = serde_json::from_slice(&flown.get_output().stdout).unwrap();
+        let kept = prediction["summary"]["slo"]["slo_attainment"].as_f64().unwrap();
+        assert!(kept > 0.85, "{name}: {kept} of its promises are kept by `simulate {}`", command.join(" "));
+    }
 }

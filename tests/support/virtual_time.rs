@@ -25,7 +25,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         workload: spec.clone(),
         repeat: None,
         plan: Schedule::draw(spec).facts(),
-        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0 },
+        prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
         engine: EngineFacts {
             engine: "simulator".to_owned(),

@@ -45,9 +45,13 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
+    let (added, included) = match summary.tokens.template_tokens {
+        Some(0) => (String::new(), ""),
+        Some(tokens) => (format!(", with {} of its own in each", counted(tokens, "token")), ""),
+        None => (String::new(), " (its chat template included)"),
+    };
     let sentence = format!(
-        "the server counts {} prompt tokens where {} were asked for: {} {} on average (its chat template \
-         included); the bar is {}",
+        "the server counts {} prompt tokens where {} were asked for{added}: {} {} on average{included}; the bar is {}",
         count(balance.got_tokens),
         count(balance.asked_tokens),
         percent(error.abs()),
@@ -55,9 +59,7 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
         percent(LENGTH_BAR)
     );
     let cure = match summary.run.prompt_method {
-        PromptMethod::Tokenizer { .. } => {
-            "check that the tokenizer is the served model's; the rest is its chat template, so ask for fewer tokens"
-        }
+        PromptMethod::Tokenizer { .. } => "check that the tokenizer is the served model's",
         PromptMethod::Server | PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
             "give --tokenizer, so that prompts are exact"
         }
@@ -75,25 +77,29 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
         count(tokens.from_chunks),
         counted(tokens.output.requests, "answer")
     );
-    Some(finding(
-        FindingKind::EstimatedTokens,
-        sentence,
-        "let the server send usage (stream_options.include_usage)",
-    ))
+    let cure = if tokens.from_tokenizer > 0 {
+        "the tokenizer counts only answers that came whole to a run that was not left before it had; let the server send usage \
+         (stream_options.include_usage)"
+    } else {
+        "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the run"
+    };
+    Some(finding(FindingKind::EstimatedTokens, sentence, cure))
 }
 
 pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
     let tokens = &summary.tokens;
-    let off = tokens.chunk_tokens.abs_diff(tokens.usage_tokens) as f64 / tokens.usage_tokens.max(1) as f64;
+    let off =
+        tokens.chunk_tokens.abs_diff(tokens.counted_tokens) as f64 / tokens.counted_tokens.max(1) as f64;
     if off <= MISMATCH_BAR {
         return None;
     }
+    let source = if tokens.from_tokenizer > tokens.from_usage { "the tokenizer" } else { "usage" };
     let sentence = format!(
-        "{} came in {} chunks that nobody counted the tokens of, for {} tokens by usage: {} apart, the bar is {}; TPOT \
-         follows usage, ITL takes each chunk for a token",
+        "{} came in {} chunks that nobody counted the tokens of, for {} tokens by {source}: {} apart, the bar is {}; TPOT \
+         follows {source}, ITL takes each chunk for a token",
         counted(tokens.disagreeing_requests, "answer"),
         count(tokens.chunk_tokens),
-        count(tokens.usage_tokens),
+        count(tokens.counted_tokens),
         percent(off),
         percent(MISMATCH_BAR)
     );
@@ -112,13 +118,15 @@ pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
+    // What other shards sent is in the same cache, and they may share prefixes with this one.
+    if summary.run.shard.is_some() {
+        return None;
+    }
     let (rate, shared) = if let Some(cache) = &summary.prefix_cache {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
-        let rate = cached as f64 / summary.tokens.input.got_tokens.max(1) as f64;
-        // The prompts of a trace begin alike where it says so, and with texts of this run alone.
-        (rate, summary.run.arrival.found().and_then(|found| found.reusable_share))
+        (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;

@@ -2,17 +2,14 @@
 
 use super::{Finding, FindingKind, finding};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Metric, Quantile, Summary, Window};
+use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::{ArrivalPattern, Course, Spike};
 
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
 /// Failures among the requests that keep the load up after the horizon, as a share.
 const COOLDOWN_BAR: f64 = 0.01;
-/// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
-const UNEVEN_BAR: f64 = 0.1;
 /// Growth that is sure to be over this share of the mean is a drift.
 const DRIFT_BAR: f64 = 0.1;
 /// Waiting for a slot for longer than this is waiting.
@@ -149,60 +146,6 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
         sentence,
         "run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not",
     ))
-}
-
-pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
-    let (window, arrival) = (&summary.window, &summary.run.arrival);
-    if let ArrivalPattern::Spikes { spikes, .. } = arrival {
-        return spikes.iter().find_map(|spike| cut_spike(window, spike));
-    }
-    let cure = match (arrival, arrival.course()) {
-        (_, Course::Periodic(period_s)) => {
-            format!("let the window last a whole number of periods of {}", seconds(period_s))
-        }
-        (ArrivalPattern::Stages { stages }, _) => {
-            let all = stages.iter().map(|stage| stage.duration_s).sum();
-            format!(
-                "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
-                 first stage",
-                seconds(all)
-            )
-        }
-        // What a trace does unevenly is what it is replayed for.
-        _ => return None,
-    };
-    let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
-    let expected = arrival.expected_arrivals(window.end_s) - arrival.expected_arrivals(window.start_s);
-    let (here, whole) = (expected / length, arrival.mean_rate_per_s());
-    if (here - whole).abs() <= whole * UNEVEN_BAR {
-        return None;
-    }
-    let sentence = format!(
-        "the window of {} holds a part of the arrival pattern that is unlike the whole: {} requests/s where the \
-         pattern's mean is {}; the bar is {}",
-        seconds(length),
-        three_digits(here),
-        three_digits(whole),
-        percent(UNEVEN_BAR)
-    );
-    Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
-}
-
-/// A spike of which the window misses a part: then it says nothing of what the whole spike does.
-fn cut_spike(window: &Window, spike: &Spike) -> Option<Finding> {
-    let (from, until) = (spike.at_s, spike.end_s());
-    if window.start_s <= from && until <= window.end_s {
-        return None;
-    }
-    let sentence = format!(
-        "the spike from {} to {} is not whole in the window, which goes from {} to {}",
-        seconds(from),
-        seconds(until),
-        seconds(window.start_s),
-        seconds(window.end_s)
-    );
-    let cure = "let the horizon be later than the spike's end, and the warm-up over before it begins";
-    Some(finding(FindingKind::UnevenArrivals, sentence, cure))
 }
 
 pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {

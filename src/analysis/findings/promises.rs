@@ -22,7 +22,8 @@ pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {
     }
     Some(finding(
         FindingKind::NoSlo,
-        "the workload declares no SLO: attainment and goodput count every completed request".to_owned(),
+        "the workload promises nothing: there is no attainment, and goodput counts every completed request"
+            .to_owned(),
         "give its classes bounds, such as slo = { ttft_ms = 500 }",
     ))
 }

@@ -129,6 +129,32 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
 }
 
 #[test]
+fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
+    let told = |window_ms: u64| {
+        let mut log = run(window_ms, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+        let spike = Spike { at_s: 300.0, rate_per_s: 20.0, rise_s: 10.0, hold_s: 60.0, fall_s: 0.0 };
+        let ramp = Stage { duration_s: 370.0, from_rate_per_s: 1.0, to_rate_per_s: 19.0 };
+        let classes = vec![
+            ArrivalPattern::Poisson { rate_per_s: 2.0 },
+            ArrivalPattern::Spikes { base_rate_per_s: 2.0, spikes: vec![spike] },
+            ArrivalPattern::Stages { stages: vec![ramp] },
+        ];
+        log.header.workload.arrival = ArrivalPattern::ByClass { classes };
+        log.header.workload.classes = ["chat", "nightly", "growing"]
+            .map(|name| class(name, &[(Priority::High, Slo::default())]))
+            .into();
+        sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
+    };
+    let said = told(60_000).unwrap();
+    assert!(
+        said.starts_with("of the class \"nightly\": the spike from 5 min to 6 min 10 s is not whole"),
+        "{said}"
+    );
+    assert!(said.ends_with("; nor does it suit the arrivals of \"growing\""), "{said}");
+    assert_eq!(told(370_000), None);
+}
+
+#[test]
 fn bounds_that_can_be_measured_are_not_complained_of() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).whole_answer(100, 1).build()]);
     log.header.engine.streamed = false;

@@ -13,7 +13,7 @@ pub(super) use generator::GeneratorArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
-pub(super) use trace::{SliceArgs, survey};
+pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
 pub(super) use workload::WorkloadArgs;
 
@@ -26,6 +26,14 @@ use crate::units;
 /// A duration such as `250ms`, `90s` or `2m`.
 fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text)
+}
+
+/// A duration of more than nothing.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time at all; give more than 0")),
+        time => Ok(time),
+    }
 }
 
 /// A number above zero.
@@ -51,12 +59,7 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Seconds, with or without a unit, above zero.
 fn seconds(text: &str) -> Result<f64, String> {
-    let duration = units::parse_duration(text)?;
-    if duration.is_zero() {
-        Err("it must be more than 0 seconds".to_owned())
-    } else {
-        Ok(duration.as_secs_f64())
-    }
+    some_time(text).map(|time| time.as_secs_f64())
 }
 
 /// A median in tokens and the sigma around it, such as `150,0.8`.

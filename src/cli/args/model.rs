@@ -159,8 +159,6 @@ pub(in crate::cli) struct Described {
     pub(in crate::cli) model: String,
     /// Longest prompt and answer together, tokens; absent for a plain server.
     pub(in crate::cli) max_model_len: Option<u64>,
-    /// In which order requests are served.
-    pub(in crate::cli) policy: Policy,
     /// Every setting under its name, for the header of a run.
     pub(in crate::cli) facts: Map<String, Value>,
 }
@@ -200,15 +198,14 @@ impl ModelArgs {
         };
         facts.insert("layout".to_owned(), json!(layout.to_string()));
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
-        let (model, max_model_len, policy) = match &engine {
+        let (model, max_model_len) = match &engine {
             Engine::Batching(config) => {
-                let limits = &config.limits;
-                (self.serving_model.name.to_owned(), Some(u64::from(limits.max_model_len)), limits.policy)
+                (self.serving_model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
             }
-            Engine::Plain { .. } => ("plain".to_owned(), None, Policy::Fcfs),
+            Engine::Plain { .. } => ("plain".to_owned(), None),
         };
         let fleet = Fleet { engine, layout, seed: self.model_seed };
-        Ok(Described { fleet, model, max_model_len, policy, facts })
+        Ok(Described { fleet, model, max_model_len, facts })
     }
 
     fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {

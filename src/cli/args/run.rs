@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{at_least_one, duration};
+use super::{at_least_one, some_time};
 use crate::record::Limits;
 use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
@@ -15,28 +15,29 @@ use crate::workload::WorkloadSpec;
 #[command(next_help_heading = "Run")]
 pub(in crate::cli) struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 
     /// Fail a request that takes longer than this in all
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
     timeout: Duration,
 
     /// Fail a request without a first token after this long [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_stream")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     first_token_timeout: Option<Duration>,
 
     /// Fail a request that is silent between two tokens for longer than this [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_stream")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
-    /// Make prompts of exactly the asked length with this tokenizer: a tokenizer.json, a folder that holds one,
-    /// or a Hugging Face id [default: the server's /tokenize, else common words]
+    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
+    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
+    /// else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     pub(in crate::cli) tokenizer: Option<String>,
 
     /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); vLLM wants --scheduling-policy priority for that
+    /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
     #[arg(long)]
     pub(in crate::cli) send_priority: bool,
 
@@ -46,7 +47,7 @@ pub(in crate::cli) struct RunArgs {
 
     /// Salt of the prompts: the same salt sends the same texts again, which may find a warm prefix cache
     /// [default: a new one each run]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(in crate::cli) salt: Option<u64>,
 }
 

@@ -37,7 +37,8 @@ pub(in crate::cli) struct ServerArgs {
     pub(in crate::cli) model: Option<String>,
 
     /// Wait this long for the server to become ready
-    #[arg(long, value_name = "TIME", help_heading = "Server", default_value = "120s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", help_heading = "Server", default_value = "120s", value_parser = duration,
+          allow_hyphen_values = true)]
     wait: Duration,
 
     /// Header to send with every request, as `Name: value`; may be repeated; values are never stored
@@ -72,19 +73,19 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Sampling temperature; 0 takes the likeliest token, so that runs can be repeated
     #[arg(long, value_name = "T", help_heading = "Requests", default_value = "0",
-          value_parser = at_least_zero)]
+          value_parser = at_least_zero, allow_negative_numbers = true)]
     temperature: f64,
 
     /// Nucleus sampling [default: the server's]
-    #[arg(long, value_name = "P", help_heading = "Requests", value_parser = above_zero)]
+    #[arg(long, value_name = "P", help_heading = "Requests", value_parser = above_zero, allow_negative_numbers = true)]
     top_p: Option<f64>,
 
     /// Sample among the K likeliest tokens; not part of OpenAI's protocol [default: the server's]
-    #[arg(long, value_name = "K", help_heading = "Requests")]
+    #[arg(long, value_name = "K", help_heading = "Requests", allow_negative_numbers = true)]
     top_k: Option<i64>,
 
     /// Seed of the server's sampling; the schedule's is --seed [default: the server's]
-    #[arg(long, value_name = "N", help_heading = "Requests")]
+    #[arg(long, value_name = "N", help_heading = "Requests", allow_negative_numbers = true)]
     sampling_seed: Option<i64>,
 }
 

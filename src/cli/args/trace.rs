@@ -18,18 +18,22 @@ pub(in crate::cli) struct TraceArgs {
     /// Replay this trace: its moments and lengths take the place of the workload's, whose classes stay where one is
     /// named; without one there is a class for each kind of request in the trace. The run lasts as long as the slice
     /// [default: none]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
     #[command(flatten)]
     slice: SliceArgs,
+
+    /// Leave out what cannot be used, lines of a trace or rows of a dataset, and count it [default: refuse the file]
+    #[arg(long)]
+    skip_bad: bool,
 }
 
 /// The slice of a trace, and what is changed in it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct SliceArgs {
-    /// How the trace is written [default: recognised by its first line]
+    /// How the trace is written [default: recognised by its first line; a folder is servegen]
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     trace_format: Option<TraceFormat>,
 
@@ -46,13 +50,10 @@ pub(in crate::cli) struct SliceArgs {
     time_scale: Option<f64>,
 
     /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
-    /// itself, each copy turned by a random moment; the seed decides [default: 1, or the workload's]
+    /// itself, each copy turned by a random moment; the seed decides; of servegen, the rates of all clients are
+    /// multiplied [default: 1, or the workload's]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
-
-    /// Leave out what cannot be used, lines of a trace or rows of a dataset, and count it [default: refuse the file]
-    #[arg(long)]
-    skip_bad: bool,
 }
 
 fn format() -> impl TypedValueParser<Value = TraceFormat> {
@@ -73,9 +74,10 @@ pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, 
 }
 
 /// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
-fn with_seed(mut spec: WorkloadSpec, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
-    if let (ArrivalPattern::Trace(trace), Some(seed)) = (&mut spec.arrival, seed) {
+pub(in crate::cli) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpec, Stop> {
+    if let ArrivalPattern::Trace(trace) = &mut spec.arrival {
         trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
+        spec.seed = seed;
     }
     Ok(spec)
 }
@@ -89,14 +91,19 @@ impl TraceArgs {
                     "no workload is named\nhint: name one, or a trace with --trace FILE",
                 ));
             };
-            let trace = self.slice.of(Trace::whole(path));
+            let trace = self.of(Trace::whole(path));
             return WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey).map_err(Stop::usage);
         };
         let spec = WorkloadSpec::load_with(name, &survey).map_err(Stop::usage)?;
         let first_change = match self.first_change() {
             // Where no trace is replayed, the rows of a dataset may be meant.
             None | Some(SKIP_BAD) if spec.arrival.trace().is_none() => return Ok(spec),
-            None => return with_seed(spec, seed),
+            None => {
+                return match seed {
+                    Some(seed) => with_seed(spec, seed),
+                    None => Ok(spec),
+                };
+            }
             Some(change) => change,
         };
         let trace = match (&self.trace, spec.arrival.trace()) {
@@ -109,18 +116,30 @@ impl TraceArgs {
                 )));
             }
         };
-        let trace = self.slice.of(trace);
+        let trace = self.of(trace);
         spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey).map_err(Stop::usage)
+    }
+
+    /// Whether a trace is named on the command line.
+    pub(super) fn is_named(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// Whether what cannot be used is left out.
     pub(super) fn skip_bad(&self) -> bool {
-        self.slice.skip_bad
+        self.skip_bad
     }
 
     /// The first option that was typed.
     fn first_change(&self) -> Option<&'static str> {
-        self.trace.as_ref().map(|_| "--trace").or_else(|| self.slice.first_change())
+        let trace = self.trace.as_ref().map(|_| "--trace");
+        trace.or_else(|| self.slice.first_change()).or(self.skip_bad.then_some(SKIP_BAD))
+    }
+
+    /// The trace with what was typed of it.
+    fn of(&self, trace: Trace) -> Trace {
+        let bad_lines = if self.skip_bad { BadLines::Skip } else { trace.bad_lines };
+        self.slice.of(Trace { bad_lines, ..trace })
     }
 }
 
@@ -133,20 +152,18 @@ impl SliceArgs {
             for_s: self.trace_for.or(trace.for_s),
             time_scale: self.time_scale.unwrap_or(trace.time_scale),
             rate_scale: self.rate_scale.unwrap_or(trace.rate_scale),
-            bad_lines: if self.skip_bad { BadLines::Skip } else { trace.bad_lines },
             ..trace
         }
     }
 
     /// The first option that was typed.
-    fn first_change(&self) -> Option<&'static str> {
+    pub(in crate::cli) fn first_change(&self) -> Option<&'static str> {
         [
             ("--trace-format", self.trace_format.is_some()),
             ("--trace-from", self.trace_from.is_some()),
             ("--trace-for", self.trace_for.is_some()),
             ("--time-scale", self.time_scale.is_some()),
             ("--rate-scale", self.rate_scale.is_some()),
-            (SKIP_BAD, self.skip_bad),
         ]
         .into_iter()
         .find_map(|(option, typed)| typed.then_some(option))

@@ -18,37 +18,38 @@ pub(in crate::cli) struct WorkloadArgs {
 
     /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
     /// last of them are done [default: the workload's]
-    #[arg(value_parser = seconds)]
+    #[arg(value_parser = seconds, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
     /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
     /// of them are done [default: no such end]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     requests: Option<u64>,
 
-    /// Requests per second: scales every rate of the workload so that their mean is this one; of spikes, the base
-    /// rate; a trace has --rate-scale [default: the workload's]
+    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is over
+    /// whole periods, all stages, or in the long run, and of spikes the base rate: a window may expect another, which
+    /// the report tells; a trace has --rate-scale [default: the workload's]
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
     /// workload's]
-    #[arg(long, value_name = "N", help_heading = "Workload")]
+    #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
     seed: Option<u64>,
 
     /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
     /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
     #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
-          value_parser = clap::value_parser!(u64).range(1..=1000))]
+          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
     pub(in crate::cli) repeats: u64,
 
     /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
     warmup: Option<std::time::Duration>,
 
     /// After the horizon wait this long for answers, then censor what is left [default: the workload's]
-    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
     drain: Option<std::time::Duration>,
 
     #[command(flatten)]
@@ -58,10 +59,23 @@ pub(in crate::cli) struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
+    /// The workload and the seconds: where a trace stands for the workload, a lone length of time is the seconds.
+    fn named(&self) -> (Option<&str>, Option<f64>) {
+        let typed = self.workload.as_deref();
+        match (typed, self.seconds) {
+            (Some(text), None) if self.trace.is_named() => match seconds(text) {
+                Ok(seconds) => (None, Some(seconds)),
+                Err(_) => (typed, None),
+            },
+            (_, seconds) => (typed, seconds),
+        }
+    }
+
     /// The workload that was meant, overrides applied.
     pub(in crate::cli) fn spec(&self) -> Result<WorkloadSpec, Stop> {
+        let (workload, seconds) = self.named();
         let overrides = Overrides {
-            horizon_s: self.seconds,
+            horizon_s: seconds,
             requests: self.requests,
             rate_per_s: self.rate,
             seed: self.seed,
@@ -70,7 +84,7 @@ impl WorkloadArgs {
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
         };
-        let spec = self.trace.apply(self.workload.as_deref(), self.seed)?;
+        let spec = self.trace.apply(workload, self.seed)?;
         spec.with(&overrides).map_err(Stop::usage)
     }
 }

@@ -47,6 +47,16 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop
     Ok(Asked { models, priority, answers: golden::answers(spec, args.server.endpoint())? })
 }
 
+/// Says what no answer of the server tells: whether the priorities that it is sent count.
+pub(super) fn advise(args: &BenchArgs, printer: Printer) {
+    if args.run.send_priority {
+        printer.words(
+            "note: a server that does not schedule by priority (vLLM without --scheduling-policy priority, SGLang \
+             without --enable-priority-scheduling) passes over the field; the table by priority shows whether it counts",
+        );
+    }
+}
+
 fn shared(spec: &WorkloadSpec) -> bool {
     spec.classes.iter().any(|class| class.shared_prefix.is_some())
 }

@@ -1,5 +1,6 @@
 //! `skyline bench`: one workload, one server, one run or several.
 
+mod answers;
 mod connections;
 mod machine;
 mod marks;
@@ -29,7 +30,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
-use crate::record::{Calibration, EngineFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
 use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run};
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
@@ -50,8 +51,8 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     generator: GeneratorArgs,
 
-    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s` or
-    /// `slo_attainment > 95%`; a miss exits with 1; may be repeated
+    /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -78,6 +79,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let (spec, datasets) = datasets::open(args.workload.spec()?, tokenizer, printer)?;
     datasets::fit(&spec, &datasets, args.server.endpoint())?;
     golden::fit(&spec, args.server.endpoint())?;
+    outcome::fit(&args.objectives, &spec)?;
     let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
@@ -91,6 +93,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     common_server(args)?;
     let asked = marks::asked(args, &spec)?;
+    marks::advise(args, printer);
     start::in_time(args.generator.start_at)?;
     let calibration = machine::calibrated(&args.generator, &spec, args.server.form(), printer)?;
     let session = Session::open(&args.server, asked, printer)?;
@@ -100,7 +103,9 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
         None => PromptBuilder::with_word_list(&spec.classes, salt),
     };
     let prompts = prompts.with_datasets(datasets);
-    let field = Field { args, session: &session, interrupts: &interrupts, calibration, printer };
+    let template_tokens = prompts::template_tokens(&session, &prompts, printer);
+    let field =
+        Field { args, session: &session, interrupts: &interrupts, calibration, template_tokens, printer };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(field, run, prompts),
         Err(runs) => {
@@ -119,6 +124,8 @@ struct Field<'a> {
     interrupts: &'a Interrupts,
     /// What this machine was found to do.
     calibration: Option<Calibration>,
+    /// What the server was found to add to a prompt.
+    template_tokens: Option<u64>,
     printer: Printer,
 }
 
@@ -154,7 +161,7 @@ fn fly(
     prompts: PromptBuilder,
     folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
 ) -> Result<Flown, Stop> {
-    let Field { args, session, interrupts, calibration, printer } = field;
+    let Field { args, session, interrupts, calibration, template_tokens, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let options = args.run.options(&spec);
     let shards = args.generator.shard.map_or(1, |shard| shard.of) as f64;
@@ -164,9 +171,11 @@ fn fly(
     {
         printer.words(&warning);
     }
-    let engine = Arc::new(session.engine.for_another_run());
+    let counter = prompts.counter();
+    let keep = answers::keep(&session.smoke, counter.as_ref());
+    let engine = Arc::new(session.engine.for_another_run().keeping(keep));
     let connections = spec.arrival.mean_rate_per_s() / shards * CONNECTIONS_PER_RATE;
-    let prompt_facts = prompts.facts();
+    let prompt_facts = PromptFacts { template_tokens, ..prompts.facts() };
     let prompts = Arc::new(prompts);
     let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::clone(&prompts)));
 
@@ -209,7 +218,8 @@ fn fly(
     };
     let folder = folder(&header)?;
     let judge = Judge::new(&header.workload, engine.secrets());
-    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?, judge);
+    let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
+    let keeper = Keeper::start(log, keep, judge);
     asked.into_iter().for_each(|asked| keeper.keep_check(asked));
 
     let progress = Arc::new(Progress::default());
@@ -218,10 +228,9 @@ fn fly(
     let footer = session.runtime.block_on(async {
         let interrupt = interrupts.run_begins();
         let server = Arc::clone(&engine);
-        let engine = Arc::new(keeper.overhear(engine));
         let times = Golden::times(&header.workload, &plan);
         let run = Run { engine, clock, plan, options, progress, interrupt: interrupt.clone() };
-        let flown = run.fly(feed, |record| keeper.keep(record));
+        let flown = run.fly(feed, |landed| keeper.keep(landed));
         let mut footer = match golden {
             None => flown.await,
             Some(golden) => golden.beside(flown, clock, times, interrupt, keeper.check_keeper()).await,
@@ -235,7 +244,9 @@ fn fly(
         footer
     });
     drop(live);
-    let KeptRun { records, checks, written } = keeper.finish(&footer);
+    let mut gathered = keeper.stop();
+    answers::count(&mut gathered, counter.as_ref(), interrupts, screen);
+    let KeptRun { records, checks, written } = gathered.finish(&footer);
     // Only now: until all is stored, no signal may end the program.
     interrupts.run_ends();
     if let Err(error) = &written {

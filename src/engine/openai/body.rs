@@ -91,6 +91,11 @@ impl BodyTemplate {
         Self { fixed, length_fields, prompt }
     }
 
+    /// Whether requests say what they are given to say: the extra body may have fixed it.
+    pub(crate) fn takes_prompts(&self) -> bool {
+        self.prompt != PromptField::Fixed
+    }
+
     /// The body that asks for `output_tokens` tokens after `prompt`.
     ///
     /// What an endpoint cannot carry is refused before a run; here it is written all the same, and the server says what

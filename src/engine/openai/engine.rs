@@ -39,6 +39,8 @@ pub struct OpenAiEngine {
     /// The kernel stamped what came to the test request.
     kernel_stamps: AtomicBool,
     control: Control,
+    /// What is kept of every answer.
+    keep: Keep,
 }
 
 impl OpenAiEngine {
@@ -67,6 +69,7 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(false),
             control,
+            keep: Keep::Nothing,
         })
     }
 
@@ -109,8 +112,15 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
             control: self.control.clone(),
+            keep: self.keep,
             facts,
         }
+    }
+
+    /// The same engine, which keeps this of every answer.
+    #[must_use]
+    pub fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
     }
 
     /// Asks one short question through the measured path, before any load.
@@ -136,7 +146,7 @@ impl OpenAiEngine {
         self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
         let fault = match outcome {
             Ok(end) => match &end.result {
-                Ok(()) => return Ok(SmokeReport::new(&events, &end)),
+                Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
                 Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
             },
             Err(_) => Fault { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
@@ -235,7 +245,11 @@ impl Engine for OpenAiEngine {
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        PreparedRequest::new(request.planned.index, body).keeping(self.templates.keep(&request.planned))
+        let keep = match self.keep {
+            Keep::Nothing => self.templates.keep(&request.planned),
+            Keep::Words => Keep::Words,
+        };
+        PreparedRequest::new(request.planned.index, body).keeping(keep)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {

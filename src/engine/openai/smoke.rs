@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::{AnswerEnd, AnswerEvent, PriorityField, Target};
-use crate::record::{Failure, FailureKind, FinishReason, Usage};
+use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
 
 use super::connect::hint_for;
@@ -22,6 +22,10 @@ pub struct SmokeReport {
     pub chunks: u64,
     /// The server's counts.
     pub usage: Option<Usage>,
+    /// The best count of an answer's tokens that the server gives.
+    pub token_source: TokenSource,
+    /// The question's text; absent where the extra body put another in its place.
+    pub prompt: Option<&'static str>,
     /// Why the model stopped.
     pub finish_reason: Option<FinishReason>,
 }
@@ -47,9 +51,18 @@ impl fmt::Display for SmokeError {
 impl std::error::Error for SmokeError {}
 
 impl SmokeReport {
-    pub(super) fn new(events: &[AnswerEvent], end: &AnswerEnd) -> Self {
-        let chunks = events.iter().filter(|event| matches!(event, AnswerEvent::Chunk { .. })).count() as u64;
-        Self { chunks, usage: end.usage, finish_reason: end.finish_reason.clone() }
+    pub(super) fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: &AnswerEnd) -> Self {
+        let mut counts = events.iter().filter_map(|event| match event {
+            AnswerEvent::Chunk { tokens, .. } => Some(tokens),
+            _ => None,
+        });
+        let chunks = counts.clone().count() as u64;
+        let token_source = match end.usage {
+            Some(usage) if usage.completion_tokens > 0 => TokenSource::Usage,
+            _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
+            _ => TokenSource::Chunks,
+        };
+        Self { chunks, usage: end.usage, token_source, prompt, finish_reason: end.finish_reason.clone() }
     }
 }
 

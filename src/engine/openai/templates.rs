@@ -90,6 +90,11 @@ impl BodyTemplates {
     pub(crate) fn test_request(&self) -> Bytes {
         self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
     }
+
+    /// The text that the test request asks, unless the extra body put another prompt in its place.
+    pub(crate) fn test_prompt(&self) -> Option<&'static str> {
+        self.templates[0].takes_prompts().then_some(smoke::PROMPT)
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
-use crate::analysis::{Figure, Mark, Subject, Summary};
+use crate::analysis::{Figure, Mark, Objective, Subject, Summary};
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
@@ -61,12 +61,26 @@ pub enum Unresolvable {
 impl AcrossRuns {
     /// The figure `subject` of each of the `runs`; `None` where no run has it.
     pub(super) fn of(subject: Subject, runs: &[&Summary]) -> Option<Self> {
-        let figures: Vec<_> = runs.iter().map(|run| subject.read(run)).collect();
+        Self::told_by(subject, runs, |run| subject.read(run), |run| subject.mark(run))
+    }
+
+    /// The figure that `objective` is about, likewise.
+    pub(super) fn demanded(objective: &Objective, runs: &[&Summary]) -> Option<Self> {
+        Self::told_by(objective.subject, runs, |run| objective.read(run), |run| objective.mark(run))
+    }
+
+    fn told_by(
+        subject: Subject,
+        runs: &[&Summary],
+        read: impl Fn(&Summary) -> Option<Figure>,
+        mark: impl Fn(&Summary) -> Option<(Mark, u64)>,
+    ) -> Option<Self> {
+        let figures: Vec<_> = runs.iter().map(|run| read(run)).collect();
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let mark = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-        let gravest = mark.min_by_key(|mark| *mark != Mark::TooFewSamples);
+        let marks = runs.iter().filter_map(|run| mark(run)).map(|(mark, _)| mark);
+        let gravest = marks.min_by_key(|mark| *mark != Mark::TooFewSamples);
         let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
         Some(Self { mark: gravest, ..Self::of_figures(&figures, most) })
     }

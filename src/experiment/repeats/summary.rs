@@ -188,7 +188,7 @@ fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
         let kin = one.first_seed == other.first_seed
             && one.of == other.of
             && first.run.workload == second.run.workload
-            && first.run.arrival == second.run.arrival;
+            && first.run.arrival.declares(&second.run.arrival);
         if !kin {
             return Err(NotRepeats::Strangers {
                 one: first.run.workload.clone(),

@@ -7,6 +7,7 @@ use tokenizers::Tokenizer;
 
 use super::class_text::ClassText;
 use super::costs::{self, Costs};
+use super::counter::TokenCounter;
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
@@ -44,7 +45,7 @@ pub struct PromptBuilder {
     stream: Stream,
     pub(super) salt: u64,
     method: PromptMethod,
-    tokenizer: Option<Box<Tokenizer>>,
+    tokenizer: Option<Arc<Tokenizer>>,
     /// What is not written but taken from elsewhere.
     datasets: Arc<Datasets>,
 }
@@ -71,7 +72,7 @@ impl PromptBuilder {
         let costs = Costs::Counted { counts: counts.collect() };
         let method = PromptMethod::Tokenizer { source: source.to_owned() };
         let builder = Self::new(classes, salt, &costs, method);
-        Ok(Self { tokenizer: Some(Box::new(tokenizer)), ..builder })
+        Ok(Self { tokenizer: Some(Arc::new(tokenizer)), ..builder })
     }
 
     /// The texts whose tokens a server must count for [`PromptBuilder::with_server_counts`].
@@ -260,7 +261,13 @@ impl PromptBuilder {
     /// How these prompts are made, for the run's record.
     #[must_use]
     pub fn facts(&self) -> PromptFacts {
-        PromptFacts { method: self.method.clone(), salt: self.salt }
+        PromptFacts { method: self.method.clone(), salt: self.salt, template_tokens: None }
+    }
+
+    /// What counts the tokens of these prompts on this machine, if anything does.
+    #[must_use]
+    pub fn counter(&self) -> Option<TokenCounter> {
+        self.tokenizer.clone().map(TokenCounter::Tokenizer)
     }
 
     /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a

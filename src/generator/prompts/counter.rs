@@ -1,6 +1,7 @@
 //! Counts the tokens of texts that are there already.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tokenizers::Tokenizer;
 
@@ -15,14 +16,14 @@ pub enum TokenCounter {
     /// A rule of thumb, made for English text: letters go twelve to a token at most, digits three, marks together.
     Estimate,
     /// A tokenizer on this machine: exact, special tokens and the chat template's not counted.
-    Tokenizer(Box<Tokenizer>),
+    Tokenizer(Arc<Tokenizer>),
 }
 
 impl TokenCounter {
     /// The tokenizer at `source` (a `tokenizer.json`, a folder that holds one, or a Hugging Face id), or the estimate
     /// where there is none.
     pub fn open(source: Option<&str>) -> Result<Self, PromptError> {
-        source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Box::new(tokenizer::open(source)?))))
+        source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Arc::new(tokenizer::open(source)?))))
     }
 
     /// Tokens of `text`; at least one if there is any.
@@ -34,6 +35,15 @@ impl TokenCounter {
                 .encode_fast(text, false)
                 .map_or_else(|_| estimate_tokens(text), |ids| ids.len() as u32),
         }
+    }
+
+    /// Tokens of each of `texts`, counted on all cores.
+    #[must_use]
+    pub fn count_all(&self, texts: &[&str]) -> Vec<u32> {
+        let one_by_one = || texts.iter().map(|text| self.count(text)).collect();
+        let Self::Tokenizer(tokenizer) = self else { return one_by_one() };
+        let encodings = tokenizer.encode_batch_fast(texts.to_vec(), false);
+        encodings.map_or_else(|_| one_by_one(), |all| all.iter().map(|ids| ids.len() as u32).collect())
     }
 
     /// The ids of the tokenizer but for its special tokens; none without a tokenizer.
@@ -67,6 +77,9 @@ mod tests {
         let special: Vec<u32> = special.map(|(id, _)| id).collect();
         assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));
         assert_eq!(ids.len() + special.len(), tokenizer.get_vocab_size(true));
+        let texts = [text, "", "the river"];
+        let each: Vec<_> = texts.iter().map(|text| counter.count(text)).collect();
+        assert_eq!(counter.count_all(&texts), each);
         assert_eq!(TokenCounter::Estimate.count("the river"), 2);
         assert_eq!(TokenCounter::Estimate.vocabulary(), None);
     }

@@ -30,6 +30,15 @@ pub enum TraceError {
         /// The file.
         path: String,
     },
+    /// A folder holds no client.
+    #[error(
+        "{path} holds no file chunk-N-trace.csv, and a pool of clients is a folder with two files of each (see \
+         github.com/alibaba/ServeGen, data/language/m-small); name such a folder, or the file of another trace"
+    )]
+    NoClients {
+        /// The folder.
+        path: String,
+    },
     /// A line does not say what it should.
     #[error(
         "{path}, line {line}, {place}: {cause}; mend the line, or leave out what cannot be read with \

@@ -32,6 +32,10 @@ pub(super) struct OwnLine {
     pub(super) class: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) priority: Option<Priority>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tenant: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
     pub(super) blocks: Box<[u64]>,
 }
@@ -59,14 +63,14 @@ pub(super) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine
         input_tokens: tokens(input_length).map_err(|cause| of_field(line, "input_length", cause))?,
         output_tokens: tokens(output_length).map_err(|cause| of_field(line, "output_length", cause))?,
         kind,
-        priority: None,
         blocks: hash_ids,
+        ..TracedRequest::default()
     })
 }
 
 /// A line of Skyline's own.
 pub(super) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
-    let OwnLine { at_ns, input_tokens, output_tokens, class, priority, blocks } = json(line)?;
+    let OwnLine { at_ns, input_tokens, output_tokens, class, priority, tenant, model, blocks } = json(line)?;
     let late = |_| of_field(line, "at_ns", format!("{at_ns} is more than 292 years"));
     Ok(TracedRequest {
         at_ns: i64::try_from(at_ns).map_err(late)?,
@@ -74,6 +78,8 @@ pub(super) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
         output_tokens: tokens(output_tokens).map_err(|cause| of_field(line, "output_tokens", cause))?,
         kind: class,
         priority,
+        tenant,
+        model,
         blocks,
     })
 }

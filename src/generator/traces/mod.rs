@@ -10,23 +10,25 @@
 
 mod blocks;
 mod columns;
-mod convert;
 mod error;
 mod json_lines;
+mod logs;
+mod of_run;
 mod order;
 mod plan;
 mod reader;
 mod replay;
 mod requests;
+mod serve_gen;
 mod slice;
 mod survey;
 mod write;
 
 pub use blocks::Blocks;
-pub use convert::{LogFields, TimeUnit, from_the_first, requests_of_run};
 pub use error::TraceError;
+pub use logs::{LogFields, TimeUnit, from_the_first};
 pub(super) use plan::TracePlan;
-pub use requests::TracedRequest;
+pub use requests::{Traced, TracedRequest};
 pub use survey::survey;
 pub use write::TraceWriter;
 

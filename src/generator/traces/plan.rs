@@ -15,8 +15,8 @@ use crate::workload::{Trace, WorkloadSpec, as_name};
 /// The requests of a plan that replays a trace, read as it is advanced.
 ///
 /// Moments and lengths are the trace's. Its kind makes a request's class; where no class is called like it, `classes`
-/// draws one by their weights. Where the trace tells no priority it is drawn, and so are tenants and models, as for
-/// every plan.
+/// draws one by their weights. Its tenants and models are those of the workload that are called so. Where the trace does
+/// not tell, or tells a name that the workload has not, they are drawn as for every plan, and priorities too.
 #[derive(Debug)]
 pub(in crate::generator) struct TracePlan {
     workload: Arc<WorkloadSpec>,
@@ -88,6 +88,11 @@ fn open(trace: &Trace, seed: u64) -> Result<(Replay, u32), TraceError> {
     Ok((replay, block_tokens))
 }
 
+/// Where the trace's name stands among those of the workload.
+fn place_of<'n>(told: Option<&str>, mut names: impl Iterator<Item = &'n str>) -> Option<u16> {
+    told.and_then(|told| names.position(|name| name == told)).map(|place| place as u16)
+}
+
 impl Iterator for TracePlan {
     type Item = (PlannedRequest, Blocks);
 
@@ -106,8 +111,12 @@ impl Iterator for TracePlan {
             shares.get(share).map(|share| share.priority)
         });
         let priority = priority.unwrap_or_default();
-        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
-        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
+        let tenants = self.workload.tenants.iter().map(|tenant| tenant.name.as_str());
+        let tenant = place_of(request.tenant.as_deref(), tenants)
+            .or_else(|| draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16));
+        let models = self.workload.models.iter().flat_map(|models| &models.names).map(String::as_str);
+        let model = place_of(request.model.as_deref(), models)
+            .or_else(|| self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16));
         let planned = PlannedRequest {
             index,
             phase,

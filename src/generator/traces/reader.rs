@@ -116,6 +116,8 @@ impl TraceReader {
                 Columns::burst_gpt(begins),
                 "the columns Timestamp, Request tokens and Response tokens",
             )?,
+            // A pool is a folder, and none of its files is read as lines of requests.
+            TraceFormat::ServeGen => return Err(self.unknown()),
             TraceFormat::Skyline => {
                 let heading: Heading = json_lines::json(begins.as_bytes()).map_err(|bad| {
                     self.heading(format!("not the first line of a trace of Skyline's: {}", bad.cause))

@@ -1,11 +1,13 @@
 //! A slice of a trace, slower or faster, thinned or laid over itself.
 
+use super::blocks::Blocks;
 use super::error::TraceError;
-use super::requests::TracedRequest;
+use super::requests::{Traced, TracedRequest};
+use super::serve_gen::Pool;
 use super::slice::Slice;
 use crate::clock::Timestamp;
 use crate::random::Stream;
-use crate::workload::Trace;
+use crate::workload::{Trace, TraceFindings};
 
 /// A request of a trace at its moment in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +16,27 @@ pub(super) struct Replayed {
     /// Which copy of the trace it is from; 0 for the trace itself.
     pub(super) copy: u32,
     pub(super) request: TracedRequest,
+}
+
+impl Traced {
+    /// The slice of a trace as a run of this seed replays it, scaled, thinned or multiplied, with moments of the run.
+    /// All of it is held in memory.
+    pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
+        let end = Timestamp::from_secs_f64(found.ends_s);
+        let replay = Replay::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)?;
+        let block_tokens = Some(replay.block_tokens()).filter(|tokens| *tokens > 0);
+        let mut requests = Vec::new();
+        for replayed in replay {
+            let Replayed { at, copy, request } = replayed?;
+            if at >= end {
+                break;
+            }
+            let at_ns = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+            let blocks = Blocks::of(&request.blocks, block_tokens.unwrap_or(0), copy).ids;
+            requests.push(TracedRequest { at_ns, blocks, ..request });
+        }
+        Ok(Self { requests, block_tokens })
+    }
 }
 
 /// The requests of a run that replays a trace, in order. The trace itself goes on after its slice, to keep the load up;
@@ -28,19 +51,21 @@ impl Replay {
     /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the chance of `seed`.
     pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
         let mut shifts = Stream::named(seed, "trace/shifts");
-        let mut left = trace.rate_scale;
+        // A pool multiplies the rates of its clients itself.
+        let mut left = if Pool::is(trace) { 1.0 } else { trace.rate_scale };
         let mut copies = Vec::new();
         while left > 0.0 {
             let number = copies.len() as u32;
             let turn = (number > 0).then(|| Turn {
                 trace: trace.clone(),
+                seed,
                 length_ns: length_ns.max(1),
                 from_ns: shifts.below(length_ns.max(1)),
                 rounds: 0,
                 met: 0,
             });
             copies.push(Copy {
-                slice: Slice::open(trace)?,
+                slice: Slice::open(trace, seed)?,
                 turn,
                 share: left.min(1.0),
                 chance: Stream::named(seed, &format!("trace/thinning/{number}")),
@@ -61,7 +86,7 @@ impl Replay {
     /// Tokens of the blocks that the requests name; 0 where they name none.
     pub(super) fn block_tokens(&self) -> u32 {
         let first = self.copies.first();
-        first.and_then(|copy| copy.slice.in_order().reader().block_tokens()).unwrap_or(0)
+        first.and_then(|copy| copy.slice.block_tokens()).unwrap_or(0)
     }
 
     fn scaled(&self, distance_ns: u64) -> Timestamp {
@@ -108,6 +133,7 @@ struct Copy {
 #[derive(Debug)]
 struct Turn {
     trace: Trace,
+    seed: u64,
     length_ns: u64,
     from_ns: u64,
     /// How often it has started again.
@@ -145,7 +171,7 @@ impl Turn {
                 }
                 _ if self.met == 0 => return Ok(None),
                 _ => {
-                    *slice = Slice::open(&self.trace)?;
+                    *slice = Slice::open(&self.trace, self.seed)?;
                     self.rounds += 1;
                     self.met = 0;
                 }

@@ -15,8 +15,21 @@ pub struct TracedRequest {
     pub kind: Option<Box<str>>,
     /// How urgent it was; only Skyline's own traces say.
     pub priority: Option<Priority>,
+    /// Whose it was; only Skyline's own traces say.
+    pub tenant: Option<Box<str>>,
+    /// Which model it asked for; only Skyline's own traces say.
+    pub model: Option<Box<str>>,
     /// The blocks that its prompt begins with; empty where the trace does not tell.
     pub blocks: Box<[u64]>,
+}
+
+/// Requests in order, with what their blocks are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// The requests.
+    pub requests: Vec<TracedRequest>,
+    /// Tokens of the blocks that they name; absent where they name none.
+    pub block_tokens: Option<u32>,
 }
 
 /// What is wrong with a line, and where in it.

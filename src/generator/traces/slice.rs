@@ -4,30 +4,90 @@ use super::error::TraceError;
 use super::order::InOrder;
 use super::reader::TraceReader;
 use super::requests::TracedRequest;
-use crate::workload::{Trace, TraceZero};
+use super::serve_gen::Pool;
+use crate::workload::{Trace, TraceFormat, TraceZero};
 
 /// The requests of a trace from `from_s` on, each with its distance from there in nanoseconds of the trace.
 #[derive(Debug)]
 pub(super) struct Slice {
-    requests: InOrder,
+    source: Source,
     /// The trace's zero on its clock; not known before the first request where that decides it.
     zero_ns: Option<i64>,
     from_ns: i64,
 }
 
+/// Where requests come from.
+#[derive(Debug)]
+enum Source {
+    /// The lines of a file.
+    Recorded(Box<InOrder>),
+    /// Clients, by chance.
+    Drawn(Pool),
+}
+
 impl Slice {
-    pub(super) fn open(trace: &Trace) -> Result<Self, TraceError> {
+    /// `seed` decides what is drawn.
+    pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
+        let from_ns = (trace.from_s * 1e9).round() as i64;
+        if Pool::is(trace) {
+            return Ok(Self { source: Source::Drawn(Pool::open(trace, seed)?), zero_ns: Some(0), from_ns });
+        }
         let reader = TraceReader::open(trace)?;
         let zero_ns = match reader.format().zero() {
             TraceZero::OwnClock => Some(0),
             TraceZero::FirstRequest => None,
         };
-        let from_ns = (trace.from_s * 1e9).round() as i64;
-        Ok(Self { requests: InOrder::new(reader), zero_ns, from_ns })
+        Ok(Self { source: Source::Recorded(Box::new(InOrder::new(reader))), zero_ns, from_ns })
     }
 
-    pub(super) fn in_order(&self) -> &InOrder {
-        &self.requests
+    /// How the trace is written.
+    pub(super) fn format(&self) -> TraceFormat {
+        match &self.source {
+            Source::Recorded(requests) => requests.reader().format(),
+            Source::Drawn(_) => TraceFormat::ServeGen,
+        }
+    }
+
+    /// Tokens of the blocks that its requests name; none where they name none.
+    pub(super) fn block_tokens(&self) -> Option<u32> {
+        match &self.source {
+            Source::Recorded(requests) => requests.reader().block_tokens(),
+            Source::Drawn(_) => None,
+        }
+    }
+
+    /// Lines left out so far.
+    pub(super) fn skipped(&self) -> u64 {
+        match &self.source {
+            Source::Recorded(requests) => requests.reader().skipped(),
+            Source::Drawn(pool) => pool.skipped(),
+        }
+    }
+
+    /// Requests so far that came later in the file than one of a later moment.
+    pub(super) fn reordered(&self) -> u64 {
+        match &self.source {
+            Source::Recorded(requests) => requests.reordered(),
+            Source::Drawn(_) => 0,
+        }
+    }
+
+    /// How far the trace goes from where the slice begins, nanoseconds of the trace, where that is said and need not be
+    /// found by reading to its last request.
+    pub(super) fn declared_ns(&self) -> Option<u64> {
+        match &self.source {
+            Source::Recorded(_) => None,
+            Source::Drawn(pool) => {
+                Some(pool.ends_ns().saturating_sub(u64::try_from(self.from_ns).unwrap_or(0)))
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Result<TracedRequest, TraceError>> {
+        match &mut self.source {
+            Source::Recorded(requests) => requests.next(),
+            Source::Drawn(pool) => pool.next().map(Ok),
+        }
     }
 }
 
@@ -36,7 +96,7 @@ impl Iterator for Slice {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let request = match self.requests.next()? {
+            let request = match self.next_request()? {
                 Ok(request) => request,
                 Err(error) => return Some(Err(error)),
             };

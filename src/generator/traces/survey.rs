@@ -21,7 +21,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Reads the slice of `trace` as a run of this seed replays it.
 pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
-    let extent = extent(trace)?;
+    let extent = extent(trace, seed)?;
     let ends_s = extent.length_ns as f64 / 1e9 * trace.time_scale;
     if ends_s > LONGEST_S {
         return Err(TraceError::TooLong { path: trace.path.clone(), ends_s });
@@ -52,9 +52,14 @@ struct Extent {
     reordered: u64,
 }
 
-fn extent(trace: &Trace) -> Result<Extent, TraceError> {
-    let mut slice = Slice::open(trace)?;
+fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
+    let mut slice = Slice::open(trace, seed)?;
     let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64);
+    if let Some(declared) = slice.declared_ns() {
+        let length_ns = until.map_or(declared, |until| until.min(declared));
+        let extent = Extent::of(&slice, length_ns, declared);
+        return if length_ns == 0 { Err(extent.empty(trace)) } else { Ok(extent) };
+    }
     let (mut requests, mut last_ns) = (0_u64, 0);
     while let Some((distance, _)) = slice.next().transpose()? {
         if until.is_some_and(|until| distance >= until) {
@@ -63,18 +68,17 @@ fn extent(trace: &Trace) -> Result<Extent, TraceError> {
         requests += 1;
         last_ns = distance;
     }
-    let in_order = slice.in_order();
-    let extent = Extent {
-        format: in_order.reader().format(),
-        length_ns: until.unwrap_or((last_ns / MILLISECOND + 1) * MILLISECOND),
-        last_ns,
-        skipped: in_order.reader().skipped(),
-        reordered: in_order.reordered(),
-    };
+    let length_ns = until.unwrap_or((last_ns / MILLISECOND + 1) * MILLISECOND);
+    let extent = Extent::of(&slice, length_ns, last_ns);
     if requests == 0 { Err(extent.empty(trace)) } else { Ok(extent) }
 }
 
 impl Extent {
+    fn of(slice: &Slice, length_ns: u64, last_ns: u64) -> Self {
+        let (format, skipped, reordered) = (slice.format(), slice.skipped(), slice.reordered());
+        Self { format, length_ns, last_ns, skipped, reordered }
+    }
+
     fn empty(&self, trace: &Trace) -> TraceError {
         let until = trace.for_s.map_or(String::new(), |for_s| format!(" for {for_s} s"));
         let share = match trace.rate_scale {

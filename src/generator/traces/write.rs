@@ -1,4 +1,4 @@
-//! Writes Skyline's own traces: moments, lengths and kinds, no text.
+//! Writes Skyline's own traces: moments, lengths and categories, no text.
 
 use std::io::{self, Write};
 
@@ -21,13 +21,16 @@ impl<W: Write> TraceWriter<W> {
 
     /// Adds a request; one from before the trace's zero counts as of that zero.
     pub fn add(&mut self, request: TracedRequest) -> io::Result<()> {
-        let TracedRequest { at_ns, input_tokens, output_tokens, kind, priority, blocks } = request;
+        let TracedRequest { at_ns, input_tokens, output_tokens, kind, priority, tenant, model, blocks } =
+            request;
         let line = OwnLine {
             at_ns: u64::try_from(at_ns).unwrap_or(0),
             input_tokens: u64::from(input_tokens),
             output_tokens: u64::from(output_tokens),
             class: kind,
             priority,
+            tenant,
+            model,
             blocks,
         };
         serde_json::to_writer(&mut self.out, &line)?;

@@ -1,7 +1,6 @@
 //! Holds what a request asks for against what is served, in vLLM's words.
 
 use crate::mock::refusal::Refusal;
-use crate::simulator::Policy;
 
 /// What a request is held against.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +8,6 @@ pub(in crate::mock) struct Served<'a> {
     pub(in crate::mock) model: &'a str,
     pub(in crate::mock) adapters: &'a [String],
     pub(in crate::mock) max_model_len: u32,
-    pub(in crate::mock) policy: Policy,
 }
 
 /// Most answers to one prompt, so that no request can ask for all memory.
@@ -73,16 +71,12 @@ impl Served<'_> {
         // It is at most the context, which is a `u32`.
         Ok(limit as u32)
     }
+}
 
-    /// How urgent it is: only where priorities count.
-    pub(super) fn priority(&self, asked: Option<i64>) -> Result<i32, Refusal> {
-        let priority = asked.unwrap_or(0);
-        if priority != 0 && self.policy != Policy::Priority {
-            let words = format!("Got priority {priority} but Priority scheduling is not enabled.");
-            return Err(Refusal::bad_request(&words));
-        }
-        Ok(priority.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
-    }
+/// How urgent it is. vLLM takes the field whatever its scheduling policy, and heeds it only if that is `priority`; so does
+/// the engine here. (Its protocol speaks of an error, which was that of its first engine: 0.32 has none.)
+pub(super) fn priority(asked: Option<i64>) -> i32 {
+    asked.unwrap_or(0).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
 /// The least answer tokens.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Shape;
 use super::fields::{Fields, object};
-use super::limits::{Served, choices, min_tokens};
+use super::limits::{Served, choices, min_tokens, priority};
 use crate::mock::prompt::Prompt;
 use crate::mock::refusal::Refusal;
 
@@ -92,7 +92,7 @@ impl Request {
         let n = fields.whole("n");
         let form = form(&mut fields);
         let token_ids = if fields.flag("return_token_ids") { TokenIds::Shown } else { TokenIds::Hidden };
-        let priority = fields.whole("priority");
+        let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
             Endpoint::Chat => Shape::read(&mut fields),
@@ -116,7 +116,7 @@ impl Request {
         Ok(Self {
             min_tokens: min_tokens(least, max_tokens)?,
             n: choices(n)?,
-            priority: served.priority(priority)?,
+            priority: priority(urgency),
             prompts,
             adapter,
             max_tokens,

@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 use super::{Endpoint, Form, Request, Served, UsageIn};
 use crate::mock::prompt::Prompt;
 use crate::mock::refusal::Refusal;
-use crate::simulator::Policy;
 
-const SERVED: Served<'static> =
-    Served { model: "tiny-llama", adapters: &[], max_model_len: 4096, policy: Policy::Fcfs };
+const SERVED: Served<'static> = Served { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
 
 fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)
@@ -73,11 +71,11 @@ fn the_newer_limit_wins_and_defaults_are_vllms() {
 }
 
 #[test]
-fn a_priority_needs_priority_scheduling() {
-    let body = br#"{"prompt":"a","priority":-1}"#;
-    let served = Served { policy: Policy::Priority, ..SERVED };
-    assert_eq!(Request::read(Endpoint::Completions, body, served).unwrap().priority, -1);
-    assert!(Request::read(Endpoint::Completions, body, SERVED).is_err());
+fn a_priority_is_taken_whatever_the_scheduling_policy() {
+    for (said, priority) in [("-1", -1), ("null", 0), ("9000000000000000000", i32::MAX)] {
+        let body = format!(r#"{{"prompt":"a","priority":{said}}}"#);
+        assert_eq!(read(Endpoint::Completions, &body).unwrap().priority, priority);
+    }
 }
 
 #[test]

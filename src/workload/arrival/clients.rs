@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{GapFamily, GapForm};
 use crate::random::normal_quantile;
+use crate::workload::zipf;
 
 /// One client: independent gaps with mean 1/rate.
 ///
@@ -51,12 +52,13 @@ impl RateSpread {
     #[must_use]
     pub fn rates(&self, total_per_s: f64, clients: u64) -> Vec<f64> {
         let n = clients as f64;
-        let weight = |i: u64| match *self {
-            Self::Equal => 1.0,
-            Self::Zipf { exponent } => libm::pow(i as f64, -exponent),
-            Self::LogNormal { sigma } => libm::exp(sigma * normal_quantile(1.0 - (i as f64 - 0.5) / n)),
+        let weights: Vec<f64> = match *self {
+            Self::Equal => zipf(clients, 0.0).collect(),
+            Self::Zipf { exponent } => zipf(clients, exponent).collect(),
+            Self::LogNormal { sigma } => (1..=clients)
+                .map(|i| libm::exp(sigma * normal_quantile(1.0 - (i as f64 - 0.5) / n)))
+                .collect(),
         };
-        let weights: Vec<f64> = (1..=clients).map(weight).collect();
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| total_per_s * weight / all).collect()
     }

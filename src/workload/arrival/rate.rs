@@ -19,7 +19,7 @@ pub enum Course {
 impl ArrivalPattern {
     /// Mean rate, requests per second: of bursts and of a diurnal rate over one period, of stages over all of them, of
     /// states in the long run, of spikes the base rate, to which they always come back, of a trace over its slice (0 before
-    /// the file was read).
+    /// the file was read), of classes the sum of theirs. A window may expect another: see [`Self::expected_between`].
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
@@ -103,6 +103,12 @@ impl ArrivalPattern {
         }
     }
 
+    /// Requests expected from one moment to another, seconds of the run.
+    #[must_use]
+    pub fn expected_between(&self, from_s: f64, until_s: f64) -> f64 {
+        self.expected_arrivals(until_s) - self.expected_arrivals(from_s)
+    }
+
     /// What the rate does in the course of a run. Of classes together: what all of them do, if that is one thing.
     #[must_use]
     pub fn course(&self) -> Course {
@@ -153,7 +159,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`; a trace stays as it is.
+    /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`; of classes, by
+    /// one factor for all. A trace stays as it is.
     #[must_use]
     pub fn with_mean_rate(mut self, rate_per_s: f64) -> Self {
         let factor = rate_per_s / self.mean_rate_per_s();

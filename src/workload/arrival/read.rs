@@ -2,6 +2,7 @@
 
 use super::{ArrivalPattern, Client, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 use crate::workload::Trace;
+use crate::workload::popularity::SKEW;
 use crate::workload::reading::{Allowed, Fields, KindReader, Place};
 use crate::workload::window::LONGEST_S;
 
@@ -23,10 +24,9 @@ const CV: Allowed = Allowed::from(0.04, 8.0);
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 /// Above 0: a rate that does not swing is a Poisson process.
 const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
-/// Each client has a random stream of its own in memory.
-const CLIENTS: Allowed = Allowed::from(1.0, 10_000.0);
-/// From all alike to one client that sends nearly everything.
-const EXPONENT: Allowed = Allowed::from(0.0, 5.0);
+/// Most clients: each has a random stream of its own in memory.
+const MOST_CLIENTS: u32 = 10_000;
+const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 /// At 5 the largest of 100 clients sends nearly everything too.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
@@ -174,10 +174,10 @@ fn spikes(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 
 fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let clients = fields.required("clients", |place| place.list(Client::read))?;
-    let (most, total) = (10_000, clients.iter().map(|client| client.rate_per_s).sum());
-    if clients.len() > most || !RATE.has(total) {
+    let total = clients.iter().map(|client| client.rate_per_s).sum();
+    if clients.len() as f64 > f64::from(MOST_CLIENTS) || !RATE.has(total) {
         let sentence = format!(
-            "has {} clients that send {total} requests/s together; the most is {most} clients and a rate {RATE}",
+            "has {} clients that send {total} requests/s together; the most is {MOST_CLIENTS} clients and a rate {RATE}",
             clients.len()
         );
         fields.complain_of("clients", &sentence);
@@ -280,7 +280,7 @@ impl RateSpread {
             &[
                 ("equal", |_| Some(Self::Equal)),
                 ("zipf", |fields| {
-                    let exponent = fields.required("exponent", |place| place.number(EXPONENT))?;
+                    let exponent = fields.required("exponent", |place| place.number(SKEW))?;
                     Some(Self::Zipf { exponent })
                 }),
                 ("log_normal", |fields| {

@@ -175,3 +175,17 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
     let spec = read(SHORT).unwrap();
     assert_eq!(spec.clone().with(&Overrides { dataset, ..Overrides::default() }).unwrap(), spec);
 }
+
+#[test]
+fn a_class_that_the_trace_may_name_has_a_sender_whatever_it_weighs() {
+    let text = |classes: &str| {
+        format!(
+            "{SHORT}[[tenants]]\nname = \"one\"\nclasses = {classes}\n[[classes]]\nname = \"text\"\n\
+             [[classes]]\nname = \"search\"\nweight = 0\n"
+        )
+    };
+    let refused = read(&text("[\"text\"]")).unwrap_err().to_string();
+    let said = "`tenants` has none with a weight above 0 that sends the class \"search\"";
+    assert!(refused.contains(said), "{refused}");
+    assert!(read(&text("[\"text\", \"search\"]")).is_ok());
+}

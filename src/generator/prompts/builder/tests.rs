@@ -99,7 +99,7 @@ fn the_same_salt_and_index_say_the_same() {
     assert_eq!(one.build(0, 300, 17), again.build(0, 300, 17));
     assert_ne!(one.build(0, 300, 17), other.build(0, 300, 17));
     assert_ne!(one.build(0, 300, 17), one.build(0, 300, 18));
-    assert_eq!(one.facts(), PromptFacts { method: PromptMethod::WordList, salt: 5 });
+    assert_eq!(one.facts(), PromptFacts { method: PromptMethod::WordList, salt: 5, template_tokens: None });
 }
 
 #[test]

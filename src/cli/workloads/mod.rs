@@ -1,17 +1,19 @@
 //! `skyline workloads`: what can be run.
 
+mod fit;
+
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
-use super::args::survey;
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
+use crate::cli::args::survey;
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::printer::Printer;
 use crate::workload::{WorkloadSpec, library};
 
-/// List the embedded workloads, or show one.
+/// List the embedded workloads, show one, or fit one to a run or a trace.
 #[derive(Debug, Args)]
-pub(super) struct WorkloadsArgs {
+pub(in crate::cli) struct WorkloadsArgs {
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -23,12 +25,15 @@ enum Action {
         /// Name of an embedded workload, or the path of a file, which is then checked
         workload: String,
     },
+    /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit
+    Fit(Box<fit::FitArgs>),
 }
 
-pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> {
     match &args.action {
         None => printer.data(&list()?)?,
         Some(Action::Show { workload }) => printer.data(&show(workload)?)?,
+        Some(Action::Fit(args)) => fit::run(args, printer)?,
     }
     Ok(Exit::Fine)
 }
@@ -42,6 +47,7 @@ fn list() -> Result<String, Stop> {
     }
     text.push_str("\nRun one:            skyline bench short_chat 60\n");
     text.push_str("Start your own:     skyline workloads show short_chat > my.toml\n");
+    text.push_str("Fit one to a run:   skyline workloads fit results/my-run > fitted.toml\n");
     Ok(text)
 }
 

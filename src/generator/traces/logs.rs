@@ -1,27 +1,8 @@
-//! Traces made of what is at hand: a stored run, or an access log.
+//! Traces made of access logs.
 
 use serde_json::Value;
 
 use super::requests::{TracedRequest, nanoseconds, parse_moment, tokens};
-use crate::record::RunLog;
-
-/// What a run sent, as its plan had it: moments, lengths, classes and priorities, warm-up and load after the window
-/// included. Requests that were never due left no record and are not in it.
-#[must_use]
-pub fn requests_of_run(log: &RunLog) -> Vec<TracedRequest> {
-    let classes = &log.header.workload.classes;
-    let mut records: Vec<_> = log.records.iter().collect();
-    records.sort_by_key(|record| (record.scheduled, record.index));
-    let request = |record: &crate::record::RequestRecord| TracedRequest {
-        at_ns: i64::try_from(record.scheduled.as_nanos()).unwrap_or(i64::MAX),
-        input_tokens: record.input_tokens_asked,
-        output_tokens: record.output_tokens_asked,
-        kind: classes.get(usize::from(record.class)).map(|class| class.name.as_str().into()),
-        priority: Some(record.priority),
-        blocks: Box::default(),
-    };
-    records.into_iter().map(request).collect()
-}
 
 /// Which fields of an access log say what; a field inside another is `usage.prompt_tokens`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,170 @@
+//! The distribution that describes token counts best.
+
+use serde::Serialize;
+
+use super::distance_bar;
+use super::observed::{Cell, Observed};
+use super::shape::{below, probability, quantile};
+use super::simplex::least;
+use crate::workload::{Distribution, TOKEN_LIMIT};
+
+/// Most values that are tried as a table by itself, and entries of the table that stands for more.
+const FEW_VALUES: usize = 16;
+const TABLE: usize = 200;
+/// Share of a law that its bounds must keep: less is refused in a workload.
+const KEPT: f64 = 0.001;
+
+/// A distribution fitted to token counts, and how well it does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LengthFit {
+    /// What describes them.
+    pub distribution: Distribution,
+    /// The law with parameters that came nearest, where it was not near enough and a table stands in its place.
+    pub refused: Option<RefusedLaw>,
+    /// Values it was fitted to.
+    pub n: u64,
+    /// Kolmogorov distance of the distribution from the values: the largest difference of the two shares below a count.
+    pub distance: f64,
+    /// Of the values.
+    pub observed: LengthFigures,
+    /// Of the distribution.
+    pub fitted: LengthFigures,
+}
+
+/// A law that does not describe the values.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RefusedLaw {
+    /// The best there was.
+    pub distribution: Distribution,
+    /// Its Kolmogorov distance.
+    pub distance: f64,
+}
+
+/// Tokens at the mean and at percentiles, a percentile being the smallest count that so large a share does not exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LengthFigures {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: u32,
+    /// The 90th percentile.
+    pub p90: u32,
+    /// The 99th.
+    pub p99: u32,
+}
+
+/// Fits token counts; none where there are none.
+///
+/// Tried are the constant, the uniform, and the normal, log-normal and exponential truncated to the smallest and largest
+/// count seen, which are where a truncated law's bounds are likeliest. Likelihoods are those of whole counts: of what is
+/// rounded to each. Where few different counts came, their table is tried too, each value but one a parameter. A law
+/// whose distance is over [`distance_bar`] makes room for a table of 200 slices.
+#[must_use]
+pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
+    let observed = Observed::of(counts)?;
+    let cells = observed.cells();
+    let few = (2..=FEW_VALUES).contains(&observed.times.len());
+    let exact = few.then(|| table(&observed)).map(|table| (table, observed.times.len() - 1));
+    let candidates = laws(&observed, &cells).into_iter().chain(exact);
+    let scored = candidates.map(|(law, parameters)| (bic(&law, parameters, &cells, observed.n), law));
+    let best = scored.min_by(|one, other| one.0.total_cmp(&other.0));
+    let best = best.map_or_else(|| table(&observed), |(_, law)| law);
+    let distance = observed.distance(|count| below(&best, count));
+    let (distribution, refused) = if distance <= distance_bar(counts.len()) {
+        (best, None)
+    } else {
+        (table(&observed), Some(RefusedLaw { distribution: best, distance }))
+    };
+    Some(LengthFit {
+        n: observed.n,
+        distance: observed.distance(|count| below(&distribution, count)),
+        observed: LengthFigures {
+            mean: observed.mean(),
+            p50: observed.quantile(0.5),
+            p90: observed.quantile(0.9),
+            p99: observed.quantile(0.99),
+        },
+        fitted: LengthFigures {
+            mean: distribution.mean(),
+            p50: quantile(&distribution, 0.5),
+            p90: quantile(&distribution, 0.9),
+            p99: quantile(&distribution, 0.99),
+        },
+        distribution,
+        refused,
+    })
+}
+
+fn table(observed: &Observed) -> Distribution {
+    let (values, weights) = observed.table(TABLE);
+    Distribution::Empirical { values, weights }
+}
+
+/// The likeliest of each family, with its number of parameters.
+fn laws(observed: &Observed, cells: &[Cell]) -> Vec<(Distribution, usize)> {
+    let (min, max) = (observed.min(), observed.max());
+    if min == max {
+        return vec![(Distribution::Constant { value: min }, 1)];
+    }
+    let cost = |law: &Distribution| -log_likelihood(law, cells);
+    let (mean, spread) = moments(observed, f64::from);
+    let (log_mean, log_spread) = moments(observed, |count| libm::log(f64::from(count)));
+    let normal = |[mean, log_std]: [f64; 2]| Distribution::Normal { mean, std: libm::exp(log_std), min, max };
+    let log_normal = |[log_median, log_sigma]: [f64; 2]| Distribution::LogNormal {
+        median: libm::exp(log_median),
+        sigma: libm::exp(log_sigma),
+        min,
+        max,
+    };
+    let exponential =
+        |[log_mean, _]: [f64; 2]| Distribution::Exponential { mean: libm::exp(log_mean), min, max };
+    let likeliest = |start: [f64; 2], step: [f64; 2], law: &dyn Fn([f64; 2]) -> Distribution| {
+        law(least(
+            start,
+            step,
+            |point| if is_allowed(&law(point)) { cost(&law(point)) } else { f64::INFINITY },
+        ))
+    };
+    let excess = (mean - f64::from(min)).max(0.5);
+    [
+        (Distribution::Uniform { min, max }, 2),
+        (likeliest([mean, libm::log(spread)], [spread / 2.0, 0.5], &normal), 4),
+        (likeliest([log_mean, libm::log(log_spread)], [log_spread / 2.0, 0.5], &log_normal), 4),
+        (likeliest([libm::log(excess), 0.0], [0.5, 0.0], &exponential), 3),
+    ]
+    .into_iter()
+    .filter(|(law, _)| is_allowed(law))
+    .collect()
+}
+
+/// Whether a workload may have it.
+fn is_allowed(law: &Distribution) -> bool {
+    let count = |x: f64| x > 0.0 && x <= f64::from(TOKEN_LIMIT);
+    let sound = match *law {
+        Distribution::Normal { mean, std, .. } => count(mean) && count(std),
+        Distribution::LogNormal { median, sigma, .. } => count(median) && sigma > 0.0 && sigma <= 5.0,
+        Distribution::Exponential { mean, .. } => count(mean),
+        _ => true,
+    };
+    sound && law.share_kept() >= KEPT
+}
+
+fn log_likelihood(law: &Distribution, cells: &[Cell]) -> f64 {
+    let of = |cell: &Cell| cell.times as f64 * libm::log(probability(law, cell.first, cell.last).max(1e-300));
+    cells.iter().map(of).sum()
+}
+
+fn bic(law: &Distribution, parameters: usize, cells: &[Cell], n: u64) -> f64 {
+    parameters as f64 * libm::log(n as f64) - 2.0 * log_likelihood(law, cells)
+}
+
+/// Mean and standard deviation of what `of` makes of the counts.
+fn moments(observed: &Observed, of: impl Fn(u32) -> f64) -> (f64, f64) {
+    let n = observed.n as f64;
+    let sum = |of: &dyn Fn(u32) -> f64| {
+        observed.times.iter().map(|(count, times)| *times as f64 * of(*count)).sum::<f64>()
+    };
+    let mean = sum(&of) / n;
+    let variance = sum(&|count| (of(count) - mean).powi(2)) / n;
+    (mean, libm::sqrt(variance))
+}

@@ -1,0 +1,30 @@
+//! Laws fitted to what was observed: token counts, gaps between arrivals, a rate's course, the popularity of prefixes.
+//!
+//! Parameters are those of greatest likelihood. Among families the one with the least BIC = p·ln n − 2·ln L is chosen
+//! (Schwarz, *Estimating the dimension of a model*, Annals of Statistics 6, 1978, 461–464), p being its parameters, and
+//! then held against the data by the Kolmogorov distance, whatever the rank among families: the best of five wrong laws
+//! is wrong all the same, and the report says so.
+
+mod course;
+mod gaps;
+mod lengths;
+mod observed;
+mod popularity;
+mod shape;
+mod simplex;
+
+pub use course::{Stretch, rate_course};
+pub use gaps::{GapFit, GapLaw, fit_gaps};
+pub use lengths::{LengthFigures, LengthFit, fit_lengths};
+pub use popularity::zipf_exponent;
+
+#[cfg(test)]
+mod tests;
+
+/// The Kolmogorov distance beyond which a law does not describe what it was fitted to: at no point may the share of
+/// values below it be off by more than one in twenty, or, of few values, by more than chance makes of a law that holds,
+/// 1.36/√n (5 %; Smirnov 1948).
+#[must_use]
+pub fn distance_bar(n: usize) -> f64 {
+    (1.36 / (n.max(1) as f64).sqrt()).max(0.05)
+}

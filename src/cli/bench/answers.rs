@@ -1,0 +1,34 @@
+//! Counts the tokens of answers where the server does not.
+
+use std::ops::ControlFlow;
+
+use crate::cli::interrupts::Interrupts;
+use crate::engine::{Keep, SmokeReport};
+use crate::generator::TokenCounter;
+use crate::live::{CountLine, Screen};
+use crate::record::TokenSource;
+use crate::runner::Gathered;
+
+/// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
+/// something here can.
+pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> Keep {
+    match (smoke.token_source, counter) {
+        (TokenSource::Chunks, Some(_)) => Keep::Words,
+        _ => Keep::Nothing,
+    }
+}
+
+/// Counts what was kept; a person who wants to leave need not wait for it.
+pub(super) fn count(
+    gathered: &mut Gathered,
+    counter: Option<&TokenCounter>,
+    interrupts: &Interrupts,
+    screen: Screen,
+) {
+    let (Some(counter), 1..) = (counter, gathered.uncounted()) else { return };
+    let line = CountLine::start(screen, gathered.uncounted());
+    gathered.count(counter, |done| {
+        line.at(done);
+        if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+}

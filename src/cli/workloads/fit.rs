@@ -1,0 +1,88 @@
+//! `skyline workloads fit`: a workload fitted to a stored run or to a trace.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::args::{SliceArgs, survey};
+use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
+use crate::experiment::{FittedWorkload, fit_run, fit_trace};
+use crate::generator::Traced;
+use crate::record::RunLog;
+use crate::report::fit_text;
+use crate::workload::{BadLines, Trace};
+
+/// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up what happened once: to
+fly the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
+
+Examples:
+  skyline workloads fit results/my-run > fitted.toml
+  skyline workloads fit conversation_trace.jsonl --trace-from 10m --trace-for 30m --out fitted.toml")]
+pub(super) struct FitArgs {
+    /// A run's folder or its run.jsonl; or a trace in any format that `--trace` reads
+    source: PathBuf,
+
+    /// Write the workload to this file, and its report to standard error [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    slice: SliceArgs,
+
+    /// Leave out lines of the trace that cannot be used, and count them [default: refuse the file]
+    #[arg(long, help_heading = "Trace")]
+    skip_bad: bool,
+}
+
+pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
+    let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
+    let report = fit_text(&report);
+    let toml = toml::to_string(&spec).map_err(Stop::impossible)?;
+    let comment = report.trim_end().replace('\n', "\n# ");
+    let text = format!("# {comment}\n\n{toml}");
+    match &args.out {
+        None => printer.data(&text)?,
+        Some(path) => {
+            let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
+            std::fs::write(path, text).map_err(cannot)?;
+            printer.words(&report);
+            printer.words(&format!("written to {} (fly it: skyline bench {0})", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run is stored there: in a folder that has its log, or in a file that begins like one.
+fn is_run(path: &Path) -> bool {
+    if path.is_dir() {
+        return path.join(RunLog::FILE_NAME).exists();
+    }
+    let mut begins = [0; 10];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *br#"{"header":"#
+}
+
+fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
+    if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
+        return Err(Stop::usage(format!(
+            "{option} is about a trace, and {} is a run\nhint: make a trace of it first: skyline trace from {0}",
+            args.source.display()
+        )));
+    }
+    let log = RunLog::read(&args.source).map_err(Stop::usage)?;
+    fit_run(&log, &args.source.display().to_string()).map_err(Stop::usage)
+}
+
+fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
+    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
+    let path = args.source.display().to_string();
+    let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&path) });
+    let found = survey(&trace, 0).map_err(Stop::usage)?;
+    let traced = Traced::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
+    fit_trace(&trace, &found, &traced).map_err(Stop::usage)
+}

@@ -1,0 +1,13 @@
+//! Workloads fitted to what was sent: to a stored run, or to a trace.
+//!
+//! A fit keeps what recurs (laws of lengths, shares of classes, a rate and its course, the form of gaps, prefixes) and
+//! gives up what happened once (which request came when, and after which other). The report beside it says how much was
+//! given up.
+
+mod arrivals;
+mod prefixes;
+mod report;
+mod spec;
+
+pub use report::{ArrivalFit, ClassFit, FitReport, PrefixFit};
+pub use spec::{FitError, FittedWorkload, fit_run, fit_trace};

@@ -1,0 +1,74 @@
+//! The trace of a stored run.
+
+use super::requests::{Traced, TracedRequest};
+use crate::record::{RequestRecord, RunLog, SharedPrefix};
+
+/// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
+const BLOCK_TOKENS: u32 = 16;
+
+impl Traced {
+    /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes, warm-up and load after the window
+    /// included. Requests that were never due left no record and are not in it.
+    ///
+    /// A prefix becomes blocks of as many tokens as divide the length of every prefix of the run; where those are fewer
+    /// than 16, of 16 tokens, and what is over is no longer shared. Blocks of a trace that the run itself replayed left
+    /// no record.
+    #[must_use]
+    pub fn of_run(log: &RunLog) -> Self {
+        let mut records: Vec<_> = log.records.iter().collect();
+        records.sort_by_key(|record| (record.scheduled, record.index));
+        let lengths = records.iter().filter_map(|record| record.prefix).map(|prefix| prefix.tokens);
+        let block_tokens = lengths.reduce(common_measure).map(|measure| match measure {
+            0..BLOCK_TOKENS => BLOCK_TOKENS,
+            measure => measure,
+        });
+        let requests = records.into_iter().map(|record| request(log, record, block_tokens.unwrap_or(1)));
+        Self { requests: requests.collect(), block_tokens }
+    }
+}
+
+fn request(log: &RunLog, record: &RequestRecord, block_tokens: u32) -> TracedRequest {
+    let workload = &log.header.workload;
+    let name = |name: &String| name.as_str().into();
+    let class = workload.classes.get(usize::from(record.class));
+    let tenant = record.tenant.and_then(|place| workload.tenants.get(usize::from(place)));
+    let model = record.model.and_then(|place| workload.models.as_ref()?.names.get(usize::from(place)));
+    TracedRequest {
+        at_ns: i64::try_from(record.scheduled.as_nanos()).unwrap_or(i64::MAX),
+        input_tokens: record.input_tokens_asked,
+        output_tokens: record.output_tokens_asked,
+        kind: class.map(|class| name(&class.name)),
+        priority: Some(record.priority),
+        tenant: tenant.map(|tenant| name(&tenant.name)),
+        model: model.map(name),
+        blocks: record.prefix.map(|prefix| blocks(record.class, prefix, block_tokens)).unwrap_or_default(),
+    }
+}
+
+/// A prefix as blocks: each id is the class, the number of the prefix in it, and the place in the prefix.
+fn blocks(class: u16, prefix: SharedPrefix, block_tokens: u32) -> Box<[u64]> {
+    let id = u64::from(class) << 36 | u64::from(prefix.number) << 16;
+    (0..u64::from(prefix.tokens / block_tokens)).map(|place| id | place).collect()
+}
+
+/// The greatest number that divides both (Euclid).
+fn common_measure(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { common_measure(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_become_blocks_of_their_common_measure() {
+        assert_eq!(
+            [(96, 64), (64, 96), (7, 5), (40, 40)].map(|(a, b)| common_measure(a, b)),
+            [32, 32, 1, 40]
+        );
+        let prefix = |number, tokens| SharedPrefix { number, tokens };
+        assert_eq!(blocks(0, prefix(1, 96), 32).to_vec(), [65_536, 65_537, 65_538]);
+        assert_eq!(blocks(1, prefix(0, 40), 16).to_vec(), [1 << 36, (1 << 36) | 1], "8 tokens are over");
+        assert!(blocks(0, prefix(3, 10), 16).is_empty());
+    }
+}

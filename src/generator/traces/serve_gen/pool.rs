@@ -1,0 +1,183 @@
+//! A folder of clients, opened and superposed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::client::Client;
+use super::tables::BadTable;
+use super::{Stretch, Tables};
+use crate::arrivals::Superposition;
+use crate::generator::traces::error::TraceError;
+use crate::generator::traces::requests::{BadLine, TracedRequest};
+use crate::workload::{BadLines, Trace, TraceFormat};
+
+/// The requests of all clients of a pool in order.
+#[derive(Debug)]
+pub(in crate::generator::traces) struct Pool {
+    requests: Superposition<Client>,
+    /// Where the last stretch of any client ends, nanoseconds.
+    ends_ns: u64,
+    /// Lines, tables and stretches left out.
+    skipped: u64,
+}
+
+impl Pool {
+    /// Whether a trace is a pool: named as one, or a folder.
+    pub(in crate::generator::traces) fn is(trace: &Trace) -> bool {
+        match trace.format {
+            Some(format) => format == TraceFormat::ServeGen,
+            None => Path::new(&trace.path).is_dir(),
+        }
+    }
+
+    /// Opens the pool. Tables are read whole and held: of the largest pool, two weeks of 160 clients, some 50 MB.
+    pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
+        let mut reading = Reading { bad_lines: trace.bad_lines, skipped: 0 };
+        let (mut clients, mut ends_s) = (Vec::new(), 0);
+        for (number, traced) in chunks(&trace.path)? {
+            let stretches = reading.stretches(&traced)?;
+            let told = traced.with_file_name(format!("chunk-{number}-dataset.json"));
+            let tables = reading.tables(&told)?;
+            reading.check_told(&stretches, &tables, &told)?;
+            ends_s = ends_s.max(stretches.last().map_or(0, |stretch| stretch.at_s));
+            let drawn = (seed, trace.from_s, trace.rate_scale);
+            clients.push(Client::new(&format!("chunk-{number}"), stretches, tables, drawn));
+        }
+        Ok(Self {
+            requests: Superposition::new(clients),
+            ends_ns: u64::from(ends_s) * 1_000_000_000,
+            skipped: reading.skipped,
+        })
+    }
+
+    pub(in crate::generator::traces) fn ends_ns(&self) -> u64 {
+        self.ends_ns
+    }
+
+    pub(in crate::generator::traces) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+impl Iterator for Pool {
+    type Item = TracedRequest;
+
+    fn next(&mut self) -> Option<TracedRequest> {
+        let ((at_ns, input_tokens, output_tokens), _) = self.requests.next()?;
+        let at_ns = i64::try_from(at_ns).unwrap_or(i64::MAX);
+        Some(TracedRequest { at_ns, input_tokens, output_tokens, ..TracedRequest::default() })
+    }
+}
+
+/// The clients of a folder: their numbers, in order, and what says when they send.
+fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
+    let io = |cause| TraceError::Io { path: folder.to_owned(), cause };
+    let mut chunks = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let number = name.strip_prefix("chunk-").and_then(|name| name.strip_suffix("-trace.csv"));
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            chunks.push((number, path));
+        }
+    }
+    if chunks.is_empty() {
+        return Err(TraceError::NoClients { path: folder.to_owned() });
+    }
+    chunks.sort();
+    Ok(chunks)
+}
+
+/// What reading the files of clients has met.
+struct Reading {
+    bad_lines: BadLines,
+    skipped: u64,
+}
+
+impl Reading {
+    /// Passes over what is wrong, and counts it, or refuses it.
+    fn refuse(&mut self, path: &Path, line: u64, bad: BadLine) -> Result<(), TraceError> {
+        if self.bad_lines == BadLines::Skip {
+            self.skipped += 1;
+            return Ok(());
+        }
+        let BadLine { place, cause } = bad;
+        Err(TraceError::Line { path: path.display().to_string(), line, place, cause })
+    }
+
+    /// The stretches of a client; a further one, in which nothing is sent, says where the last ends: it takes as long as
+    /// the one before.
+    fn stretches(&mut self, path: &Path) -> Result<Vec<Stretch>, TraceError> {
+        let text = read(path)?;
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+            match Stretch::read(line, stretches.last().map(|stretch| stretch.at_s)) {
+                Ok(stretch) => stretches.push(stretch),
+                Err(bad) => self.refuse(path, number, bad)?,
+            }
+        }
+        let [.., before, last] = stretches.as_slice() else {
+            let cause =
+                "has fewer than two lines, and a stretch ends where the next begins; add the next".to_owned();
+            return Err(TraceError::Heading { path: path.display().to_string(), line: 1, cause });
+        };
+        let at_s = last.at_s.saturating_add(last.at_s - before.at_s);
+        stretches.push(Stretch { at_s, sent: None });
+        Ok(stretches)
+    }
+
+    /// The tables of a client in the order of their moments.
+    fn tables(&mut self, path: &Path) -> Result<Vec<Tables>, TraceError> {
+        let text = read(path)?;
+        let told: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+            let cause = format!("is not a JSON object with a table of lengths for each moment: {error}");
+            TraceError::Heading { path: path.display().to_string(), line: error.line() as u64, cause }
+        })?;
+        let mut tables = Vec::new();
+        for (moment, fields) in &told {
+            let none = Map::new();
+            match Tables::read(moment, fields.as_object().unwrap_or(&none)) {
+                Ok(read) => tables.extend(read),
+                Err(BadTable { at: [moment, field], cause }) => {
+                    let line = line_of(&text, &moment, &field);
+                    let place = format!("moment \"{moment}\", field \"{field}\"");
+                    self.refuse(path, line, BadLine { place, cause })?;
+                }
+            }
+        }
+        tables.sort_by_key(|tables| tables.at_s);
+        Ok(tables)
+    }
+
+    /// Refuses stretches with requests before the first table, which nothing says the lengths of.
+    fn check_told(
+        &mut self,
+        stretches: &[Stretch],
+        tables: &[Tables],
+        path: &Path,
+    ) -> Result<(), TraceError> {
+        let first = tables.first().map(|tables| tables.at_s);
+        let untold =
+            |stretch: &&Stretch| stretch.sent.is_some() && first.is_none_or(|first| stretch.at_s < first);
+        for stretch in stretches.iter().filter(untold) {
+            let place = format!("moment \"{}\"", stretch.at_s);
+            let cause = "the client sends requests then, and no table says how long they are".to_owned();
+            self.refuse(path, 1, BadLine { place, cause })?;
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<String, TraceError> {
+    fs::read_to_string(path).map_err(|cause| TraceError::Io { path: path.display().to_string(), cause })
+}
+
+/// The line on which a field of a moment stands.
+fn line_of(text: &str, moment: &str, field: &str) -> u64 {
+    let at = text.find(&format!("\"{moment}\"")).unwrap_or(0);
+    let at =
+        text.get(at..).and_then(|rest| rest.find(&format!("\"{field}\""))).map_or(at, |inside| at + inside);
+    text.get(..at).map_or(1, |before| before.matches('\n').count() as u64 + 1)
+}

@@ -1,0 +1,67 @@
+//! The stretches of time in which a client sends at a rate of its own.
+
+use crate::generator::traces::requests::BadLine;
+use crate::workload::GapForm;
+
+/// Most requests per second of one client.
+const MOST_PER_S: f64 = 1_000_000.0;
+/// Shapes that gaps can be drawn with.
+const SHAPES: std::ops::RangeInclusive<f64> = 0.009..=1_000.0;
+const COLUMNS: [&str; 6] = ["t", "rate", "cv", "pattern", "shape", "scale"];
+
+/// A stretch of time, to the beginning of the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stretch {
+    /// Its beginning, seconds.
+    pub(super) at_s: u32,
+    /// Requests per second and the form of their gaps; absent where the client sends nothing.
+    pub(super) sent: Option<(f64, GapForm)>,
+}
+
+impl Stretch {
+    /// The stretch that a line says; `after_s` is where the one before begins.
+    pub(super) fn read(line: &str, after_s: Option<u32>) -> Result<Self, BadLine> {
+        let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+        let column = |place: usize| {
+            columns
+                .get(place)
+                .copied()
+                .ok_or_else(|| bad(place, format!("the line has only {} columns", columns.len())))
+        };
+        let number = |place: usize| {
+            let text = column(place)?;
+            let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+            number.ok_or_else(|| bad(place, format!("{text:?} is not a number")))
+        };
+        let text = column(0)?;
+        let at_s = text.parse().map_err(|_| bad(0, format!("{text:?} is not a whole number of seconds")))?;
+        if after_s.is_some_and(|after| at_s <= after) {
+            return Err(bad(0, format!("{at_s} s does not lie after the line before")));
+        }
+        let (rate, pattern) = (number(1)?, column(3)?);
+        if !(0.0..=MOST_PER_S).contains(&rate) {
+            return Err(bad(1, format!("{rate} is not a rate from 0 to {MOST_PER_S}")));
+        }
+        if pattern.is_empty() || rate == 0.0 {
+            return Ok(Self { at_s, sent: None });
+        }
+        let shape = number(4)?;
+        if !SHAPES.contains(&shape) {
+            return Err(bad(
+                4,
+                format!("{shape} is not a shape from {} to {}", SHAPES.start(), SHAPES.end()),
+            ));
+        }
+        let form = match pattern {
+            "Gamma" => GapForm::Gamma(shape),
+            "Weibull" => GapForm::Weibull(shape),
+            other => return Err(bad(3, format!("{other:?} is neither Gamma nor Weibull"))),
+        };
+        Ok(Self { at_s, sent: Some((rate, form)) })
+    }
+}
+
+fn bad(place: usize, cause: String) -> BadLine {
+    let name = COLUMNS.get(place).copied().unwrap_or_default();
+    BadLine { place: format!("column {} (`{name}`)", place + 1), cause }
+}

@@ -1,0 +1,100 @@
+//! The token counts of a client's requests, by how often each comes.
+
+use serde_json::{Map, Value};
+
+use crate::random::{Stream, WeightedChoice};
+use crate::workload::TOKEN_LIMIT;
+
+/// How far shares may be from 1 together, as in `ServeGen`.
+const TOTAL_ERROR: f64 = 1e-6;
+/// Fields with the tokens of prompts: of language and reasoning models, and the text of multimodal ones, whose images,
+/// sounds and films are read over.
+const INPUT: [&str; 2] = ["input_tokens", "text_tokens"];
+const OUTPUT: &str = "output_tokens";
+
+/// Counts of tokens with their chances.
+#[derive(Clone, Debug, PartialEq)]
+struct Table {
+    counts: Vec<u32>,
+    choice: WeightedChoice,
+}
+
+/// How long the prompts and answers of a client are from a moment on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tables {
+    /// From when, seconds.
+    pub(super) at_s: u32,
+    input: Table,
+    output: Table,
+}
+
+/// What is wrong with a table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BadTable {
+    /// The moment and the field.
+    pub(super) at: [String; 2],
+    pub(super) cause: String,
+}
+
+impl Tables {
+    /// The tables of one moment. None where a field is empty: then, as in `ServeGen`, those before go on.
+    pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadTable> {
+        let bad = |field: &str, cause: String| BadTable { at: [moment.to_owned(), field.to_owned()], cause };
+        let at_s = moment.parse().map_err(|_| bad(moment, "is not a whole number of seconds".to_owned()))?;
+        if fields.values().any(|field| field.as_str().is_some_and(|text| text.trim() == "{}")) {
+            return Ok(None);
+        }
+        let table = |name: &str| {
+            let text = fields.get(name).and_then(Value::as_str);
+            let text = text.ok_or_else(|| bad(name, "is missing, or not a text".to_owned()))?;
+            Table::read(text).map_err(|cause| bad(name, cause))
+        };
+        let input = INPUT.into_iter().find(|name| fields.contains_key(*name)).unwrap_or(INPUT[0]);
+        Ok(Some(Self { at_s, input: table(input)?, output: table(OUTPUT)? }))
+    }
+
+    /// Tokens of a prompt and of an answer.
+    pub(super) fn draw(&self, input: &mut Stream, output: &mut Stream) -> (u32, u32) {
+        (self.input.draw(input), self.output.draw(output))
+    }
+}
+
+impl Table {
+    /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing.
+    fn read(text: &str) -> Result<Self, String> {
+        let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        let inside = inside.ok_or_else(|| {
+            format!("{:?} is not a table in braces", text.chars().take(30).collect::<String>())
+        })?;
+        let (mut counts, mut shares, mut total) = (Vec::new(), Vec::new(), 0.0);
+        for (entry, number) in inside.split(',').zip(1..) {
+            let (count, share) = entry
+                .split_once(':')
+                .and_then(|(count, share)| {
+                    Some((count.trim().parse::<u64>().ok()?, share.trim().parse::<f64>().ok()?))
+                })
+                .ok_or_else(|| format!("entry {number}, {entry:?}, is not a count of tokens and a share"))?;
+            if !(0.0..=1.0).contains(&share) {
+                return Err(format!("entry {number} has the share {share}, which does not lie from 0 to 1"));
+            }
+            total += share;
+            let count = u32::try_from(count).ok().filter(|count| *count <= TOKEN_LIMIT);
+            let count = count.ok_or_else(|| format!("entry {number} has more than {TOKEN_LIMIT} tokens"))?;
+            if count > 0 && share > 0.0 {
+                counts.push(count);
+                shares.push(share);
+            }
+        }
+        if (total - 1.0).abs() > TOTAL_ERROR {
+            return Err(format!("its shares are {total} together, not 1"));
+        }
+        if counts.is_empty() {
+            return Err("has no count above 0".to_owned());
+        }
+        Ok(Self { counts, choice: WeightedChoice::new(shares) })
+    }
+
+    fn draw(&self, stream: &mut Stream) -> u32 {
+        self.counts.get(self.choice.draw(stream)).copied().unwrap_or(1)
+    }
+}

@@ -1,0 +1,225 @@
+//! `skyline workloads fit`: from what was sent to a workload that sends the like.
+
+use std::fmt::Write as _;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+use skyline::random::Stream;
+use skyline::workload::{ArrivalPattern, Distribution, WorkloadSpec};
+
+use crate::support::Desk;
+
+/// Two classes of known laws, five to three, with a prefix, SLOs and gamma gaps.
+const KNOWN: &str = r#"
+name = "known"
+horizon_s = 300
+warmup_s = 0
+seed = 5
+arrival = { kind = "gamma", rate_per_s = 20, burstiness = 0.4 }
+tenants = [{ name = "one" }, { name = "two", classes = ["chat"] }]
+[[classes]]
+name = "chat"
+weight = 5
+input_tokens = { kind = "log_normal", median = 200, sigma = 0.7, min = 10, max = 4000 }
+output_tokens = { kind = "exponential", mean = 90, min = 1, max = 900 }
+shared_prefix = { count = 4, tokens = 48, zipf = 1 }
+slo = { ttft_ms = 300 }
+[[classes]]
+name = "rag"
+weight = 3
+input_tokens = { kind = "normal", mean = 900, std = 150, min = 100, max = 2000 }
+output_tokens = { kind = "uniform", min = 10, max = 40 }
+"#;
+
+/// The requests of a virtual run, by class: number, mean prompt and mean answer.
+fn means(desk: &Desk) -> Vec<(f64, f64, f64)> {
+    let records = desk.lines("request");
+    let of = |class: u64| {
+        let own: Vec<&Value> = records
+            .iter()
+            .filter(|record| record["class"] == class && record["phase"] == "measured")
+            .collect();
+        let mean = |field: &str| {
+            own.iter().map(|record| record[field].as_f64().unwrap()).sum::<f64>() / own.len() as f64
+        };
+        (own.len() as f64, mean("input_tokens_asked"), mean("output_tokens_asked"))
+    };
+    vec![of(0), of(1)]
+}
+
+fn simulate(workload: &str, desk: &Desk) {
+    let simulate = ["simulate", workload, "--out", "results", "--allow-invalid", "--warmup", "0s"];
+    desk.skyline(&simulate).args(["--hardware", "h200"]).assert().success();
+}
+
+#[test]
+fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
+    let desk = Desk::new();
+    desk.file("known.toml", KNOWN);
+    simulate("known.toml", &desk);
+    let run = desk.run();
+    desk.skyline(&["workloads", "fit", run.to_str().unwrap(), "--out", "fitted.toml"])
+        .assert()
+        .success()
+        .stdout("")
+        .stderr(
+            contains("class chat: ")
+                .and(contains("observed  mean "))
+                .and(contains("gamma gaps of burstiness")),
+        );
+    let path = run.parent().unwrap().parent().unwrap().join("fitted.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# fitted to "), "{text:.80}");
+    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
+    // Some 6,000 requests: a share has a standard error of 0.6 %, a rate with gaps of CV 1.58 one of 2 %, shapes, spreads
+    // and medians some 2 %.
+    let near = |found: f64, declared: f64, error: f64| (found / declared - 1.0).abs() < error;
+    let ArrivalPattern::Gamma { rate_per_s, burstiness } = spec.arrival else { panic!("{:?}", spec.arrival) };
+    assert!(near(rate_per_s, 20.0, 0.08) && near(burstiness, 0.4, 0.08), "{rate_per_s} {burstiness}");
+    let [chat, rag] = spec.classes.as_slice() else { panic!("{text}") };
+    assert!(near(chat.weight / (chat.weight + rag.weight), 0.625, 0.04));
+    let Distribution::LogNormal { median, sigma, .. } = chat.input_tokens else { panic!("{chat:?}") };
+    assert!(near(median, 200.0, 0.06) && near(sigma, 0.7, 0.06), "{median} {sigma}");
+    let Distribution::Exponential { mean, .. } = chat.output_tokens else { panic!("{chat:?}") };
+    assert!(near(mean, 90.0, 0.08), "{mean}");
+    let Distribution::Normal { mean, std, .. } = rag.input_tokens else { panic!("{rag:?}") };
+    assert!(near(mean, 900.0, 0.02) && near(std, 150.0, 0.08), "{mean} {std}");
+    assert_eq!(rag.output_tokens, Distribution::Uniform { min: 10, max: 40 });
+    // What is declared beside laws stays.
+    let known = WorkloadSpec::from_toml(KNOWN, "known").unwrap();
+    assert_eq!(chat.shared_prefix, known.classes[0].shared_prefix);
+    assert_eq!((&chat.priorities, &spec.tenants), (&known.classes[0].priorities, &known.tenants));
+
+    let again = Desk::new();
+    again.file("fitted.toml", &text);
+    simulate("fitted.toml", &again);
+    for (one, other) in means(&desk).into_iter().zip(means(&again)) {
+        assert!(
+            near(other.0, one.0, 0.12) && near(other.1, one.1, 0.05) && near(other.2, one.2, 0.05),
+            "{one:?} {other:?}"
+        );
+    }
+    // Over HTTP too.
+    let bench =
+        ["bench", "fitted.toml", "1", "--drain", "1s", "--quiet", "--no-calibration", "--allow-invalid"];
+    again.skyline(&bench).args(["--engine", "mock", "--warmup", "0s"]).assert().success();
+}
+
+/// Talks that begin with one of three system prompts of 64 tokens, in blocks of 16, at a rate that triples half way.
+fn talks() -> String {
+    let mut stream = Stream::named(1, "talks");
+    let mut text = String::new();
+    let (mut at, mut place) = (0.0, 1_000_u64);
+    while at < 200.0 {
+        at += stream.exponential() / if at < 100.0 { 5.0 } else { 15.0 };
+        let system = stream.below(3) * 10;
+        let own = 16 * (1 + stream.below(20));
+        let mut blocks: Vec<u64> = (0..4).map(|block| system + block).collect();
+        blocks.extend((0..own / 16).map(|block| place + block));
+        place += 100;
+        let (input, output) = (64 + own, 5 + stream.below(20));
+        let _ = writeln!(
+            text,
+            r#"{{"timestamp": {at:.6}, "input_length": {input}, "output_length": {output}, "hash_ids": {blocks:?}, "type": "talk"}}"#
+        );
+    }
+    text
+}
+
+#[test]
+fn a_trace_gives_stages_and_prefixes() {
+    let desk = Desk::new();
+    desk.file("talks.jsonl", &talks());
+    let output =
+        desk.skyline(&["workloads", "fit", "talks.jsonl", "--trace-format", "bailian"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
+    let ArrivalPattern::Stages { stages } = &spec.arrival else { panic!("{text}") };
+    let (first, last) = (&stages[0], &stages[stages.len() - 1]);
+    assert!((first.from_rate_per_s / 5.0 - 1.0).abs() < 0.2, "{stages:?}");
+    assert!((last.from_rate_per_s / 15.0 - 1.0).abs() < 0.2, "{stages:?}");
+    let [talk] = spec.classes.as_slice() else { panic!("{text}") };
+    let prefix = talk.shared_prefix.as_ref().unwrap();
+    assert_eq!(
+        (talk.name.as_str(), prefix.count, &prefix.tokens),
+        ("talk", 3, &Distribution::Constant { value: 64 })
+    );
+    assert!(prefix.zipf < 0.3, "{}", prefix.zipf);
+    assert!((talk.input_tokens.mean() / 168.0 - 1.0).abs() < 0.05, "{:?}", talk.input_tokens);
+    assert_eq!(talk.output_tokens, Distribution::Uniform { min: 5, max: 24 });
+    assert!(text.contains("# note: ") && text.contains("in leading blocks that came before"), "{text:.2000}");
+    desk.file("fitted.toml", &text);
+    desk.skyline(&["simulate", "fitted.toml", "20", "--allow-invalid"]).assert().success();
+}
+
+#[test]
+fn what_cannot_be_fitted_is_said() {
+    let desk = Desk::new();
+    desk.file("known.toml", KNOWN);
+    simulate("known.toml", &desk);
+    let run = desk.run();
+    desk.skyline(&["workloads", "fit", run.to_str().unwrap(), "--rate-scale", "2"])
+        .assert()
+        .code(2)
+        .stderr(contains("--rate-scale is about a trace").and(contains("skyline trace from")));
+    desk.skyline(&["workloads", "fit", "none.jsonl"]).assert().code(2).stderr(contains("none.jsonl"));
+    desk.file(
+        "one.jsonl",
+        "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}\n",
+    );
+    desk.skyline(&["workloads", "fit", "one.jsonl"])
+        .assert()
+        .code(2)
+        .stderr(contains("a fit needs two at least"));
+}
+
+#[test]
+fn a_pool_of_clients_is_flown_shown_and_fitted() {
+    let desk = Desk::new();
+    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces/servegen");
+    desk.skyline(&["trace", "show", pool])
+        .assert()
+        .success()
+        .stdout(contains("servegen, to its end").and(contains("clients at their own rates")));
+    desk.skyline(&[
+        "simulate",
+        "--trace",
+        pool,
+        "--trace-for",
+        "1m",
+        "--rate-scale",
+        "2",
+        "--hardware",
+        "h200",
+    ])
+    .args(["--trace-format", "servegen", "--allow-invalid", "--out", "results"])
+    .assert()
+    .success()
+    .stdout(contains("every client's rate times 2.00"));
+    // 2 requests/s of CV 2, doubled, for 60 s: 240 with a standard deviation of about 31.
+    let sent = desk.lines("request").iter().filter(|record| record["phase"] != "cooldown").count();
+    assert!((116..=364).contains(&sent), "{sent}");
+    desk.skyline(&[
+        "bench",
+        "--trace",
+        pool,
+        "--trace-for",
+        "3s",
+        "--trace-from",
+        "10m",
+        "--rate-scale",
+        "8",
+    ])
+    .args(["--quiet", "--no-calibration", "--allow-invalid", "--engine", "mock", "--warmup", "0s"])
+    .assert()
+    .success();
+    desk.skyline(&["workloads", "fit", pool, "--trace-for", "10m"])
+        .assert()
+        .success()
+        .stdout(contains("a table of 3 values").and(contains("kind = \"empirical\"")));
+    desk.skyline(&["bench", "--trace", "."])
+        .assert()
+        .code(2)
+        .stderr(contains("holds no file chunk-N-trace.csv"));
+}
