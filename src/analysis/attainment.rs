@@ -17,6 +17,8 @@ pub(crate) struct SloOutcome {
     measurable: bool,
     /// The bounds that it broke; `None` when it did not complete.
     broken: Option<Broken>,
+    /// Whether its answer is not of a form that it has to be of.
+    of_another_form: bool,
 }
 
 /// The bounds that a completed request broke.
@@ -25,7 +27,6 @@ struct Broken {
     ttft: bool,
     tpot: bool,
     e2e: bool,
-    form: bool,
 }
 
 impl SloOutcome {
@@ -41,9 +42,8 @@ impl SloOutcome {
             ttft: over(slo.ttft_ms, latency.ttft),
             tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
             e2e: over(slo.e2e_ms, latency.e2e),
-            form: false,
         });
-        Self { declared: !slo.is_empty(), measurable: true, broken }
+        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
     }
 
     /// Judges a request whose answer was not streamed: of a bound on TTFT or TPOT nobody knows whether it held.
@@ -55,8 +55,8 @@ impl SloOutcome {
 
     /// The same of a request whose answer must have a form to keep its promise.
     pub(crate) fn with_form(self, validity: Validity) -> Self {
-        let form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
-        Self { declared: true, broken: self.broken.map(|broken| Broken { form, ..broken }), ..self }
+        let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
+        Self { declared: true, of_another_form, ..self }
     }
 
     /// Whether there was a bound to meet.
@@ -65,7 +65,7 @@ impl SloOutcome {
     }
 
     fn met(self) -> bool {
-        self.broken == Some(Broken::default())
+        self.broken == Some(Broken::default()) && !self.of_another_form
     }
 }
 
@@ -123,7 +123,7 @@ impl Attainment {
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
-            of_another_form: count(|slo| slo.broken.is_some_and(|broken| broken.form)),
+            of_another_form: count(|slo| slo.broken.is_some() && slo.of_another_form),
             not_completed: promised - count(|slo| slo.declared && slo.broken.is_some()),
         }
     }

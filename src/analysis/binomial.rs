@@ -18,7 +18,7 @@ pub(crate) fn bracket(samples: u64, fraction: f64) -> (Option<u64>, Option<u64>)
 /// The 95 % interval of a share of which `hits` of `trials` independent trials were seen; `None` without trials.
 ///
 /// Wilson's score interval, which keeps its confidence for few trials and shares near 0 and 1 where the usual one does
-/// not (Wilson 1927; Brown, Cai and DasGupta, *Interval Estimation for a Binomial Proportion*, Statistical Science
+/// not (Wilson 1927; Brown, Cai and `DasGupta`, *Interval Estimation for a Binomial Proportion*, Statistical Science
 /// 16:2, 2001): (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), z the 97.5 % quantile of the normal distribution.
 pub(crate) fn share_interval(hits: u64, trials: u64) -> Option<(f64, f64)> {
     const Z: f64 = 1.959_963_984_540_054;

@@ -199,7 +199,7 @@ mod tests {
             ["check_pass_rate >= 30%", "check_pass_rate > 40%"].map(|text| text.parse().unwrap());
         let summary = summarise(&log, &objectives);
         assert_eq!(
-            summary.objectives.iter().map(|judged| judged.passed()).collect::<Vec<_>>(),
+            summary.objectives.iter().map(crate::analysis::Judgement::passed).collect::<Vec<_>>(),
             [true, false]
         );
     }

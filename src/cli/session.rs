@@ -69,7 +69,7 @@ impl Session {
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
         let Asked { models, priority, answers } = asked;
-        let target = Target { models, priority, answers, ..args.target(url)? };
+        let target = Target { models, answers, priority, ..args.target(url)? };
         let mut mentioned = None;
         let (engine, smoke) = runtime.block_on(async {
             let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {

@@ -45,13 +45,13 @@ impl Shape {
         match format.get("type").and_then(Value::as_str) {
             Some("text") => Self::Free,
             Some("json_object") => Self::Json(json!({ "type": "object" })),
-            Some("json_schema") => match format.pointer("/json_schema/schema") {
-                Some(schema) => Self::Json(schema.clone()),
-                None => {
+            Some("json_schema") => {
+                let schema = format.pointer("/json_schema/schema");
+                if schema.is_none() {
                     fields.missing("response_format.json_schema.schema");
-                    Self::Free
                 }
-            },
+                schema.map_or(Self::Free, |schema| Self::Json(schema.clone()))
+            }
             _ => {
                 let words = "Input should be 'text', 'json_object', 'json_schema', 'structural_tag'";
                 fields.mistake(
