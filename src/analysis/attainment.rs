@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::record::Validity;
 use crate::workload::Slo;
 
 use super::observed::Observed;
@@ -16,6 +17,8 @@ pub(crate) struct SloOutcome {
     measurable: bool,
     /// The bounds that it broke; `None` when it did not complete.
     broken: Option<Broken>,
+    /// Whether its answer is not of a form that it has to be of.
+    of_another_form: bool,
 }
 
 /// The bounds that a completed request broke.
@@ -40,7 +43,7 @@ impl SloOutcome {
             tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
             e2e: over(slo.e2e_ms, latency.e2e),
         });
-        Self { declared: !slo.is_empty(), measurable: true, broken }
+        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
     }
 
     /// Judges a request whose answer was not streamed: of a bound on TTFT or TPOT nobody knows whether it held.
@@ -50,13 +53,19 @@ impl SloOutcome {
         Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
     }
 
+    /// The same of a request whose answer must have a form to keep its promise.
+    pub(crate) fn with_form(self, validity: Validity) -> Self {
+        let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
+        Self { declared: true, of_another_form, ..self }
+    }
+
     /// Whether there was a bound to meet.
     pub(crate) fn promised(self) -> bool {
         self.declared
     }
 
     fn met(self) -> bool {
-        self.broken == Some(Broken::default())
+        self.broken == Some(Broken::default()) && !self.of_another_form
     }
 }
 
@@ -87,6 +96,8 @@ pub struct Attainment {
     pub over_tpot: Option<u64>,
     /// Completed requests over their e2e bound.
     pub over_e2e: u64,
+    /// Completed requests whose answers are not of the form that their SLO asks for.
+    pub of_another_form: u64,
     /// Promised requests that did not complete.
     pub not_completed: u64,
 }
@@ -112,6 +123,7 @@ impl Attainment {
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
+            of_another_form: count(|slo| slo.broken.is_some() && slo.of_another_form),
             not_completed: promised - count(|slo| slo.declared && slo.broken.is_some()),
         }
     }

@@ -1,4 +1,4 @@
-//! Finds the order statistics that bracket a percentile, whatever the distribution.
+//! What a number of hits among independent trials tells: of a percentile its bracket, of a share its interval.
 
 /// Chance that the bracket misses the percentile on one side.
 const TAIL: f64 = 0.025;
@@ -13,6 +13,25 @@ const TAIL: f64 = 0.025;
 pub(crate) fn bracket(samples: u64, fraction: f64) -> (Option<u64>, Option<u64>) {
     let (low, high) = central_range(samples, fraction);
     ((low >= 1).then_some(low), (high < samples).then_some(high + 1))
+}
+
+/// The 95 % interval of a share of which `hits` of `trials` independent trials were seen; `None` without trials.
+///
+/// Wilson's score interval, which keeps its confidence for few trials and shares near 0 and 1 where the usual one does
+/// not (Wilson 1927; Brown, Cai and `DasGupta`, *Interval Estimation for a Binomial Proportion*, Statistical Science
+/// 16:2, 2001): (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), z the 97.5 % quantile of the normal distribution.
+pub(crate) fn share_interval(hits: u64, trials: u64) -> Option<(f64, f64)> {
+    const Z: f64 = 1.959_963_984_540_054;
+    if trials == 0 {
+        return None;
+    }
+    let n = trials as f64;
+    let p = hits as f64 / n;
+    let middle = p + Z * Z / (2.0 * n);
+    let reach = Z * libm::sqrt(p * (1.0 - p) / n + Z * Z / (4.0 * n * n));
+    let scale = 1.0 + Z * Z / n;
+    // Rounding must not leave a share that every trial, or none, hit outside of its interval.
+    Some((((middle - reach) / scale).clamp(0.0, p), ((middle + reach) / scale).clamp(p, 1.0)))
 }
 
 /// The 2.5 % and 97.5 % quantiles of Binomial(`trials`, `chance`).
@@ -84,6 +103,24 @@ mod tests {
             let none_if_zero = |rank: u64| (rank > 0).then_some(rank);
             assert_eq!(bracket(n, p), (none_if_zero(low), none_if_zero(high)), "n={n} p={p}");
         }
+    }
+
+    /// statsmodels 0.14: `proportion_confint(hits, trials, method="wilson")`.
+    #[test]
+    fn shares_have_wilsons_interval() {
+        for (hits, trials, low, high) in [
+            (0, 10, 0.0, 0.277_532_799_8),
+            (10, 10, 0.722_467_200_1, 1.0),
+            (1, 2, 0.094_531_205_7, 0.905_468_794_3),
+            (95, 100, 0.888_249_530_7, 0.978_456_320_1),
+        ] {
+            let (found_low, found_high) = share_interval(hits, trials).unwrap();
+            assert!(
+                (found_low - low).abs() < 1e-9 && (found_high - high).abs() < 1e-9,
+                "{found_low} {found_high}"
+            );
+        }
+        assert_eq!(share_interval(0, 0), None);
     }
 
     #[test]

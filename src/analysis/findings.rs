@@ -4,6 +4,7 @@ mod answers;
 mod arrivals;
 mod load;
 mod promises;
+mod quality;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +65,8 @@ pub enum FindingKind {
     WarmCache,
     /// A prefix cache found less than requests share.
     LostPrefixes,
+    /// A golden prompt passed before the run and failed under load.
+    WorseUnderLoad,
     /// Requests opened their own connections.
     ColdConnections,
 }
@@ -73,7 +76,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 19] = [
+        const RULES: [Advice; 20] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -83,6 +86,7 @@ impl Finding {
             load::drift,
             arrivals::uneven_arrivals,
             load::cooldown_failures,
+            quality::worse_under_load,
             promises::unmeasurable_slo,
             promises::no_slo,
             answers::output_length,

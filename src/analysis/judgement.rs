@@ -142,6 +142,8 @@ impl Subject {
                 Share::Rejects => summary.failures.reject_rate,
                 Share::Timeouts => summary.failures.timeout_rate,
                 Share::SloAttainment => summary.slo.slo_attainment,
+                Share::CheckPasses => summary.quality.as_ref().and_then(|quality| quality.pass_rate),
+                Share::ValidAnswers => summary.answers.as_ref().and_then(|answers| answers.valid_share),
             }
             .map(Figure::Exact),
         }

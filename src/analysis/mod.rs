@@ -1,6 +1,7 @@
 //! Records turned into numbers: exact percentiles, latencies, rates, promises kept, advice and a verdict.
 
 mod aliases;
+mod answer_forms;
 mod arrivals;
 mod attainment;
 mod binomial;
@@ -28,6 +29,7 @@ mod observed;
 mod pauses;
 mod percentile;
 mod prefix_cache;
+mod quality;
 mod quantile;
 mod rates;
 mod scope;
@@ -46,6 +48,7 @@ mod verdict;
 pub(crate) mod wording;
 
 pub use aliases::Alias;
+pub use answer_forms::{AnswerForms, ClassForms, FormFault};
 pub use arrivals::{
     ArrivalBeats, ArrivalFigures, ArrivalFit, ArrivalSequence, ArrivalShift, ClassArrivals, Untested,
     counts_over_runs,
@@ -72,6 +75,7 @@ pub use objective::{Objective, ObjectiveError, UnfitObjective};
 pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};
+pub use quality::{CheckExample, CheckPasses, Passes, Quality};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
 pub use scope::{PartKind, Scope};

@@ -38,7 +38,8 @@ impl ObjectiveError {
     pub const GRAMMAR: &'static str = "  an objective is FIGURE COMPARISON BOUND, for example:\n    \
         p95 ttft < 500ms      (mean min max p50 p90 p95 p99 p99.9) of (ttft ttft_from_send ttfa tpot\n                          \
         tpot_adjusted itl chunk_gap e2e e2e_from_send schedule_lag queue_wait)\n    \
-        error_rate < 1%       error_rate reject_rate timeout_rate slo_attainment\n    \
+        error_rate < 1%       error_rate reject_rate timeout_rate slo_attainment\n                          \
+        check_pass_rate valid_answers\n    \
         goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n    \
         p95 ttft of chat < 1s  the figure of one class, priority, tenant or model (`of tenant chat`, where several\n                          \
         have the name): ttft tpot e2e error_rate reject_rate timeout_rate slo_attainment goodput\n  \
@@ -192,6 +193,8 @@ mod tests {
             ("Mean TPOT < 40 ms", Subject::Latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
             ("error_rate < 1%", Subject::Share(Share::Errors), Comparison::Below, 0.01),
             ("slo_attainment >= 0.95", Subject::Share(Share::SloAttainment), Comparison::AtLeast, 0.95),
+            ("check_pass_rate >= 95%", Subject::Share(Share::CheckPasses), Comparison::AtLeast, 0.95),
+            ("valid_answers > 99%", Subject::Share(Share::ValidAnswers), Comparison::Above, 0.99),
             ("goodput > 5/s", Subject::Rate(Flow::Goodput), Comparison::Above, 5.0),
             ("output_tokens_per_s > 1000/s", Subject::Rate(Flow::OutputTokens), Comparison::Above, 1_000.0),
         ] {

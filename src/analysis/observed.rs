@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::workload::AnswerShape;
 
 use super::{RequestLatency, attainment::SloOutcome};
 
@@ -187,6 +188,12 @@ pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'
         SloOutcome::of(promise, latency_of_answer)
     } else {
         SloOutcome::of_whole_answer(promise, latency_of_answer)
+    };
+    let class = log.header.workload.classes.get(usize::from(record.class));
+    let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
+    let slo = match record.validity {
+        Some(validity) if in_slo => slo.with_form(validity),
+        _ => slo,
     };
     Measured { record, latency, slo }
 }

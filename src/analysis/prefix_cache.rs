@@ -67,7 +67,7 @@ impl PrefixCache {
         let block_tokens = log.header.engine.cache_block_tokens.filter(|&tokens| tokens > 0);
         let (shortest, longest) =
             block_tokens.map_or(USUAL_BLOCKS, |tokens| (u64::from(tokens), u64::from(tokens)));
-        let measured = measured(log);
+        let measured = measured(log, shortest);
         let by_usage = measured.is_some_and(|hits| hits.source == HitSource::Usage);
         let mut sent: Vec<_> = log.records.iter().filter(|record| was_looked_up(record)).collect();
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
@@ -199,13 +199,15 @@ fn template_tokens(records: &[&RequestRecord]) -> u64 {
     records.iter().filter_map(added).min().unwrap_or(0)
 }
 
-fn measured(log: &RunLog) -> Option<MeasuredHits> {
+fn measured(log: &RunLog, block: u64) -> Option<MeasuredHits> {
     let of =
         |hits: u64, of: u64, source| (of > 0).then(|| MeasuredHits { rate: hits as f64 / of as f64, source });
     let counters = log.footer.as_ref().and_then(|footer| footer.server);
     if let Some((hits, queries)) =
         counters.and_then(|counters| Some((counters.cache_hits?, counters.cache_queries?)))
     {
+        let (golden_hits, golden_queries) = golden(log, block);
+        let (hits, queries) = (hits.saturating_sub(golden_hits), queries.saturating_sub(golden_queries));
         return of(hits, queries, HitSource::Counters);
     }
     let usages = || log.records.iter().filter_map(|record| record.usage);
@@ -216,13 +218,48 @@ fn measured(log: &RunLog) -> Option<MeasuredHits> {
     of(hits, queries, HitSource::Usage)
 }
 
+/// Tokens that golden prompts under load found, and looked up. They were all sent before the run, so that a cache finds
+/// their whole blocks, the last token of a prompt left out, which is always computed.
+fn golden(log: &RunLog, block: u64) -> (u64, u64) {
+    let usages = log.checks.iter().filter(|check| check.released.is_some()).filter_map(|check| check.usage);
+    usages.fold((0, 0), |(hits, queries), usage| {
+        let cached =
+            usage.cached_tokens.unwrap_or_else(|| whole(usage.prompt_tokens.saturating_sub(1), block));
+        (hits + cached, queries + usage.prompt_tokens)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
     use crate::clock::Timestamp;
-    use crate::record::{CachePreparation, ServerCounters, Shard, SharedPrefix, Usage};
+    use crate::record::{
+        CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Usage,
+    };
     use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
+
+    #[test]
+    fn what_golden_prompts_found_is_not_counted() {
+        let mut log = log(&[(0, Some(0)), (0, Some(0))], 0);
+        let counters =
+            ServerCounters { cache_hits: Some(64), cache_queries: Some(250), ..Default::default() };
+        log.footer.as_mut().unwrap().server = Some(counters);
+        let rate = |log: &RunLog| PrefixCache::of(log).unwrap().measured.unwrap().rate;
+        assert_eq!(rate(&log), 64.0 / 250.0);
+        // Two of 25 tokens under load found a block of 16 each, one before the run came before the counters.
+        let usage = Usage { prompt_tokens: 25, completion_tokens: 3, ..Usage::default() };
+        let asked = |released| CheckRecord {
+            check: 0,
+            released,
+            result: CheckResult::Passed,
+            excerpt: None,
+            usage: Some(usage),
+        };
+        let moment = Timestamp::from_nanos(1);
+        log.checks = vec![asked(None), asked(Some(moment)), asked(Some(moment))];
+        assert_eq!(rate(&log), 32.0 / 200.0);
+    }
 
     /// Requests at 0, 1, 2 … ms with these models and prefixes, of 100 tokens and as many in the template as given.
     fn log(requests: &[(u16, Option<u32>)], template: u64) -> RunLog {

@@ -165,7 +165,8 @@ impl Scope {
         match subject {
             Subject::Latency(statistic, metric) => statistic.of(group.latency.row(metric)?),
             Subject::Rate(Flow::Goodput) => group.slo.goodput_per_s.map(Figure::Exact),
-            Subject::Rate(Flow::CompletedRequests | Flow::InputTokens | Flow::OutputTokens) => None,
+            Subject::Rate(Flow::CompletedRequests | Flow::InputTokens | Flow::OutputTokens)
+            | Subject::Share(Share::CheckPasses | Share::ValidAnswers) => None,
             Subject::Share(Share::Errors) => group.error_rate.map(Figure::Exact),
             Subject::Share(Share::Rejects) => group.reject_rate.map(Figure::Exact),
             Subject::Share(Share::Timeouts) => group.timeout_rate.map(Figure::Exact),
@@ -186,6 +187,7 @@ impl Subject {
             Self::Latency(_, metric) => matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e),
             Self::Rate(flow) => matches!(flow, Flow::Goodput),
             Self::Share(Share::Errors | Share::Rejects | Share::Timeouts | Share::SloAttainment) => true,
+            Self::Share(Share::CheckPasses | Share::ValidAnswers) => false,
         }
     }
 }

@@ -50,6 +50,10 @@ pub enum Share {
     Timeouts,
     /// Met their SLO, of those that were promised something.
     SloAttainment,
+    /// Golden prompts that passed, of those that ended.
+    CheckPasses,
+    /// Answers of the form asked for, of those that came whole.
+    ValidAnswers,
 }
 
 /// How a figure must stand to its bound.
@@ -90,11 +94,13 @@ const FLOWS: [(&str, Flow); 5] = [
     ("output_tokens_per_s", Flow::OutputTokens),
 ];
 
-const SHARES: [(&str, Share); 4] = [
+const SHARES: [(&str, Share); 6] = [
     ("error_rate", Share::Errors),
     ("reject_rate", Share::Rejects),
     ("timeout_rate", Share::Timeouts),
     ("slo_attainment", Share::SloAttainment),
+    ("check_pass_rate", Share::CheckPasses),
+    ("valid_answers", Share::ValidAnswers),
 ];
 
 const STATISTICS: [(&str, Statistic); 8] = [

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use super::{
-    Alias, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures, Fairness,
-    Finding, Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact, PrefixCache, Rates,
-    RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts, TokenAccount, Verdict,
+    Alias, AnswerForms, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures,
+    Fairness, Finding, Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact,
+    PrefixCache, Quality, Rates, RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts,
+    TokenAccount, Verdict,
 };
 use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
@@ -47,6 +48,10 @@ pub struct Summary {
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.
     pub closed_loop: Option<ClosedLoop>,
+    /// How many answers had the form that they were asked to have; absent where none was asked for one.
+    pub answers: Option<AnswerForms>,
+    /// How many golden prompts passed; absent where the workload has none.
+    pub quality: Option<Quality>,
     /// What went wrong.
     pub failures: Failures,
     /// Tokens asked, told and seen.
@@ -177,6 +182,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         by_model: Group::by_model(&observed),
         sessions: Sessions::of(&observed),
         closed_loop: ClosedLoop::of(&observed),
+        answers: AnswerForms::of(&observed),
+        quality: Quality::of(log),
         failures: Failures::of(&observed),
         tokens: TokenAccount::of(&observed),
         prefix_cache: PrefixCache::of(log),

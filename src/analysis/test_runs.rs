@@ -49,6 +49,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         merged_reads: 0,
         context_full: false,
         opened_connection: false,
+        validity: None,
     })
 }
 
@@ -147,6 +148,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
+        answer: None,
         priorities: slos
             .iter()
             .map(|&(priority, slo)| PriorityShare { priority, weight: 1.0, slo })
@@ -178,6 +180,8 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 classes: vec![class("chat", &[(Priority::High, Slo::default())])],
                 tenants: Vec::new(),
                 models: None,
+                checks: Vec::new(),
+                check_every_s: None,
             },
             repeat: None,
             plan: PlanFacts {
@@ -209,6 +213,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             calibration: None,
         },
         records,
+        checks: Vec::new(),
         footer: Some(RunFooter {
             released_until: ms(window_ms),
             ended,

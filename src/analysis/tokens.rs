@@ -104,7 +104,10 @@ impl TokenAccount {
             if record.outcome != Outcome::Completed {
                 continue;
             }
-            account.output.add(record.output_tokens_asked.into(), record.output_tokens);
+            // An answer with a form ends by itself: what was asked is only the most.
+            if record.validity.is_none() {
+                account.output.add(record.output_tokens_asked.into(), record.output_tokens);
+            }
             match record.output_tokens_source {
                 TokenSource::Usage => account.from_usage += 1,
                 TokenSource::ChunkCounts => account.from_chunk_counts += 1,

@@ -1,24 +1,35 @@
 //! `skyline check`: is this server ready, and does it answer correctly?
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::args::ServerArgs;
+use super::args::{ServerArgs, survey};
 use super::exit::{Exit, Stop};
+use super::golden::{self, Golden};
 use super::printer::Printer;
 use super::session::{Asked, Session};
 use crate::units;
+use crate::workload::WorkloadSpec;
 
-/// Waits for a server and sends it one short request.
+/// Waits for a server, sends it one short request, and the golden prompts of a workload if one is named.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     server: ServerArgs,
+
+    /// Send the `checks` of this workload too, each once and without load; one that does not pass exits with 1
+    /// [default: none]
+    #[arg(long, value_name = "WORKLOAD")]
+    workload: Option<String>,
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let session = Session::open(&args.server, Asked::default(), printer)?;
+    let spec = args.workload.as_deref().map(|workload| checked(args, workload)).transpose()?;
+    let answers = spec.as_ref().map(|spec| golden::answers(spec, args.server.endpoint())).transpose()?;
+    let asked = Asked { answers: answers.unwrap_or_default(), ..Asked::default() };
+    let session = Session::open(&args.server, asked, printer)?;
     let (facts, smoke) = (session.engine.facts(), &session.smoke);
     let mut rows = vec![
         ("server", format!("{} at {}", facts.engine, facts.url)),
@@ -40,10 +51,33 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
         )
     });
     rows.push(("test request", format!("completed in {} chunks; {usage}", smoke.chunks)));
+    let mut exit = Exit::Fine;
+    let golden =
+        spec.as_ref().and_then(|spec| Golden::of(&session, &session.engine, spec, None, Some(LIMIT)));
+    for (name, unmet) in golden.iter().flat_map(Golden::results) {
+        exit = if unmet.is_some() { Exit::Missed } else { exit };
+        rows.push(("check", unmet.unwrap_or_else(|| format!("`{name}` passed"))));
+    }
     let mut text = String::new();
     for (name, value) in rows {
         let _ = writeln!(text, "{name:16} {}", crate::report::printable(&value));
     }
     printer.data(&text)?;
-    Ok(Exit::Fine)
+    Ok(exit)
+}
+
+/// The longest that one golden prompt may take.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// The workload whose checks are sent.
+fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
+    let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
+    if spec.checks.is_empty() {
+        return Err(Stop::usage(format!(
+            "`{}` has no `checks`\nhint: give it golden prompts, or leave --workload out",
+            spec.name
+        )));
+    }
+    golden::fit(&spec, args.server.endpoint())?;
+    Ok(spec)
 }

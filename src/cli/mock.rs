@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::mock::{Backend, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::mock::{Backend, Chance, GivenAnswer, MockOptions, MockServer, PromptDetails, StopLength, Words};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -18,6 +18,7 @@ Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skylin
   http_400 http_401 http_404 http_429 http_500 http_503 refuse reset_before_headers
   reset_mid_stream truncated error_mid_stream malformed_json no_usage no_done hang stall[=TIME]
   slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
+  broken_answer off_schema
 
 Beside vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 pub(super) struct MockArgs {
@@ -48,6 +49,11 @@ pub(super) struct MockArgs {
     /// Answer with the prompt's own words
     #[arg(long, help_heading = "Answers")]
     echo: bool,
+
+    /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
+    /// [default: none]
+    #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
+    answers: Vec<GivenAnswer>,
 
     /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
@@ -103,6 +109,7 @@ impl MockArgs {
             adapters: self.adapters.clone(),
             stop_length: self.stop_length,
             words: if self.echo { Words::Echo } else { Words::Stock },
+            answers: self.answers.clone(),
             prompt_details: if self.enable_prompt_tokens_details {
                 PromptDetails::Shown
             } else {

@@ -8,6 +8,7 @@ mod command_line;
 mod datasets;
 mod exit;
 mod folder;
+mod golden;
 mod host;
 mod interrupts;
 mod merge;

@@ -11,6 +11,7 @@ use super::printer::Printer;
 use crate::engine::{ConnectProgress, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::units;
+use crate::workload::AnswerShape;
 
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_mins(2);
@@ -28,6 +29,8 @@ pub(super) struct Asked {
     pub(super) models: Vec<String>,
     /// Whether they say how urgent they are.
     pub(super) priority: PriorityField,
+    /// The form that answers to each class must have; empty where all are words.
+    pub(super) answers: Vec<Option<AnswerShape>>,
 }
 
 /// A connected engine with all that keeps it alive.
@@ -65,7 +68,8 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
-        let target = Target { models: asked.models, priority: asked.priority, ..args.target(url)? };
+        let Asked { models, priority, answers } = asked;
+        let target = Target { models, answers, priority, ..args.target(url)? };
         let mut mentioned = None;
         let (engine, smoke) = runtime.block_on(async {
             let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {
@@ -87,6 +91,7 @@ impl Session {
             });
             let engine = connecting.await.map_err(Stop::impossible)?;
             let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
+            engine.probe_forms(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
             Ok::<_, Stop>((engine, smoke))
         })?;
         Ok(Self { runtime, engine, smoke, mock })

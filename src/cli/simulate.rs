@@ -73,6 +73,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     if shared.any(|prefixes| prefixes.warmed() > 0) {
         printer.words("note: a simulated server begins with an empty cache; no prefix is warm here");
     }
+    if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
+        printer.words(
+            "note: the simulator says nothing: checks are not asked, and answers of a form are taken to be as long as \
+             their limit",
+        );
+    }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     args.out.as_deref().map_or(Ok(()), folder::base)?;

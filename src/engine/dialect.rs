@@ -34,6 +34,8 @@ pub struct DialectTraits {
     pub length: LengthForcing,
     /// Field for the longest answer, on `chat/completions`; on `completions` it is `max_tokens` everywhere.
     pub chat_max_tokens: &'static str,
+    /// How the schema of an answer is given in `response_format`.
+    pub schema_field: SchemaField,
     /// Whether `stream_options.continuous_usage_stats` puts counts into every chunk.
     pub continuous_usage: bool,
     /// Answers 200 when the server is ready; absent where only the list of models tells.
@@ -52,6 +54,17 @@ pub struct DialectTraits {
     pub cache_block_tokens: Option<u32>,
     /// Which of two values of the field `priority` is served sooner; absent where there is no such field.
     pub priority: Option<PriorityOrder>,
+}
+
+/// How the schema of an answer is given in `response_format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaField {
+    /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
+    JsonSchema,
+    /// Type `json`, the schema in `schema`.
+    Schema,
+    /// Type `json_object`, the schema in `value`.
+    Value,
 }
 
 /// How a prefix cache is emptied.
@@ -161,6 +174,7 @@ impl Dialect {
             own_port: Some(8000),
             length: LengthForcing::None,
             chat_max_tokens: "max_tokens",
+            schema_field: SchemaField::JsonSchema,
             continuous_usage: false,
             health_path: Some("/health"),
             version_path: None,
@@ -223,12 +237,16 @@ impl Dialect {
             },
             Self::Trtllm => DialectTraits {
                 length: LengthForcing::IgnoreEosAndMinTokens,
+                // The form that every release knows (examples/serve/openai_completion_client_json_schema.py).
+                schema_field: SchemaField::Schema,
                 continuous_usage: true,
                 version_path: Some("/version"),
                 ..plain
             },
             Self::Tgi => DialectTraits {
                 own_port: Some(3000),
+                // Its `json_schema` is newer than this.
+                schema_field: SchemaField::Value,
                 version_path: Some("/info"),
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
                 ..plain

@@ -16,12 +16,13 @@ pub use address::{BaseUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
 pub use dialect::{
     CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
-    TokenizeCall,
+    SchemaField, TokenizeCall,
 };
 pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
 pub use openai::{
-    CacheError, ConnectError, ConnectProgress, CounterReading, OpenAiEngine, SmokeError, SmokeReport,
+    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, OpenAiEngine, SmokeError,
+    SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};

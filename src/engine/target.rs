@@ -11,6 +11,7 @@ use http::header::{
 use serde_json::{Map, Value};
 
 use super::{BaseUrl, Dialect};
+use crate::workload::AnswerShape;
 
 /// Everything about the server and the form of the requests that does not change during a run.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub struct Target {
     pub model: Option<String>,
     /// The models of requests that are drawn one of their own, by its place here; empty: all ask for `model`.
     pub models: Vec<String>,
+    /// The form that answers to each class must have, by the class's place in the workload; empty: all are words.
+    pub answers: Vec<Option<AnswerShape>>,
     /// Whether requests say how urgent they are.
     pub priority: PriorityField,
     /// Headers sent with every request; they win over ours, and one given twice is sent twice.
@@ -53,6 +56,7 @@ impl Target {
             form: AnswerForm::Streamed,
             model: None,
             models: Vec::new(),
+            answers: Vec::new(),
             priority: PriorityField::Unsent,
             headers: Vec::new(),
             api_key: None,
@@ -73,6 +77,7 @@ impl fmt::Debug for Target {
             form,
             model,
             models,
+            answers,
             priority,
             headers,
             api_key,
@@ -87,6 +92,7 @@ impl fmt::Debug for Target {
             .field("form", form)
             .field("model", model)
             .field("models", models)
+            .field("answers", answers)
             .field("priority", priority)
             .field("headers", headers)
             .field("api_key", api_key)

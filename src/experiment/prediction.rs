@@ -55,14 +55,18 @@ pub fn predict(
     };
     let flown = run.fly(&mut *fleet.server()?);
     let bottleneck = Bottleneck::of(&flown, &run.plan);
-    let log = RunLog { header, records: flown.records, footer: Some(flown.footer) };
+    let log = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
     let summary = summarise(&log, objectives);
     let baseline = match fleet.baseline() {
         None => None,
         Some(plain) => {
             let flown = run.fly(&mut *plain.server()?);
-            let held_against =
-                RunLog { header: log.header.clone(), records: flown.records, footer: Some(flown.footer) };
+            let held_against = RunLog {
+                header: log.header.clone(),
+                records: flown.records,
+                checks: Vec::new(),
+                footer: Some(flown.footer),
+            };
             let other = summarise(&held_against, objectives);
             Some(Comparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
@@ -94,7 +98,7 @@ impl Prediction {
         let run = VirtualRun { schedule, plan: plan.clone(), drain };
         let flown = run.fly(&mut *fleet.server()?);
         let header = RunHeader { workload, plan, ..closed.header.clone() };
-        let open = RunLog { header, records: flown.records, footer: Some(flown.footer) };
+        let open = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
         self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
         Ok(Some(open))
     }

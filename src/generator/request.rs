@@ -88,6 +88,7 @@ impl PlannedRequest {
             merged_reads: 0,
             context_full: false,
             opened_connection: false,
+            validity: None,
         }
     }
 }

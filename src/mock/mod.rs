@@ -8,7 +8,9 @@
 
 mod faults;
 mod generate;
+mod given;
 mod heart;
+mod instance;
 mod line;
 mod metrics;
 mod options;
@@ -26,6 +28,7 @@ mod text;
 mod truth;
 
 pub use faults::{Chance, Fault};
+pub use given::GivenAnswer;
 pub use options::{Backend, MockOptions, PromptDetails, StopLength, Words};
 pub use server::{MockServer, NotStarted};
 pub use truth::MockStatistics;

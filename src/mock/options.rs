@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::faults::Chance;
+use super::given::GivenAnswer;
 use crate::random::Stream;
 use crate::simulator::{
     Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,
@@ -79,6 +80,8 @@ pub struct MockOptions {
     pub stop_length: StopLength,
     /// What answers say.
     pub words: Words,
+    /// Answers to prompts with certain words in them, before all others.
+    pub answers: Vec<GivenAnswer>,
     /// Whether usage tells how much of a prompt was in the prefix cache.
     pub prompt_details: PromptDetails,
     /// What goes wrong, and how often.

@@ -4,6 +4,7 @@ use super::faults::Fault;
 use super::heart::Wanted;
 use super::metrics::Finish;
 use super::options::Words;
+use super::prompt::Prompt;
 use super::reply::Choice;
 use super::request::{Ending, Request};
 use super::server::Mock;
@@ -24,14 +25,23 @@ pub(super) fn plan(
     };
     let mut planned = Vec::new();
     for prompt in &request.prompts {
-        let text = match mock.words {
-            Words::Stock if faults.contains(&Fault::SplitUtf8) => Text::accented(),
-            words => Text::of(words, prompt),
+        let said = said(mock, request, prompt, faults);
+        let text = match (&said, mock.words) {
+            (Some(said), _) => said.clone(),
+            (None, Words::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
+            (None, words) => Text::of(words, prompt),
         };
-        let stopped = text.stop_before(&request.stop, request.min_tokens, request.max_tokens);
+        let stopped = match &said {
+            Some(_) => None,
+            None => text.stop_before(&request.stop, request.min_tokens, request.max_tokens),
+        };
         for _ in 0..request.n {
             let drawn = mock.stop_length.draw(&mut lengths).max(request.min_tokens);
             let (length, finish) = match request.ending {
+                _ if said.is_some() => match text.round() {
+                    whole if whole <= request.max_tokens => (whole, Finish::Stop),
+                    _ => (request.max_tokens, Finish::Length),
+                },
                 Ending::Free if drawn < request.max_tokens => (drawn, Finish::Stop),
                 _ => (request.max_tokens, Finish::Length),
             };
@@ -58,4 +68,12 @@ pub(super) fn plan(
         }
     }
     planned.into_iter().unzip()
+}
+
+/// What is said where the answer is laid down or has a form: it ends by itself, whatever else is asked.
+fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
+    let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
+    let said = request.shape.said(faults).or(given)?;
+    let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
+    Some(Text::said(&said.chars().take(kept).collect::<String>()))
 }

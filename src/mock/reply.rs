@@ -45,6 +45,8 @@ pub(super) struct Reply {
     token_ids: TokenIds,
     prompt_details: PromptDetails,
     faults: Vec<Fault>,
+    /// The tool that is called, where one is.
+    tool: Option<String>,
     head: String,
     choices: Vec<Choice>,
     /// Answers to each prompt; those to the first one come first.
@@ -75,6 +77,10 @@ impl Reply {
             },
             token_ids: request.token_ids,
             prompt_details,
+            tool: match request.shape.tool() {
+                None if faults.contains(&Fault::ToolCalls) => Some("look_up".to_owned()),
+                tool => tool.map(str::to_owned),
+            },
             faults,
             head: format!(
                 r#"{{"id":{},"object":"{object}","created":{created},"model":{},"choices":["#,
@@ -114,7 +120,7 @@ impl Reply {
 
     /// What kind of text the next token of a choice is.
     fn kind(&self, choice: &Choice) -> Kind {
-        if self.has(Fault::ToolCalls) {
+        if self.tool.is_some() {
             Kind::ToolCall
         } else if self.has(Fault::Reasoning) && choice.told < choice.planned / 2 {
             Kind::Reasoning
@@ -124,8 +130,7 @@ impl Reply {
     }
 
     fn finish_of(&self, choice: &Choice) -> &'static str {
-        let by_tool =
-            self.endpoint == Endpoint::Chat && self.has(Fault::ToolCalls) && choice.finish == Finish::Stop;
+        let by_tool = self.endpoint == Endpoint::Chat && self.tool.is_some() && choice.finish == Finish::Stop;
         if by_tool { "tool_calls" } else { choice.finish.name() }
     }
 
@@ -160,7 +165,7 @@ impl Reply {
             (_, Kind::Content) => write!(event, r#"{{"index":{index},"delta":{{"content":{text}}}"#),
             (_, Kind::Reasoning) => write!(event, r#"{{"index":{index},"delta":{{"reasoning":{text}}}"#),
             (_, Kind::ToolCall) => {
-                let call = tool_call(index, choice.told, &text);
+                let call = tool_call(self.tool.as_deref(), index, choice.told, &text);
                 write!(event, r#"{{"index":{index},"delta":{{"tool_calls":[{call}]}}"#)
             }
         };
@@ -217,10 +222,10 @@ impl Reply {
                     if turn > 0 {
                         message["reasoning"] = choice.text.tokens(0..turn).into();
                     }
-                    if self.has(Fault::ToolCalls) {
+                    if let Some(tool) = &self.tool {
                         let arguments = Value::from(choice.text.tokens(0..choice.planned));
                         message["content"] = Value::Null;
-                        message["tool_calls"] = json!([tool_call(index, 0, &arguments)]);
+                        message["tool_calls"] = json!([tool_call(Some(tool), index, 0, &arguments)]);
                     }
                     json!({ "message": message })
                 }
@@ -270,10 +275,10 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
 }
 
 /// A piece of a tool call; the first one names it.
-fn tool_call(choice: usize, told: u32, arguments: &Value) -> Value {
+fn tool_call(tool: Option<&str>, choice: usize, told: u32, arguments: &Value) -> Value {
     if told == 0 {
         json!({ "index": 0, "id": format!("call_mock_{choice}"), "type": "function",
-                "function": { "name": "look_up", "arguments": arguments } })
+                "function": { "name": tool, "arguments": arguments } })
     } else {
         json!({ "index": 0, "function": { "arguments": arguments } })
     }

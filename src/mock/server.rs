@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use super::faults::Chances;
+use super::given::GivenAnswer;
 use super::heart::Heart;
 use super::line::Line;
 use super::options::{Backend, MockOptions, PromptDetails, StopLength, Words};
@@ -86,6 +87,7 @@ impl MockServer {
             truth: Arc::clone(&truth),
             chances: Chances::new(options.faults, options.seed),
             words: options.words,
+            answers: options.answers,
             prompt_details: options.prompt_details,
             stop_length: options.stop_length,
             stop_lengths: Stream::named(options.seed, "mock stop length"),
@@ -155,6 +157,7 @@ pub(super) struct Mock {
     pub(super) truth: Arc<Truth>,
     pub(super) chances: Chances,
     pub(super) words: Words,
+    pub(super) answers: Vec<GivenAnswer>,
     pub(super) prompt_details: PromptDetails,
     pub(super) stop_length: StopLength,
     pub(super) stop_lengths: Stream,

@@ -62,6 +62,19 @@ impl Text {
         Self { words: ACCENTED.map(str::to_owned).into(), end: None }
     }
 
+    /// This text, as tokens of a few characters each.
+    pub(super) fn said(text: &str) -> Self {
+        /// Characters of a token: about those of an English word's piece.
+        const PIECE: usize = 4;
+        let characters: Vec<char> = text.chars().collect();
+        Self { words: characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect(), end: None }
+    }
+
+    /// How many tokens it has before it begins anew, at least one.
+    pub(super) fn round(&self) -> u32 {
+        u32::try_from(self.words.len()).unwrap_or(u32::MAX).max(1)
+    }
+
     fn word(&self, token: u32) -> &str {
         self.words.get(token as usize % self.words.len().max(1)).map_or(" …", String::as_str)
     }

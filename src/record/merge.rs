@@ -188,6 +188,9 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
         *chunks =
             chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
     }
+    for moment in log.checks.iter_mut().filter_map(|check| check.released.as_mut()) {
+        *moment = moment.after(by);
+    }
     if let Some(footer) = &mut log.footer {
         footer.ended = footer.ended.after(by);
         for pause in footer.client.iter_mut().flat_map(|client| &mut client.pauses) {
@@ -214,9 +217,14 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         // Each would have counted what all of them sent.
         server: None,
     };
-    let mut records: Vec<_> = logs.into_iter().flat_map(|log| log.records).collect();
+    let (mut records, mut checks) = (Vec::new(), Vec::new());
+    for log in logs {
+        records.extend(log.records);
+        checks.extend(log.checks);
+    }
     records.sort_by_key(|record| (record.ended, record.index));
-    RunLog { header, records, footer: Some(footer) }
+    checks.sort_by_key(|check| check.released);
+    RunLog { header, records, checks, footer: Some(footer) }
 }
 
 /// That of the shard that began first, its prefix of request ids among it, with the whole plan's counts, the places under all caps, every objective, and

@@ -1,6 +1,7 @@
 //! What happened: one record a request, and the log that keeps them for ever.
 
 mod calibration;
+mod check;
 mod chunks;
 mod client;
 mod header;
@@ -11,8 +12,10 @@ mod request;
 mod runlog;
 mod shard;
 mod turn;
+mod validity;
 
 pub use calibration::Calibration;
+pub use check::{CheckRecord, CheckResult};
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use header::{
@@ -25,3 +28,4 @@ pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefi
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
 pub use turn::{SessionCounts, Turn};
+pub use validity::Validity;

@@ -4,7 +4,7 @@ mod turns;
 
 use std::time::Duration;
 
-use super::{CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
+use super::{CheckRecord, CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 pub(super) use turns::SessionsSoFar;
@@ -56,6 +56,13 @@ pub(super) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
         record.usage.as_ref().map_or(Ok(()), counted)
     };
     told().map_err(|what: String| format!("request {}: {what}", record.index))
+}
+
+/// Why no run with this header can have asked such a golden prompt; `Ok` if one can.
+pub(super) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
+    one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
+    check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
+    check.usage.as_ref().map_or(Ok(()), counted)
 }
 
 /// Why nobody can have counted so; `Ok` if somebody can.

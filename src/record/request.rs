@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChunkTrain, Outcome, Turn};
+use super::{ChunkTrain, Outcome, Turn, Validity};
 use crate::clock::Timestamp;
 use crate::workload::Priority;
 
@@ -85,6 +85,9 @@ pub struct RequestRecord {
     /// Whether the request opened its own connection, for want of a ready one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
+    /// Whether the answer has the form that its class asks for; absent where it asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Validity>,
 }
 
 /// Tokens of an answer that a tokenizer counted when the run was over: a line of the log after the answer's record.

@@ -1,4 +1,4 @@
-//! A run on disk: JSON Lines, a header, one record a request, a footer; appended as requests end.
+//! A run on disk: JSON Lines, a header, one record a request or golden prompt, a footer; appended as requests end.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CountedAnswer, RequestRecord, RunFooter, RunHeader, possible};
+use super::{CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunHeader, possible};
 
 /// A whole run: every number that Skyline prints can be computed from it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub struct RunLog {
     pub header: RunHeader,
     /// What happened, in the order in which requests ended.
     pub records: Vec<RequestRecord>,
+    /// What came of golden prompts, in the order in which they ended.
+    pub checks: Vec<CheckRecord>,
     /// How the run was left; absent when it was cut off.
     pub footer: Option<RunFooter>,
 }
@@ -71,6 +73,7 @@ pub enum RunLogError {
 enum LineOut<'a> {
     Header(&'a RunHeader),
     Request(&'a RequestRecord),
+    Check(&'a CheckRecord),
     Counted(&'a CountedAnswer),
     Footer(&'a RunFooter),
 }
@@ -80,6 +83,7 @@ enum LineOut<'a> {
 enum LineIn {
     Header(Box<RunHeader>),
     Request(Box<RequestRecord>),
+    Check(CheckRecord),
     Counted(CountedAnswer),
     Footer(Box<RunFooter>),
 }
@@ -105,6 +109,7 @@ impl RunLog {
         let mut records: Vec<RequestRecord> = Vec::new();
         let mut sessions = possible::SessionsSoFar::default();
         let mut uncounted = HashMap::new();
+        let mut checks = Vec::new();
         let mut footer = None;
         let mut text = Vec::new();
         for line in 1.. {
@@ -137,6 +142,10 @@ impl RunLog {
                     }
                     records.push(*record);
                 }
+                (Ok(LineIn::Check(check)), Some(header)) => {
+                    possible::check_check(header, &check).map_err(damaged)?;
+                    checks.push(check);
+                }
                 (Ok(LineIn::Counted(answer)), Some(_)) => {
                     possible::check_counted(&answer).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
@@ -164,7 +173,7 @@ impl RunLog {
             line: 1,
             message: "the file is empty; a run log begins with a header".to_owned(),
         })?;
-        Ok(Self { header, records, footer })
+        Ok(Self { header, records, checks, footer })
     }
 }
 
@@ -176,6 +185,7 @@ impl RunLog {
     /// When a log is already there, or the file cannot be written.
     pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
         let mut writer = RunLogWriter::create(folder, &self.header)?;
+        self.checks.iter().try_for_each(|check| writer.append_check(check))?;
         self.records.iter().try_for_each(|record| writer.append(record))?;
         match &self.footer {
             Some(footer) => writer.finish(footer),
@@ -223,6 +233,15 @@ impl<W: Write> RunLogWriter<W> {
     /// When the file cannot be written.
     pub fn append(&mut self, record: &RequestRecord) -> Result<(), RunLogError> {
         self.line(&LineOut::Request(record))
+    }
+
+    /// Appends the record of a golden prompt.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_check(&mut self, check: &CheckRecord) -> Result<(), RunLogError> {
+        self.line(&LineOut::Check(check))
     }
 
     /// Appends what was counted of an answer whose record is there.

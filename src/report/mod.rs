@@ -12,6 +12,7 @@ mod page;
 mod paired_open;
 mod prediction;
 mod promises;
+mod quality;
 mod repeats;
 mod sessions;
 mod taken;

@@ -36,6 +36,7 @@ pub(crate) fn slo(page: &mut Page, summary: &Summary) {
         (slo.over_ttft, "over TTFT"),
         (slo.over_tpot, "over TPOT"),
         (Some(slo.over_e2e), "over e2e"),
+        (Some(slo.of_another_form), "of another form"),
         (Some(slo.not_completed), "not completed"),
     ]
     .into_iter()

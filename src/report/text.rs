@@ -1,7 +1,7 @@
 //! The summary as a person reads it in a terminal.
 
 use super::page::{Page, Style};
-use super::{flow_lines, header, latency, paired_open, promises, sessions, troubles};
+use super::{flow_lines, header, latency, paired_open, promises, quality, sessions, troubles};
 use crate::analysis::Summary;
 use crate::experiment::PairedOpen;
 
@@ -27,6 +27,8 @@ pub fn text_beside(summary: &Summary, open: Option<&PairedOpen>, style: Style) -
     flow_lines::rates(&mut page, summary);
     promises::slo(&mut page, summary);
     promises::breakdown(&mut page, summary);
+    quality::forms(&mut page, summary);
+    quality::checks(&mut page, summary);
     troubles::failures(&mut page, summary);
     flow_lines::tokens(&mut page, summary);
     flow_lines::prefix_cache(&mut page, summary);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::AnswerText;
 use crate::generator::TokenCounter;
-use crate::record::{CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter};
+use crate::record::{CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter};
 
 /// Answers that are counted together, on all cores, before anybody looks at how far it has come.
 const BATCH: usize = 256;
@@ -14,9 +14,22 @@ const BATCH: usize = 256;
 pub struct Gathered {
     /// The records, in the order in which requests ended.
     pub(super) records: Vec<RequestRecord>,
+    /// What came of golden prompts, in the order in which they ended.
+    pub(super) checks: Vec<CheckRecord>,
     pub(super) answers: Vec<Uncounted>,
     /// The log, or the first error in writing it.
     pub(super) log: Result<RunLogWriter, RunLogError>,
+}
+
+/// A run that was kept.
+#[derive(Debug)]
+pub struct KeptRun {
+    /// The records of its requests, in the order in which they ended.
+    pub records: Vec<RequestRecord>,
+    /// Those of its golden prompts.
+    pub checks: Vec<CheckRecord>,
+    /// The first error in writing the log: what is in memory is whole all the same.
+    pub written: Result<(), RunLogError>,
 }
 
 /// An answer whose tokens nobody counted.
@@ -75,12 +88,10 @@ impl Gathered {
     }
 
     /// Writes the footer and gives all the records.
-    ///
-    /// # Errors
-    ///
-    /// Beside the records, the first error in writing the log: what is in memory is whole all the same.
-    pub fn finish(self, footer: &RunFooter) -> (Vec<RequestRecord>, Result<(), RunLogError>) {
-        (self.records, self.log.and_then(|log| log.finish(footer)))
+    #[must_use]
+    pub fn finish(self, footer: &RunFooter) -> KeptRun {
+        let Self { records, checks, log, .. } = self;
+        KeptRun { records, checks, written: log.and_then(|log| log.finish(footer)) }
     }
 }
 
@@ -90,9 +101,9 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::engine::{Keep, ToolCall};
+    use crate::engine::{Keep, Secrets, ToolCall};
     use crate::record::{Outcome, RunEnding, RunLog, TokenSource};
-    use crate::runner::{Keeper, Landed};
+    use crate::runner::{Judge, Keeper, Landed};
 
     const FOOTER: RunFooter = RunFooter {
         released_until: Timestamp::from_nanos(1),
@@ -117,12 +128,15 @@ mod tests {
     fn what_is_kept_is_on_disk_and_in_memory() {
         let known = known();
         let folder = tempfile::tempdir().unwrap();
-        let keeper =
-            Keeper::start(RunLogWriter::create(folder.path(), &known.header).unwrap(), Keep::Nothing);
+        let keeper = Keeper::start(
+            RunLogWriter::create(folder.path(), &known.header).unwrap(),
+            Keep::Nothing,
+            Judge::new(&known.header.workload, Secrets::default()),
+        );
         for record in &known.records {
             keeper.keep(Landed::from(record.clone()));
         }
-        let (records, written) = keeper.stop().finish(&FOOTER);
+        let KeptRun { records, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
         assert_eq!(records, known.records);
         let log = RunLog::read(folder.path()).unwrap();
@@ -144,14 +158,15 @@ mod tests {
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
         let answers = vec![Uncounted::new(place, said)];
-        let mut gathered = Gathered { records: known.records.clone(), answers, log: Ok(log) };
+        let mut gathered =
+            Gathered { records: known.records.clone(), checks: Vec::new(), answers, log: Ok(log) };
         let mut told = Vec::new();
         gathered.count(&tokenizer(), |done| {
             told.push(done);
             ControlFlow::Continue(())
         });
         assert_eq!(told, [1]);
-        let (records, written) = gathered.finish(&FOOTER);
+        let KeptRun { records, written, .. } = gathered.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
         assert_eq!(records[place].output_tokens, u64::from(expected));
@@ -170,7 +185,7 @@ mod tests {
         let answers = (0..records.len()).map(|place| Uncounted::new(place, said())).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
-        let mut gathered = Gathered { records, answers, log };
+        let mut gathered = Gathered { records, checks: Vec::new(), answers, log };
         gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
         assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);

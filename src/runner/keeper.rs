@@ -1,42 +1,66 @@
-//! Keeps what ends while a run is on: on disk at once, in memory for the analysis, off the measured thread.
+//! Keeps what ends while a run is on: judged, on disk at once, in memory for the analysis, off the measured thread.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::gathered::Gathered;
-use super::{Landed, gathered};
-use crate::engine::Keep;
-use crate::record::{RequestRecord, RunLogError, RunLogWriter};
+use super::gathered::{Gathered, Uncounted};
+use super::{AskedCheck, Judge, Landed};
+use crate::engine::{Keep, Kept};
+use crate::record::{CheckRecord, RequestRecord, RunLogError, RunLogWriter};
 
 /// How long records gather before they are written together: to wake a thread costs more than to keep a record.
 const GATHERING: Duration = Duration::from_millis(20);
 
-/// Takes requests that ended from a run while it is on.
+/// Something that has ended.
+#[derive(Debug)]
+enum Ended {
+    /// A request of the plan. Boxed, for its record is far larger than the rest.
+    Request(Box<Landed>),
+    /// A golden prompt.
+    Check(Box<AskedCheck>),
+}
+
+/// Takes what ended from a run while it is on.
 #[derive(Debug)]
 pub struct Keeper {
-    landed: mpsc::Sender<Landed>,
+    ended: mpsc::Sender<Ended>,
     thread: JoinHandle<Gathered>,
 }
 
 impl Keeper {
-    /// Appends to `log` on a thread of its own, and holds this of the answers whose tokens nobody counts.
+    /// Appends to `log` on a thread of its own what `judge` makes of answers, and holds this of those whose tokens
+    /// nobody counts.
     #[must_use]
-    pub fn start(log: RunLogWriter, uncounted: Keep) -> Self {
-        let (landed, incoming) = mpsc::channel();
-        Self { landed, thread: std::thread::spawn(move || keep(log, uncounted, &incoming)) }
+    pub fn start(log: RunLogWriter, uncounted: Keep, judge: Judge) -> Self {
+        let (ended, incoming) = mpsc::channel();
+        Self { ended, thread: std::thread::spawn(move || keep(log, uncounted, &judge, &incoming)) }
     }
 
     /// Takes a request; never waits.
     pub fn keep(&self, landed: Landed) {
         // The thread lives until `stop`; were it gone, `stop` would say so.
-        let _ = self.landed.send(landed);
+        let _ = self.ended.send(Ended::Request(Box::new(landed)));
+    }
+
+    /// Takes a golden prompt; never waits.
+    pub fn keep_check(&self, asked: AskedCheck) {
+        self.check_keeper()(asked);
+    }
+
+    /// Takes golden prompts from elsewhere. All that ever was given away must be gone for [`Keeper::stop`] to return.
+    pub fn check_keeper(&self) -> impl FnMut(AskedCheck) + Send + 'static {
+        let ended = self.ended.clone();
+        move |asked| {
+            // As above.
+            let _ = ended.send(Ended::Check(Box::new(asked)));
+        }
     }
 
     /// Gives back all that came, when all is kept.
     #[must_use]
     pub fn stop(self) -> Gathered {
-        drop(self.landed);
+        drop(self.ended);
         match self.thread.join() {
             Ok(gathered) => gathered,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -47,29 +71,42 @@ impl Keeper {
 /// Until the sender is gone. Whatever has come is handed to the operating system before waiting for more, so that a
 /// crash loses nothing that had finished some milliseconds before. After an error in writing, records are kept in
 /// memory only.
-fn keep(log: RunLogWriter, uncounted: Keep, incoming: &mpsc::Receiver<Landed>) -> Gathered {
-    let (mut records, mut answers) = (Vec::new(), Vec::new());
+fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Receiver<Ended>) -> Gathered {
+    let (mut records, mut checks, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     let mut log = Ok(log);
     while let Ok(first) = incoming.recv() {
         std::thread::sleep(GATHERING);
-        let begin = records.len();
-        for Landed { record, kept } in std::iter::once(first).chain(incoming.try_iter()) {
-            if let (Keep::Words, Some(kept), true) = (uncounted, kept, record.is_uncounted()) {
-                answers.push(gathered::Uncounted::new(records.len(), kept.read()));
+        let (begin, begin_checks) = (records.len(), checks.len());
+        for ended in std::iter::once(first).chain(incoming.try_iter()) {
+            match ended {
+                Ended::Request(landed) => {
+                    let Landed { record, kept } = *landed;
+                    let said = kept.as_ref().map(Kept::read);
+                    let record = judge.request(record, said.as_ref());
+                    if let (Keep::Words, Some(said), true) = (uncounted, said, record.is_uncounted()) {
+                        answers.push(Uncounted::new(records.len(), said));
+                    }
+                    records.push(record);
+                }
+                Ended::Check(asked) => checks.push(judge.check(*asked)),
             }
-            records.push(record);
         }
         if let Ok(writer) = &mut log
-            && let Err(error) = write(writer, &records[begin..])
+            && let Err(error) = write(writer, &records[begin..], &checks[begin_checks..])
         {
             tracing::error!("{error}; records are kept in memory only from here on");
             log = Err(error);
         }
     }
-    Gathered { records, answers, log }
+    Gathered { records, checks, answers, log }
 }
 
-fn write(log: &mut RunLogWriter, records: &[RequestRecord]) -> Result<(), RunLogError> {
+fn write(
+    log: &mut RunLogWriter,
+    records: &[RequestRecord],
+    checks: &[CheckRecord],
+) -> Result<(), RunLogError> {
+    checks.iter().try_for_each(|check| log.append_check(check))?;
     records.iter().try_for_each(|record| log.append(record))?;
     log.flush()
 }

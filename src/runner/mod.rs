@@ -1,7 +1,9 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
+mod checks;
 mod flight;
 mod gathered;
+mod judge;
 mod keeper;
 mod landed;
 mod options;
@@ -14,7 +16,9 @@ mod tests;
 mod turns;
 mod watch;
 
-pub use gathered::Gathered;
+pub use checks::{AskedCheck, CheckTimes, Checks};
+pub use gathered::{Gathered, KeptRun};
+pub use judge::Judge;
 pub use keeper::Keeper;
 pub use landed::Landed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};

@@ -1,5 +1,6 @@
 //! Whole runs in exact, paused time, against an engine that follows a script.
 
+mod checks;
 mod engines;
 mod sessions;
 

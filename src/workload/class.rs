@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
 use super::{
-    ArrivalPattern, Conversation, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace,
-    TraceFindings, weights,
+    AnswerShape, ArrivalPattern, Conversation, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo,
+    Trace, TraceFindings, weights,
 };
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
@@ -38,6 +38,9 @@ pub struct RequestClass {
     /// Pictures that go along; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Images>,
+    /// The form that answers are asked to have, whose length is then not forced; absent: words, as many as asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
     pub priorities: Vec<PriorityShare>,
 }
@@ -149,6 +152,10 @@ impl RequestClass {
                     fields.complain_of("images", sentence);
                 }
             }
+            let answer = fields.optional("answer", None, |place| AnswerShape::read(place).map(Some));
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
+                fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
@@ -161,6 +168,7 @@ impl RequestClass {
                 conversation: conversation?,
                 prompt: prompt?,
                 images: images?,
+                answer: answer?,
                 priorities: priorities?,
             };
             Some((class, arrival?))
@@ -204,6 +212,7 @@ impl RequestClass {
             conversation: None,
             prompt: PromptSource::everyday(),
             images: None,
+            answer: None,
             priorities: vec![PriorityShare {
                 priority: Priority::default(),
                 weight: 1.0,

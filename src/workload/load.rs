@@ -21,8 +21,8 @@ impl WorkloadSpec {
         }
         let path = Path::new(name_or_path);
         let read = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_with,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_with,
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_in,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_in,
             // A bare word without a file behind it was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, library::names());
@@ -39,7 +39,7 @@ impl WorkloadSpec {
             trace.anchor(folder);
             survey(trace, seed)
         };
-        let mut spec = read(text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
+        let mut spec = read(folder, text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
         spec.anchor(folder);
         Ok(spec)
     }

@@ -1,5 +1,6 @@
 //! What is asked of a server: the recipe of a run, its parts, and the library of ready-made ones.
 
+mod answer_shape;
 mod arrival;
 mod class;
 mod conversation;
@@ -8,7 +9,9 @@ mod dataset_change;
 mod distribution;
 mod expectation;
 mod findings;
+mod golden;
 mod images;
+mod json_schema;
 pub mod library;
 mod load;
 mod model_mix;
@@ -16,6 +19,7 @@ mod overrides;
 mod popularity;
 mod reading;
 mod replayed;
+mod schema_files;
 mod senders;
 mod shared_prefix;
 mod slo;
@@ -26,6 +30,7 @@ mod trace;
 mod weights;
 mod window;
 
+pub use answer_shape::{AnswerShape, ShapeFault, Tool, ToolChoice};
 pub use arrival::{ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
 pub use conversation::Conversation;
@@ -33,7 +38,9 @@ pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
 pub use dataset_change::DatasetChange;
 pub use distribution::{Distribution, TOKEN_LIMIT};
 pub use findings::{TraceFindings, TraceKind};
+pub use golden::{Expect, GoldenCheck, Pattern};
 pub use images::{ImageFindings, Images};
+pub use json_schema::JsonSchema;
 pub use model_mix::ModelMix;
 pub use overrides::Overrides;
 pub use popularity::zipf;

@@ -1,12 +1,15 @@
 //! The whole recipe of a run.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::arrival::SECONDS;
 use super::reading::{self, Allowed, Fields, Given, Mistakes, Node, Place, SpecError};
 use super::window::{LONGEST_S, MOST_REQUESTS, Window};
 use super::{
-    ArrivalPattern, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings, TraceSurvey, weights,
+    ArrivalPattern, GoldenCheck, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings,
+    TraceSurvey, schema_files, weights,
 };
 
 /// Counts of requests.
@@ -47,6 +50,13 @@ pub struct WorkloadSpec {
     /// The models that requests ask for; absent: the one of the command line, or the server's first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
+    /// Golden prompts, asked before the run and under its load; none when the file gives none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<GoldenCheck>,
+    /// Seconds from one check under load to the next, in turn and from the window's first moment on; 0: only before the
+    /// run. When the file gives none: [`GoldenCheck::USUAL_EVERY_S`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_every_s: Option<f64>,
 }
 
 impl WorkloadSpec {
@@ -63,12 +73,32 @@ impl WorkloadSpec {
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
     pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin, survey)
+        Self::from_node(reading::parse_toml(text), origin, None, survey)
     }
 
     /// Reads JSON; `survey` reads the trace, if the spec has one.
     pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin, survey)
+        Self::from_node(reading::parse_json(text), origin, None, survey)
+    }
+
+    /// Reads TOML of a file in `folder`, at which paths of schemas begin.
+    pub(super) fn from_toml_in(
+        folder: &Path,
+        text: &str,
+        origin: &str,
+        survey: TraceSurvey<'_>,
+    ) -> Result<Self, SpecError> {
+        Self::from_node(reading::parse_toml(text), origin, Some(folder), survey)
+    }
+
+    /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
+    pub(super) fn from_json_in(
+        folder: &Path,
+        text: &str,
+        origin: &str,
+        survey: TraceSurvey<'_>,
+    ) -> Result<Self, SpecError> {
+        Self::from_node(reading::parse_json(text), origin, Some(folder), survey)
     }
 
     /// Reads what [`Serialize`] wrote.
@@ -82,16 +112,23 @@ impl WorkloadSpec {
         origin: &str,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        Self::from_node(Ok(Node::from(value)), origin, survey)
+        Self::from_node(Ok(Node::from(value)), origin, None, survey)
     }
 
     fn from_node(
         node: Result<Node, Mistakes>,
         origin: &str,
+        folder: Option<&Path>,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
+        let mut node = node.map_err(|mistakes| mistakes.into_error(origin))?;
         let mistakes = Mistakes::default();
+        if let Some(folder) = folder {
+            schema_files::inline(&mut node, folder, &mistakes);
+            if !mistakes.is_empty() {
+                return Err(mistakes.into_error(origin));
+            }
+        }
         match Self::read(Place::root(&node, &mistakes), survey) {
             Some(spec) if mistakes.is_empty() => Ok(spec),
             _ => Err(mistakes.into_error(origin)),
@@ -124,6 +161,11 @@ impl WorkloadSpec {
             let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
+            let checks = GoldenCheck::read_all(fields);
+            let check_every_s = fields.optional("check_every_s", None, |place| place.number(WAIT).map(Some));
+            if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
+                fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
+            }
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
@@ -146,6 +188,8 @@ impl WorkloadSpec {
                 classes: classes?,
                 tenants: tenants?,
                 models: models?,
+                checks: checks?,
+                check_every_s: check_every_s?,
             })
         })
     }

@@ -14,6 +14,7 @@ mod marks;
 mod mistakes;
 mod mock;
 mod promises;
+mod quality;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;

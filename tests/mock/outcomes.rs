@@ -58,6 +58,8 @@ async fn every_fault_has_its_outcome() {
             | Fault::Stall(_)
             | Fault::SlowStart(_)
             | Fault::Crlf
+            | Fault::BrokenAnswer
+            | Fault::OffSchema
             | Fault::Comments
             | Fault::SplitUtf8
             | Fault::Coalesced

@@ -65,7 +65,12 @@ fn a_later_turn_leaves_a_think_time_after_the_end_of_the_one_before() {
     // What was said before, its answers too, and ten tokens more.
     assert_eq!(turns.iter().map(|turn| turn.input_tokens_asked).collect::<Vec<_>>(), [10, 25, 40]);
     assert_eq!(flown.footer.sessions.unwrap().broken_off, 0);
-    let log = RunLog { header: header(&spec), records: flown.records, footer: Some(flown.footer) };
+    let log = RunLog {
+        header: header(&spec),
+        records: flown.records,
+        checks: Vec::new(),
+        footer: Some(flown.footer),
+    };
     let summary = summarise(&log, &[]);
     assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
     let sessions = summary.sessions.unwrap();
@@ -151,7 +156,12 @@ fn no_more_than_all_users_are_there_at_once_and_turns_find_their_history() {
         let expected = u64::from(turn.history_tokens).saturating_sub(1) / 16 * 16;
         assert_eq!(usage.cached_tokens, Some(expected), "{turn:?}");
     }
-    let log = RunLog { header: header(&spec), records: flown.records, footer: Some(flown.footer) };
+    let log = RunLog {
+        header: header(&spec),
+        records: flown.records,
+        checks: Vec::new(),
+        footer: Some(flown.footer),
+    };
     let summary = summarise(&log, &[]);
     assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
     assert!(summary.in_flight.unwrap().peak <= 4);

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::{Check, CheckOutcome, FindingKind, Rule, Summary, summarise};
-use crate::record::{FinishReason, Phase, RunEnding, RunLog, ServerCounters};
+use crate::clock::Timestamp;
+use crate::record::{
+    CheckRecord, CheckResult, FinishReason, Phase, RunEnding, RunLog, ServerCounters, Usage,
+};
 use crate::workload::{ArrivalPattern, Stage};
 
 /// The tests that `rule` asked for.
@@ -197,6 +200,34 @@ fn the_servers_counters_are_the_clients() {
     assert_eq!(counters(Some(22_000), Some(2_300), Some(230)), [Failed, Passed, Failed]);
     assert_eq!(counters(Some(21_000), Some(2_206), None), [Passed, Failed, NotTested]);
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::CounterIdentity), [NotTested]);
+}
+
+#[test]
+fn golden_prompts_under_load_are_in_the_servers_counters() {
+    use CheckOutcome::{Failed, Passed};
+    // 220 requests of 100 prompt and 10 answer tokens; 100 golden prompts of 20 and 5, one of them before the run.
+    let mut log = steady();
+    let usage = Usage { prompt_tokens: 20, completion_tokens: 5, ..Usage::default() };
+    log.checks = (0..100)
+        .map(|i| CheckRecord {
+            check: 0,
+            released: (i > 0).then(|| Timestamp::from_nanos(i)),
+            result: CheckResult::Passed,
+            excerpt: None,
+            usage: Some(usage),
+        })
+        .collect();
+    let mut told = |prompt_tokens, generation_tokens, requests| {
+        log.footer.as_mut().unwrap().server = Some(ServerCounters {
+            prompt_tokens: Some(prompt_tokens),
+            generation_tokens: Some(generation_tokens),
+            requests_succeeded: Some(requests),
+            ..ServerCounters::default()
+        });
+        outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
+    };
+    assert_eq!(told(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Passed, Passed, Passed]);
+    assert_eq!(told(22_000, 2_200, 220), [Failed, Failed, Failed]);
 }
 
 /// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.

@@ -4,8 +4,9 @@ use crate::analysis::check::Measure;
 use crate::analysis::observed::Observed;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Check, Rule};
-use crate::record::{FinishReason, Outcome, RequestRecord, ServerCounters};
+use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
 use crate::units::count;
+use crate::workload::GoldenCheck;
 
 /// Tokens may be apart by this share.
 const BAR: f64 = 0.005;
@@ -84,6 +85,11 @@ impl Account {
         self.most += least + hidden;
     }
 
+    /// Both together.
+    fn and(self, other: Self) -> Self {
+        Self { least: self.least + other.least, most: self.most + other.most }
+    }
+
     /// How far outside `counted` lies, as a share of it.
     fn apart(self, counted: f64) -> f64 {
         (self.least - counted).max(counted - self.most).max(0.0) / counted.max(1.0)
@@ -105,9 +111,11 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
         return vec![generated.not_tested("the server's counters are not known")];
     };
     let records = &observed.log.records;
+    let golden = golden(observed.log);
     let ServerCounters { generation_tokens, prompt_tokens, requests_succeeded, .. } = server;
     let by_usage =
-        records.iter().all(|record| record.outcome != Outcome::Completed || record.usage.is_some());
+        records.iter().all(|record| record.outcome != Outcome::Completed || record.usage.is_some())
+            && golden.all_counted;
     let hold = |measure: Measure, what: &str, counter: Option<u64>, account: Account, known: bool| {
         let Some(counter) = counter.filter(|_| known) else {
             return measure.not_tested(format!("no count of {what} on both sides"));
@@ -132,10 +140,61 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
         )
     };
     vec![
-        hold(generated, "answer tokens", generation_tokens, answer_tokens(records), by_usage),
-        hold(prompts, "prompt tokens", prompt_tokens, prompt_account(records), by_usage),
-        hold(ended, "completed requests", requests_succeeded, completions(records), true),
+        hold(
+            generated,
+            "answer tokens",
+            generation_tokens,
+            answer_tokens(records).and(golden.answers),
+            by_usage,
+        ),
+        hold(prompts, "prompt tokens", prompt_tokens, prompt_account(records).and(golden.prompts), by_usage),
+        hold(
+            ended,
+            "completed requests",
+            requests_succeeded,
+            completions(records).and(golden.completions),
+            true,
+        ),
     ]
+}
+
+/// What golden prompts under load add to the server's counters: those before the run came before its first reading.
+struct Golden {
+    answers: Account,
+    prompts: Account,
+    completions: Account,
+    /// Whether every answer came with the server's counts.
+    all_counted: bool,
+}
+
+fn golden(log: &RunLog) -> Golden {
+    let none = Account::default;
+    let mut golden = Golden { answers: none(), prompts: none(), completions: none(), all_counted: true };
+    for record in log.checks.iter().filter(|record| record.released.is_some()) {
+        let asked = log.header.workload.checks.get(usize::from(record.check));
+        let answered = matches!(record.result, CheckResult::Passed | CheckResult::Unmet { .. });
+        golden.all_counted &= !answered || record.usage.is_some();
+        golden.completions.add(f64::from(u8::from(answered)), f64::from(u8::from(!answered)));
+        match (record.usage, asked) {
+            (Some(usage), _) => {
+                golden.answers.add(usage.completion_tokens as f64, 0.0);
+                golden.prompts.add(usage.prompt_tokens as f64, 0.0);
+            }
+            (None, Some(asked)) => {
+                golden.answers.add(0.0, f64::from(asked.max_tokens));
+                golden.prompts.add(0.0, longest_prompt(asked));
+            }
+            (None, None) => {}
+        }
+    }
+    golden
+}
+
+/// Tokens that a golden prompt has at the most: one a byte, and a chat template.
+fn longest_prompt(check: &GoldenCheck) -> f64 {
+    const TEMPLATE: usize = 128;
+    let messages = check.messages.as_ref().map_or(0, |messages| messages.to_string().len());
+    (TEMPLATE + messages + check.prompt.as_ref().map_or(0, String::len)) as f64
 }
 
 fn answer_tokens(records: &[RequestRecord]) -> Account {

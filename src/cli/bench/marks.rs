@@ -2,6 +2,7 @@
 
 use super::BenchArgs;
 use crate::cli::exit::Stop;
+use crate::cli::golden;
 use crate::cli::printer::Printer;
 use crate::cli::session::{Asked, Session};
 use crate::engine::PriorityField;
@@ -43,7 +44,7 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop
         )));
     }
     let priority = if args.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
-    Ok(Asked { models, priority })
+    Ok(Asked { models, priority, answers: golden::answers(spec, args.server.endpoint())? })
 }
 
 /// Says what no answer of the server tells: whether the priorities that it is sent count.

@@ -18,20 +18,21 @@ use clap::Args;
 
 use super::args::{GeneratorArgs, RunArgs, Server, ServerArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
+use super::golden::Golden;
 use super::interrupts::Interrupts;
 use super::outcome::{self, Format};
 use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::series;
 use super::session::Session;
-use super::{command_line, datasets, folder, host};
+use super::{command_line, datasets, folder, golden, host};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::generator::PromptBuilder;
 use crate::live::{LiveLine, Screen};
 use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
-use crate::runner::{Feed, Keeper, Progress, Run};
+use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run};
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
@@ -80,6 +81,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let tokenizer = args.run.tokenizer.as_deref();
     let (spec, datasets) = datasets::open(args.workload.spec(printer)?, tokenizer, printer)?;
     datasets::fit(&spec, &datasets, args.server.endpoint())?;
+    golden::fit(&spec, args.server.endpoint())?;
     outcome::fit(&args.objectives, &spec)?;
     let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
@@ -200,6 +202,8 @@ fn fly(
 
     // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
     let cache = marks::prepare_cache(args, &spec, session, &prompts, printer)?;
+    let golden = Golden::of(session, &engine, &spec, args.generator.shard, options.timeouts.total);
+    let asked = golden.as_ref().map(|golden| golden.before(printer)).unwrap_or_default();
     // Of several generators each would count what all of them send.
     let counted_before = match args.generator.shard {
         Some(_) => None,
@@ -233,7 +237,12 @@ fn fly(
         workload: spec,
     };
     let folder = folder(&header)?;
-    let keeper = Keeper::start(RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?, keep);
+    let judge = Judge::new(&header.workload, engine.secrets());
+    let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
+    let keeper = Keeper::start(log, keep, judge);
+    for asked in asked {
+        keeper.keep_check(asked);
+    }
 
     let progress = Arc::new(Progress::default());
     let screen = if args.quiet { Screen::Quiet } else { Screen::detect() };
@@ -241,8 +250,13 @@ fn fly(
     let footer = session.runtime.block_on(async {
         let interrupt = interrupts.run_begins();
         let server = Arc::clone(&engine);
-        let run = Run { engine, clock, plan, options, progress, interrupt };
-        let mut footer = run.fly(feed, |landed| keeper.keep(landed)).await;
+        let times = Golden::times(&header.workload, &plan);
+        let run = Run { engine, clock, plan, options, progress, interrupt: interrupt.clone() };
+        let flown = run.fly(feed, |landed| keeper.keep(landed));
+        let mut footer = match golden {
+            None => flown.await,
+            Some(golden) => golden.beside(flown, clock, times, interrupt, keeper.check_keeper()).await,
+        };
         if let Some(before) = counted_before {
             footer.server = server.counters().await.and_then(|after| after.since(&before));
         }
@@ -254,19 +268,19 @@ fn fly(
     drop(live);
     let mut gathered = keeper.stop();
     answers::count(&mut gathered, counter.as_ref(), interrupts, screen);
-    let (records, kept) = gathered.finish(&footer);
+    let KeptRun { records, checks, written } = gathered.finish(&footer);
     // Only now: until all is stored, no signal may end the program.
     interrupts.run_ends();
-    if let Err(error) = &kept {
+    if let Err(error) = &written {
         printer.words(&format!(
             "error: {error}; what follows is computed from memory, and the log is not whole"
         ));
     }
     let ending = footer.ending;
-    let log = RunLog { header, records, footer: Some(footer) };
+    let log = RunLog { header, records, checks, footer: Some(footer) };
     let summary = analysis::summarise(&log, &args.objectives);
     let stored = outcome::store(&summary, &folder);
-    Ok(Flown { summary, folder, stored: kept.map_err(Stop::impossible).and(stored), ending })
+    Ok(Flown { summary, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
 }
 
 /// Several generators that each start a mock of their own would not fly one run.

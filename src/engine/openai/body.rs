@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use super::form::Form;
 use crate::engine::dialect::LengthForcing;
 use crate::engine::{AnswerForm, Endpoint, Target};
 use crate::generator::Prompt;
@@ -44,8 +45,8 @@ enum PromptField {
 }
 
 impl BodyTemplate {
-    /// The template for requests to `target` that ask for `model`.
-    pub(crate) fn new(target: &Target, model: &str) -> Self {
+    /// The template for requests to `target` that ask `model` for answers of this form.
+    pub(crate) fn new(target: &Target, model: &str, form: Form<'_>) -> Self {
         let traits = target.dialect.traits();
         let streamed = target.form == AnswerForm::Streamed;
         let mut fields = Map::new();
@@ -66,14 +67,15 @@ impl BodyTemplate {
             ("seed", sampling.seed.map(Value::from)),
         ];
         fields.extend(options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-        if traits.length != LengthForcing::None {
+        let forcing = if form.is_forced() { traits.length } else { LengthForcing::None };
+        if forcing != LengthForcing::None {
             fields.insert("ignore_eos".into(), true.into());
         }
         let mut length_fields = vec![match target.endpoint {
             Endpoint::Chat => traits.chat_max_tokens,
             Endpoint::Completions => "max_tokens",
         }];
-        if traits.length == LengthForcing::IgnoreEosAndMinTokens {
+        if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
         length_fields.retain(|name| !target.extra_body.contains_key(*name));
@@ -82,6 +84,7 @@ impl BodyTemplate {
             Endpoint::Completions => ("prompt", PromptField::Prompt),
         };
         let prompt = if target.extra_body.contains_key(name) { PromptField::Fixed } else { field };
+        form.ask(&mut fields, traits.schema_field);
         merge(&mut fields, &target.extra_body);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
@@ -200,8 +203,10 @@ mod tests {
     }
 
     fn body(target: &Target, prompt: &str) -> Value {
-        serde_json::from_slice(&BodyTemplate::new(target, "m").render(&Prompt::Text(prompt.to_owned()), 7))
-            .unwrap()
+        serde_json::from_slice(
+            &BodyTemplate::new(target, "m", Form::Words).render(&Prompt::Text(prompt.to_owned()), 7),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -219,7 +224,7 @@ mod tests {
     fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
         let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
         let rendered = |target: &Target| -> Value {
-            serde_json::from_slice(&BodyTemplate::new(target, "m").render(&said, 7)).unwrap()
+            serde_json::from_slice(&BodyTemplate::new(target, "m", Form::Words).render(&said, 7)).unwrap()
         };
         let mut target = target(Dialect::Openai);
         let messages = json!([
@@ -253,7 +258,7 @@ mod tests {
     fn messages_and_token_ids_are_sent_as_they_are() {
         let mut target = target(Dialect::Openai);
         let rendered = |target: &Target, prompt: Prompt| {
-            let body = BodyTemplate::new(target, "m").render(&prompt, 7);
+            let body = BodyTemplate::new(target, "m", Form::Words).render(&prompt, 7);
             String::from_utf8(body.to_vec()).unwrap()
         };
         let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
@@ -289,7 +294,7 @@ mod tests {
     fn neither_template_nor_request_shows_what_may_be_secret() {
         let mut target = target(Dialect::Vllm);
         target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
-        let template = BodyTemplate::new(&target, "m");
+        let template = BodyTemplate::new(&target, "m", Form::Words);
         let request = PreparedRequest::new(7, template.render(&Prompt::default(), 1));
         assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
         let shown = format!("{template:?} {request:?}");

@@ -10,14 +10,17 @@ use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
+use super::golden;
+use super::probe::{self, FormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use super::templates::BodyTemplates;
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
-use crate::engine::{Answer, AnswerEvent, Engine, Keep, PreparedRequest, Target};
+use crate::engine::{Answer, AnswerEvent, Engine, Keep, PreparedRequest, Secrets, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
+use crate::workload::GoldenCheck;
 
 /// Token counts asked for at the same time.
 const COUNTED_TOGETHER: usize = 16;
@@ -200,6 +203,37 @@ impl OpenAiEngine {
         cache::warm(answers).await
     }
 
+    /// Asks for one token in each form that answers of a run must have.
+    ///
+    /// # Errors
+    ///
+    /// The first form that the server refuses, and why. Answers that are slow or broken are none: the run will tell.
+    pub async fn probe_forms(&self, limit: Duration) -> Result<(), FormRefused> {
+        let delays = Arc::default();
+        let shapes = self.target.answers.iter().flatten();
+        for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
+            let clock = RunClock::starting_in(Duration::ZERO);
+            let answer = self.exchange(PreparedRequest::new(index, body), clock, &delays);
+            if let Some(failure) = probe::refusal(answer, limit).await {
+                return Err(FormRefused { kind: shape.kind(), failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// A golden prompt, ready to be sent under this number, of whose answer the words are kept.
+    #[must_use]
+    pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
+        let body = golden::body(&self.target, &self.facts.model, check);
+        PreparedRequest::new(index, body).keeping(Keep::Words)
+    }
+
+    /// What nothing that is shown may repeat.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        Secrets::of(&self.target)
+    }
+
     fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> Exchange {
         let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
         Exchange::new(pool, head, request, clock, Arc::clone(delays))
@@ -211,7 +245,11 @@ impl Engine for OpenAiEngine {
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        PreparedRequest::new(request.planned.index, body).keeping(self.keep)
+        let keep = match self.keep {
+            Keep::Nothing => self.templates.keep(&request.planned),
+            Keep::Words => Keep::Words,
+        };
+        PreparedRequest::new(request.planned.index, body).keeping(keep)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {

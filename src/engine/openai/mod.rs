@@ -6,6 +6,9 @@ mod connect;
 mod control;
 mod counters;
 mod engine;
+mod form;
+mod golden;
+mod probe;
 mod smoke;
 mod templates;
 
@@ -13,6 +16,7 @@ pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
+pub use probe::FormRefused;
 pub use smoke::{SmokeError, SmokeReport};
 
 #[cfg(test)]

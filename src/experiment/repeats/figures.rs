@@ -22,11 +22,13 @@ const FLOWS: [(&str, Flow); 4] = [
     ("goodput_per_s", Flow::Goodput),
 ];
 
-const SHARES: [(&str, Share); 4] = [
+const SHARES: [(&str, Share); 6] = [
     ("slo_attainment", Share::SloAttainment),
     ("error_rate", Share::Errors),
     ("reject_rate", Share::Rejects),
     ("timeout_rate", Share::Timeouts),
+    ("check_pass_rate", Share::CheckPasses),
+    ("valid_answers", Share::ValidAnswers),
 ];
 
 /// Figures over several runs. One that no run has is absent.

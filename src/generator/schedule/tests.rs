@@ -23,6 +23,7 @@ fn chat() -> RequestClass {
         conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         images: None,
+        answer: None,
         priorities: vec![
             PriorityShare { priority: Priority::High, weight: 0.7, slo: slo(200.0) },
             PriorityShare { priority: Priority::Medium, weight: 0.3, slo: slo(500.0) },
@@ -54,6 +55,8 @@ fn workload() -> WorkloadSpec {
         classes: vec![chat(), rag()],
         tenants: Vec::new(),
         models: None,
+        checks: Vec::new(),
+        check_every_s: None,
     }
 }
 

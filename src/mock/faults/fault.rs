@@ -62,6 +62,11 @@ pub enum Fault {
     Reasoning,
     /// A chat's answer is the arguments of a tool call.
     ToolCalls,
+    /// An answer in JSON, the arguments of a tool call or an answer that was laid down ends in its middle, as if it were
+    /// whole.
+    BrokenAnswer,
+    /// An answer in JSON, or the arguments of a tool call, is whole and not of the schema asked for.
+    OffSchema,
 }
 
 /// How long a [`Fault::Stall`] is when nothing else is said.
@@ -71,7 +76,7 @@ const SLOW_START: Duration = Duration::from_secs(1);
 
 impl Fault {
     /// Every fault, those that last a while with their usual length.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Http400,
         Self::Http401,
         Self::Http404,
@@ -97,6 +102,8 @@ impl Fault {
         Self::MultiToken,
         Self::Reasoning,
         Self::ToolCalls,
+        Self::BrokenAnswer,
+        Self::OffSchema,
     ];
 
     /// Its name.
@@ -128,6 +135,8 @@ impl Fault {
             Self::MultiToken => "multi_token",
             Self::Reasoning => "reasoning",
             Self::ToolCalls => "tool_calls",
+            Self::BrokenAnswer => "broken_answer",
+            Self::OffSchema => "off_schema",
         }
     }
 

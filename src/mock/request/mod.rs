@@ -3,9 +3,11 @@
 mod fields;
 mod limits;
 mod read;
+mod shape;
 #[cfg(test)]
 mod tests;
 
 pub(super) use fields::{Fields, object};
 pub(super) use limits::Served;
 pub(super) use read::{Ending, Endpoint, Form, Request, TokenIds, UsageIn};
+pub(super) use shape::Shape;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Shape;
 use super::fields::{Fields, object};
 use super::limits::{Served, choices, min_tokens, priority};
 use crate::mock::prompt::Prompt;
@@ -62,6 +63,8 @@ pub(in crate::mock) struct Request {
     pub(in crate::mock) token_ids: TokenIds,
     pub(in crate::mock) priority: i32,
     pub(in crate::mock) seed: Option<u64>,
+    /// The form that the answer is to have.
+    pub(in crate::mock) shape: Shape,
 }
 
 /// Answer tokens of a completion that sets no limit (OpenAI's default).
@@ -91,6 +94,10 @@ impl Request {
         let token_ids = if fields.flag("return_token_ids") { TokenIds::Shown } else { TokenIds::Hidden };
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
+        let shape = match endpoint {
+            Endpoint::Chat => Shape::read(&mut fields),
+            Endpoint::Completions => Shape::Free,
+        };
         fields.check()?;
 
         let adapter = served.adapter(model)?;
@@ -118,6 +125,7 @@ impl Request {
             form,
             token_ids,
             seed,
+            shape,
         })
     }
 }

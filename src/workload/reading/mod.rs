@@ -18,6 +18,6 @@ pub(super) use json_text::parse as parse_json;
 pub(super) use mistakes::Mistakes;
 pub use mistakes::{Mistake, SpecError};
 pub(super) use near::nearest;
-pub(super) use node::Node;
+pub(super) use node::{Node, NodeValue};
 pub(super) use place::{KindReader, Place};
 pub(super) use toml_text::parse as parse_toml;

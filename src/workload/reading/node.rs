@@ -72,6 +72,62 @@ impl From<serde_json::Value> for Node {
     }
 }
 
+impl NodeValue {
+    /// The value as JSON; `None` where JSON cannot say it.
+    pub(super) fn json(&self) -> Option<serde_json::Value> {
+        use serde_json::Value;
+        Some(match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Number(digits) => {
+                let whole = digits.trim_start_matches('+').parse::<i64>().ok().map(Value::from);
+                let float = || Some(Value::Number(serde_json::Number::from_f64(digits.parse().ok()?)?));
+                whole.or_else(float)?
+            }
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Date(_) => return None,
+            Self::List(items) => items.iter().map(|item| item.value.json()).collect::<Option<_>>()?,
+            Self::Table(entries) => {
+                let field = |entry: &Entry| Some((entry.key.clone(), entry.node.value.json()?));
+                Value::Object(entries.iter().map(field).collect::<Option<_>>()?)
+            }
+        })
+    }
+}
+
+impl Node {
+    /// The field of this name, where this is a table that has it.
+    pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let NodeValue::Table(entries) = &mut self.value else { return None };
+        entries.iter_mut().find(|entry| entry.key == name).map(|entry| &mut entry.node)
+    }
+
+    /// The items of the field of this name, where this is a table that has a list there; else none.
+    pub(crate) fn items_mut(&mut self, name: &str) -> &mut [Self] {
+        match self.field_mut(name) {
+            Some(Self { value: NodeValue::List(items), .. }) => items,
+            _ => &mut [],
+        }
+    }
+
+    /// The same value, all of it on this line.
+    pub(crate) fn on_line(self, line: Option<usize>) -> Self {
+        let value = match self.value {
+            NodeValue::List(items) => {
+                NodeValue::List(items.into_iter().map(|item| item.on_line(line)).collect())
+            }
+            NodeValue::Table(entries) => NodeValue::Table(
+                entries
+                    .into_iter()
+                    .map(|entry| Entry { line, node: entry.node.on_line(line), ..entry })
+                    .collect(),
+            ),
+            value => value,
+        };
+        Self { line, value }
+    }
+}
+
 /// Where the lines of a text begin.
 pub(super) struct Lines(Vec<usize>);
 

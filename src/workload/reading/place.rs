@@ -81,6 +81,19 @@ impl<'n> Place<'n> {
         }
     }
 
+    /// The text that stands here; `None`, without complaint, where something else does.
+    pub(crate) fn text_or_none(&self) -> Option<&'n str> {
+        match &self.node.value {
+            NodeValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whatever stands here, as JSON: all that JSON can say.
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
+        self.node.value.json().or_else(|| self.refuse("what JSON can say, without dates and infinities"))
+    }
+
     /// A text that says something.
     pub(crate) fn said(&self) -> Option<String> {
         let text = self.text()?;

@@ -1,6 +1,7 @@
 //! Tests of the room as a whole.
 
 mod changes;
+mod checks;
 mod datasets;
 mod expectation;
 mod mistakes;

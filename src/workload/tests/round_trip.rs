@@ -165,6 +165,7 @@ fn class() -> impl Strategy<Value = RequestClass> {
                 }),
                 conversation,
                 prompt,
+                answer: None,
                 priorities,
             };
             of_rows(class, rows_say)
@@ -314,6 +315,8 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 classes,
                 tenants,
                 models,
+                checks: Vec::new(),
+                check_every_s: None,
             }
         },
     )

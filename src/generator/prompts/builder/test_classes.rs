@@ -21,6 +21,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         conversation: None,
         prompt,
         images: None,
+        answer: None,
         priorities: Vec::new(),
     }
 }
