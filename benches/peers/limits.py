@@ -1,4 +1,4 @@
-"""Where Skyline's limits are: start-up, streams at once, memory of a stream and of a token.
+"""Where Skyline's limits are: start-up, plans, streams at once, memory of a stream and of a token.
 
     cargo build --release && cargo build --release --examples
     python3 benches/peers/limits.py [--streams 20000] [--part NAME]
@@ -7,7 +7,10 @@ Each part prints the rows of a table: what was measured, the figure, what is wan
 """
 
 import argparse
+import datetime
 import json
+import os
+import random
 import resource
 import statistics
 import subprocess
@@ -105,8 +108,46 @@ def planned(options, command):
         return json.loads(out.stdout)["summary"]["requests"]["planned"]
 
 
+def plans(options):
+    """A million requests, planned and not flown: nobody listens where they would go."""
+    draw, planned = random.Random(1), 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        azure, mooncake, rows = folder / "azure.csv", folder / "mooncake.jsonl", folder / "rows.jsonl"
+        with azure.open("w") as lengths, mooncake.open("w") as blocks:
+            lengths.write("TIMESTAMP,ContextTokens,GeneratedTokens\n")
+            begin = datetime.datetime(2024, 5, 10)
+            for place in range(planned):
+                at, asked = begin + datetime.timedelta(milliseconds=2 * place), draw.randint(10, 4000)
+                lengths.write(f"{at:%Y-%m-%d %H:%M:%S.%f}0+00:00,{asked},{1 + place % 500}\n")
+                ids = [block if block < 8 else 16 * place + block for block in range(16)]
+                request = {"timestamp": 2 * place, "input_length": 8192, "output_length": 1 + place % 500, "hash_ids": ids}
+                blocks.write(json.dumps(request) + "\n")
+        with rows.open("w") as texts:
+            written = 0
+            while written < 120_000_000:
+                prompt = " ".join(draw.choices(["river", "photosynthesis", "of", "the", "1987"], k=draw.randint(20, 250)))
+                written += texts.write(json.dumps({"prompt": prompt, "output_tokens": draw.randint(1, 400)}) + "\n")
+        drawn = ["short_chat", "--requests", str(planned), "--rate", "500", "--warmup", "0s"]
+        for what, words in [
+            ("drawn", drawn),
+            ("of a trace of lengths", ["--trace", azure]),
+            ("of a trace with 8 new blocks a request", ["--trace", mooncake]),
+            ("over a dataset of 120 MB", [*drawn, "--dataset", rows]),
+        ]:
+            command = [options.skyline, "bench", *words, "--url", "http://127.0.0.1:9", "--wait", "1ms", "--no-calibration"]
+            begin = time.perf_counter()
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds, cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
+            # 3: all was planned, and no server was found.
+            assert os.waitstatus_to_exitcode(status) == 3, command
+            figure = f"{seconds:.2f} s, {cpu:.2f} s of a core, {usage.ru_maxrss / 1_024:.0f} MB"
+            row(f"a million requests, {what}: planned in", figure, "< 5 s")
+
+
 def main():
-    parts = {"start-up": start_up, "streams": streams, "memory": memory}
+    parts = {"start-up": start_up, "plans": plans, "streams": streams, "memory": memory}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skyline", type=Path, help="[default: the release build]")
     parser.add_argument("--skyline-option", action="append", default=[], help="one more word for `skyline bench`")

@@ -19,7 +19,7 @@ def measured(run):
     return [record for record in lines(run, "request") if record["phase"] == "measured"]
 
 
-def exact(run):
+def lengths(run):
     """Every prompt is as long as asked beside what the server adds, which is the same for all."""
     records = measured(run)
     assert len(records) == 500, len(records)
@@ -38,7 +38,7 @@ def prefixes(run):
     print(f"expected {least:.1%} to {most:.1%}, measured {rate:.1%}")
 
 
-def trace(run):
+def replay(run):
     """Requests left at the moments of the trace, halved, with its lengths; by the verdict's own bar none left late."""
     recorded = [json.loads(line) for line in open("trace.jsonl")]
     records = sorted(lines(run, "request"), key=lambda record: record["index"])
@@ -69,7 +69,41 @@ def write_trace():
         print(json.dumps(row))
 
 
+def conversation(run):
+    """The first prompt is exact; each later one holds the prompt before, its answer and the turn's own tokens.
+
+    An answer need not split again into as many tokens as it was made of, so a tenth of it is left open.
+    """
+    added = lines(run, "header")[0]["prompts"]["template_tokens"]
+    sessions = {}
+    for record in lines(run, "request"):
+        if record["outcome"]["kind"] == "completed":
+            sessions.setdefault(record["turn"]["session"], {})[record["turn"]["number"]] = record
+    later = 0
+    for turns in sessions.values():
+        assert turns[0]["usage"]["prompt_tokens"] == turns[0]["input_tokens_asked"] + added, turns[0]
+        for before, record in zip(map(turns.get, range(3)), map(turns.get, range(1, 3))):
+            if record is not None:
+                own = record["input_tokens_asked"] - record["turn"]["history_tokens"]
+                grown = record["usage"]["prompt_tokens"] - before["usage"]["prompt_tokens"]
+                assert grown >= own + 0.9 * before["usage"]["completion_tokens"], (before, record)
+                later += 1
+    whole = sum(len(turns) == 3 for turns in sessions.values())
+    assert whole >= 20, whole
+    print(f"{whole} conversations of three turns; {later} later turns held all that was said before")
+
+
+def quality(run):
+    """The server answers golden prompts, and what it says when told to keep to a schema is of that schema."""
+    summary = json.loads((run / "summary.json").read_text())
+    checks, answers = summary["quality"], summary["answers"]["by_class"][0]
+    assert checks["pass_rate"] == 1 and checks["under_load"]["asked"] > 0, checks
+    assert answers["valid"] > 0 and answers["invalid"] == 0, answers
+    print(f"{checks['under_load']['asked']} checks passed under load; {answers['valid']} answers of the schema")
+
+
 if sys.argv[1] == "write_trace":
     write_trace()
 else:
-    {"exact": exact, "prefixes": prefixes, "trace": trace}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    parts = [lengths, prefixes, replay, conversation, quality]
+    {part.__name__: part for part in parts}[sys.argv[1]](pathlib.Path(sys.argv[2]))

@@ -19,10 +19,6 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
                         what was delivered is held against them request by request";
 
-/// Why those of a closed loop are not.
-const CLOSED: &str =
-    "the loop is closed: users send when the server has answered, by no process of their own";
-
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ArrivalFigures {
@@ -55,6 +51,8 @@ pub(super) struct Departure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Untested {
+    /// The loop is closed: users send when the server has answered, by no process of their own.
+    ClosedLoop,
     /// The log was cut off: what was in flight left no record.
     CutOffLog,
     /// The log holds one generator's share of the plan.
@@ -104,6 +102,9 @@ impl ArrivalFigures {
     /// Of a plan that has not been flown: its requests before `until`, each with the place of its class.
     #[must_use]
     pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
+        if workload.arrival.users().is_some() {
+            return Self::untested(Untested::ClosedLoop);
+        }
         let departures: Vec<_> = requests
             .iter()
             .map(|&(class, planned)| Departure { class, planned, delivered: planned })
@@ -124,10 +125,16 @@ impl ArrivalFigures {
         }
     }
 
+    fn untested(why: Untested) -> Self {
+        Self { untested: Some(why), ..Self::default() }
+    }
+
     /// Of a flown run.
     pub(crate) fn of(log: &RunLog) -> Self {
-        let untested = |why| Self { untested: Some(why), ..Self::default() };
-        let Some(footer) = &log.footer else { return untested(Untested::CutOffLog) };
+        if log.header.workload.arrival.users().is_some() {
+            return Self::untested(Untested::ClosedLoop);
+        }
+        let Some(footer) = &log.footer else { return Self::untested(Untested::CutOffLog) };
         let until = footer.released_until.min(log.header.plan.window_end);
         // A later turn of a session leaves when the one before it has ended, by no process of its own.
         let mut records: Vec<_> = log.records.iter().filter(|record| record.is_opener()).collect();
@@ -135,7 +142,7 @@ impl ArrivalFigures {
         let in_time = records.iter().filter(|record| record.scheduled < until);
         if (0..).zip(in_time).any(|(place, record)| place != record.index) {
             let share = log.header.shard.is_some();
-            return untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
+            return Self::untested(if share { Untested::PartOfThePlan } else { Untested::BrokenPlan });
         }
         let departures: Vec<_> = records
             .into_iter()
@@ -158,7 +165,7 @@ impl ArrivalFigures {
         if let Some(why) = self.untested {
             return [Rule::PlannedArrivals, Rule::DeliveredArrivals].map(|rule| why.check(rule)).to_vec();
         }
-        let shift = self.shift.iter().filter(|_| pattern.users().is_none()).flat_map(ArrivalShift::checks);
+        let shift = self.shift.iter().flat_map(ArrivalShift::checks);
         if !self.classes.is_empty() {
             return shift.chain(self.classes.iter().flat_map(ClassArrivals::checks)).collect();
         }
@@ -201,8 +208,7 @@ impl ArrivalSequence {
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
         let law = Law::of(pattern);
         if law.gaps() == GapLaw::Replayed {
-            let why = if pattern.users().is_some() { CLOSED } else { REPLAYED };
-            return vec![not_tested(rule, Some(self.arrivals), why.to_owned())];
+            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
         }
         match &self.fit {
             Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
@@ -223,6 +229,9 @@ impl ArrivalSequence {
 impl Untested {
     fn check(self, rule: Rule) -> Check {
         let sentence = match self {
+            Self::ClosedLoop => {
+                "the loop is closed: users send when the server has answered, by no process of their own"
+            }
             Self::CutOffLog => "the log was cut off, so requests that were in flight are missing in it",
             Self::PartOfThePlan => "the log holds a share of the plan; merge the logs of all its shards",
             Self::BrokenPlan => {

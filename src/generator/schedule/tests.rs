@@ -1,5 +1,7 @@
 //! Holds schedules to their laws.
 
+mod streaming;
+
 use super::*;
 use crate::generator::{Prompt, prefixes_of};
 use crate::workload::{
@@ -229,22 +231,6 @@ fn an_empty_window_is_seen_before_load_is_sent() {
     assert_eq!(Schedule::draw(&all_warmup).facts().measured_requests, 0);
     let rare = WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s: 1e-6 }, ..workload() };
     assert_eq!(Schedule::draw(&rare).facts().measured_requests, 0);
-}
-
-#[test]
-fn the_whole_and_the_stream_are_the_same_requests() {
-    let workload = WorkloadSpec { horizon_s: 20.0, drain_s: 2.0, ..workload() };
-    let prompts = Arc::new(PromptBuilder::with_word_list(&workload.classes, 7));
-    let schedule = Schedule::draw(&workload);
-    let whole = schedule.generate(&prompts);
-    let streamed: Vec<_> = schedule.generate_stream(Arc::clone(&prompts)).collect();
-    assert!(!whole.is_empty());
-    assert_eq!(whole, streamed);
-    let plan = whole.iter().map(|r| RequestSpec { prompt: Prompt::default(), ..r.clone() });
-    assert!(schedule.plan().map(|planned| planned.saying(Prompt::default())).eq(plan));
-    // A shard's prompts are those of the whole.
-    let shard = schedule.shard(1, 2).unwrap().generate(&prompts);
-    assert!(shard.iter().eq(whole.iter().filter(|request| request.planned.index % 2 == 1)));
 }
 
 #[test]

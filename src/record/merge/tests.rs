@@ -226,3 +226,14 @@ fn shards_that_share_prefixes_must_share_their_salt() {
         "{said}"
     );
 }
+
+#[test]
+fn what_became_of_sessions_adds_up() {
+    let counts =
+        |measured_turns, broken_off| SessionCounts { measured_turns, broken_off, ..SessionCounts::default() };
+    let mut parts = shards(2);
+    assert_eq!(merge(parts.clone()).unwrap().log.footer.unwrap().sessions, None);
+    footer(&mut parts[0]).sessions = Some(counts(7, 1));
+    footer(&mut parts[1]).sessions = Some(counts(5, 0));
+    assert_eq!(merge(parts).unwrap().log.footer.unwrap().sessions, Some(counts(12, 1)));
+}
