@@ -3,6 +3,7 @@
 mod datasets;
 mod draws;
 mod lengths;
+mod objects;
 mod phases;
 mod plan;
 mod prefixes;
@@ -23,5 +24,6 @@ pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use sessions::{Break, Sequel, Sessions, TurnEnd};
 pub use traces::{
-    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, from_the_first, survey,
+    Blocks, LogFields, ReadLog, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, TracedWindow,
+    read_log, survey,
 };

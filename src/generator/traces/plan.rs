@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::blocks::Blocks;
 use super::error::TraceError;
+use super::kinds::ClassOfKind;
 use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
@@ -11,7 +12,7 @@ use crate::generator::draws::ClassDraws;
 use crate::generator::phases::Phases;
 use crate::generator::plan::models_of;
 use crate::random::{Stream, WeightedChoice};
-use crate::workload::{Trace, WorkloadSpec, as_name};
+use crate::workload::{Trace, WorkloadSpec};
 
 /// The requests of a plan that replays a trace, read as it is advanced.
 ///
@@ -24,6 +25,7 @@ pub(in crate::generator) struct TracePlan {
     /// Absent once nothing more can be read.
     replay: Option<Replay>,
     block_tokens: u32,
+    class_of_kind: ClassOfKind,
     class_choice: WeightedChoice,
     class_stream: Stream,
     /// What is drawn for the requests of each class: all but their lengths.
@@ -48,6 +50,7 @@ impl TracePlan {
         Self {
             replay,
             block_tokens,
+            class_of_kind: ClassOfKind::new(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
@@ -62,10 +65,7 @@ impl TracePlan {
     }
 
     fn class(&mut self, kind: Option<&str>) -> usize {
-        let named = kind.and_then(|kind| {
-            let name = as_name(kind);
-            self.workload.classes.iter().position(|class| class.name == name)
-        });
+        let named = kind.and_then(|kind| self.class_of_kind.find(kind));
         named.unwrap_or_else(|| self.class_choice.draw(&mut self.class_stream))
     }
 

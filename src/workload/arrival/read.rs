@@ -32,7 +32,8 @@ const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 /// At 5 the largest of 100 clients sends nearly everything too.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// The processes that a class may have, and the last three only a workload.
+/// The processes that a class may have, then one that only a workload may, and two that stand only in run logs, where
+/// files have `[trace]` and arrivals of the classes.
 const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
@@ -45,20 +46,24 @@ const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
     ("spikes", spikes),
     ("clients", clients),
     ("population", population),
-    ("trace", |fields| Trace::read_fields(fields).map(|trace| ArrivalPattern::Trace(Box::new(trace)))),
     ("users", users),
+    ("trace", |fields| Trace::read_fields(fields).map(|trace| ArrivalPattern::Trace(Box::new(trace)))),
     ("by_class", by_class),
 ];
 
 impl ArrivalPattern {
-    /// The process of a workload. One `by_class` is how run logs have it; files give each class its own.
+    /// The process of a workload.
     pub(in crate::workload) fn read(place: Place<'_>) -> Option<Self> {
-        place.tagged("arrival", &KINDS)
+        if let Some("trace" | "by_class") = place.field("kind") {
+            return place.tagged("arrival", &KINDS);
+        }
+        let [of_a_workload @ .., _trace, _by_class] = &KINDS;
+        place.tagged("arrival", of_a_workload)
     }
 
     /// The process of one class.
     pub(in crate::workload) fn read_of_class(place: Place<'_>) -> Option<Self> {
-        let [of_a_class @ .., _trace, _users, _by_class] = &KINDS;
+        let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
         place.tagged("arrival", of_a_class)
     }
 }
