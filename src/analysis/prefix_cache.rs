@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunLog};
+use crate::record::{Failure, FailureKind, Outcome, RequestRecord, RunFooter, RunLog};
 use crate::workload::SharedPrefixes;
 
 /// Tokens of the blocks that servers find again where nobody tells: from one token to the longest in use.
@@ -56,7 +56,8 @@ pub enum HitSource {
 }
 
 impl PrefixCache {
-    /// Absent where requests share nothing, and of a shard: the cache saw what the others sent too.
+    /// Absent where requests share nothing; of a shard, for the cache saw what the others sent too; and of a part of a
+    /// trace's slice, for the trace says what all of it shares.
     pub(crate) fn of(log: &RunLog) -> Option<Self> {
         if log.header.shard.is_some() {
             return None;
@@ -71,7 +72,7 @@ impl PrefixCache {
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
         let template = template_tokens(&sent);
         if !classes.iter().any(|class| class.shared_prefix.is_some()) {
-            let share = log.header.workload.arrival.found()?.reusable_share?;
+            let share = log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
             return Self::of_trace(share, &sent, template, block_tokens, measured);
         }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
@@ -146,6 +147,15 @@ impl PrefixCache {
         let rate = self.measured?.rate;
         Some((rate - self.expected_most).max(0.0) + (rate - self.expected_least).min(0.0))
     }
+}
+
+/// Whether all of a trace's slice was sent.
+fn is_whole_slice(log: &RunLog) -> bool {
+    let workload = &log.header.workload;
+    let sent_all = |footer: &RunFooter| footer.released_until >= log.header.plan.window_end;
+    workload.requests.is_none()
+        && workload.arrival.found().is_some_and(|found| workload.horizon_s >= found.ends_s)
+        && log.footer.as_ref().is_some_and(sent_all)
 }
 
 /// Whether the server took its prompt in.

@@ -126,6 +126,10 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
+        // A trace says what all of its slice shares, and nobody what a part of it does.
+        if summary.run.arrival.found().is_some_and(|found| found.reusable_share.is_some()) {
+            return None;
+        }
         (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
