@@ -72,7 +72,8 @@ impl PrefixCache {
         sent.sort_unstable_by_key(|record| (record.scheduled, record.index));
         let template = template_tokens(&sent);
         if !classes.iter().any(|class| class.shared_prefix.is_some()) {
-            let share = log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
+            let share =
+                log.header.workload.arrival.found()?.reusable_share.filter(|_| is_whole_slice(log))?;
             return Self::of_trace(share, &sent, template, block_tokens, measured);
         }
         let warmed = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
