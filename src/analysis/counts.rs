@@ -10,7 +10,7 @@ use crate::record::Outcome;
 /// `planned + unplanned = completed + failed + censored + never_due + unrecorded`, exactly: nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestCounts {
-    /// Requests that the plan schedules in the window.
+    /// Requests scheduled in the window: those of the plan, and the later turns of sessions.
     pub planned: u64,
     /// Their answer came whole.
     pub completed: u64,
@@ -35,7 +35,7 @@ pub struct RequestCounts {
 impl RequestCounts {
     pub(crate) fn of(observed: &Observed<'_>) -> Self {
         let mut counts = Self {
-            planned: observed.log.header.plan.measured_requests,
+            planned: observed.planned(),
             never_due: observed.never_due,
             unrecorded: observed.unrecorded,
             unplanned: observed.unplanned,

@@ -85,6 +85,11 @@ impl<'a> Observed<'a> {
         }
     }
 
+    /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were let go.
+    pub(crate) fn planned(&self) -> u64 {
+        self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured)
+    }
+
     /// Length of the window.
     pub(crate) fn length(&self) -> Duration {
         self.end.since(self.start)
@@ -111,21 +116,45 @@ impl<'a> Observed<'a> {
 impl Account {
     /// Of the requests of `phase`, of which so many were planned, and of so many the moment had come.
     fn of(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
-        let places = || log.records.iter().filter(|record| record.phase == phase).map(|record| record.index);
-        let distinct = places().collect::<HashSet<_>>().len() as u64;
+        let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
+        let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
+        // What was let go as a later turn had come.
+        let later = later_turns(log, phase);
+        let of_sessions = Self::held(of_phase().filter(|record| !record.is_opener()), later, later);
+        Self {
+            never_due: of_plan.never_due,
+            unrecorded: of_plan.unrecorded + of_sessions.unrecorded,
+            unplanned: of_plan.unplanned + of_sessions.unplanned,
+        }
+    }
+
+    fn held<'a>(records: impl Iterator<Item = &'a RequestRecord>, planned: u64, come: u64) -> Self {
+        let places: Vec<u64> = records.map(|record| record.index).collect();
+        let distinct = places.iter().collect::<HashSet<_>>().len() as u64;
         let missing = planned.saturating_sub(distinct);
         let unrecorded = missing.min(come.saturating_sub(distinct));
         Self {
             never_due: missing - unrecorded,
             unrecorded,
-            unplanned: places().count() as u64 - distinct + distinct.saturating_sub(planned),
+            unplanned: places.len() as u64 - distinct + distinct.saturating_sub(planned),
         }
     }
 }
 
+/// Later turns of sessions that the run let go in a part of it, as it counted them; of a log that was cut off, as many as
+/// it has.
+fn later_turns(log: &RunLog, phase: Phase) -> u64 {
+    if let Some(footer) = &log.footer {
+        return footer.sessions.map_or(0, |sessions| sessions.turns(phase));
+    }
+    let later = log.records.iter().filter(|record| !record.is_opener() && record.phase == phase);
+    later.map(|record| record.index).collect::<HashSet<_>>().len() as u64
+}
+
 /// Requests of the plan up to the last of which a record tells that its moment had come.
 fn past_last(log: &RunLog) -> u64 {
-    let past_last = log.records.iter().map(|record| record.index + 1).max().unwrap_or(0);
+    let openers = log.records.iter().filter(|record| record.is_opener());
+    let past_last = openers.map(|record| record.index + 1).max().unwrap_or(0);
     // Places are those of the whole plan, counts those of the share that was flown.
     log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
 }

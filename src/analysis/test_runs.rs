@@ -28,6 +28,7 @@ pub(crate) fn record(index: u64) -> RecordBuilder {
         prefix: None,
         tenant: None,
         model: None,
+        turn: None,
         input_tokens_asked: 100,
         output_tokens_asked: 0,
         scheduled: Timestamp::ZERO,
@@ -142,6 +143,7 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
         input_tokens: Distribution::Constant { value: 100 },
         output_tokens: Distribution::Constant { value: 10 },
         shared_prefix: None,
+        conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Hello".to_owned()] },
         images: None,
         priorities: slos
@@ -211,6 +213,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             ended,
             ending: RunEnding::Finished,
             present_ns: None,
+            sessions: None,
             client: None,
             server: None,
         }),

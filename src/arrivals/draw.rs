@@ -12,7 +12,8 @@ use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec
 pub struct Arrival {
     /// When.
     pub moment: Timestamp,
-    /// Where it comes from: the place of its client in a pattern of clients, of its class in one by class; 0 in others.
+    /// Where it comes from: the place of its client in a pattern of clients, of its class in one by class, of its user
+    /// in a closed loop; 0 in others.
     pub source: usize,
 }
 
@@ -20,7 +21,7 @@ pub struct Arrival {
 ///
 /// They are drawn once and never touched again: not stretched so that a count comes out, not moved so that the
 /// first leaves at zero. Seconds add up in `f64` and are rounded down to the nanosecond at the very end. The
-/// iterator ends only where the pattern's rate falls to zero for ever.
+/// iterator ends only where the pattern's rate falls to zero for ever, and after the first request of the last user.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     process: Process,
@@ -40,6 +41,8 @@ enum Process {
     Poisson(RateCurve, Stream),
     /// Poisson at a rate that swings.
     Swinging(Swing, Stream),
+    /// The first request of each user.
+    Users { users: u64, ramp_s: f64, begun: u64 },
     /// A renewal process of each client.
     Clients(Superposition<Moments>),
     /// A process of each class.
@@ -107,6 +110,9 @@ impl Arrivals {
                 };
                 Process::Swinging(swing, stream)
             }
+            ArrivalPattern::Users { users, ramp_s, .. } => {
+                Process::Users { users: *users, ramp_s: *ramp_s, begun: 0 }
+            }
             ArrivalPattern::Gamma { .. }
             | ArrivalPattern::Weibull { .. }
             | ArrivalPattern::Clients { .. }
@@ -154,6 +160,12 @@ impl Iterator for Arrivals {
             Process::Metronome { rate_per_s, count } => {
                 *count += 1;
                 *count as f64 / *rate_per_s
+            }
+            Process::Users { users, ramp_s, begun } => {
+                let user = *begun;
+                *begun += 1;
+                let moment = Timestamp::from_secs_f64(*ramp_s * user as f64 / *users as f64);
+                return (user < *users).then_some(Arrival { moment, source: user as usize });
             }
             Process::Renewal(renewal) => renewal.next()?,
             Process::Poisson(curve, stream) => curve.advance(stream.exponential())?,

@@ -6,7 +6,8 @@ use crate::workload::{RequestClass, WorkloadSpec};
 /// What a plan asks of one client while it is busiest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Requests per second at the highest rate that the plan reaches.
+    /// Requests per second at the highest rate that the plan reaches, with the turns that conversations have on average;
+    /// 0 where the loop is closed, which paces itself.
     pub requests_per_s: f64,
     /// Events of a mean answer: one a token, where answers are streamed.
     pub events_per_request: f64,
@@ -16,10 +17,11 @@ impl Demand {
     /// Of a workload whose answers are streamed, token by token.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
-        let weights: f64 = workload.classes.iter().map(|class| class.weight).sum();
-        let tokens = |class: &RequestClass| class.weight * class.output_tokens.mean();
+        let weight = |class: &RequestClass| class.weight * class.mean_turns();
+        let weights: f64 = workload.classes.iter().map(weight).sum();
+        let tokens = |class: &RequestClass| weight(class) * class.output_tokens.mean();
         Self {
-            requests_per_s: workload.arrival.peak_rate_per_s(),
+            requests_per_s: workload.arrival.peak_rate_per_s() * workload.mean_turns(),
             events_per_request: workload.classes.iter().map(tokens).sum::<f64>() / weights,
         }
     }

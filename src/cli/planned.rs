@@ -48,7 +48,9 @@ impl PlannedRun {
 
     fn flown(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
         let plan = schedule.facts();
-        if plan.measured_requests == 0 {
+        // Users who began in the warm-up go on in the window.
+        let goes_on = workload.arrival.users().is_some() && plan.warmup_requests > 0;
+        if plan.measured_requests == 0 && !goes_on {
             return Err(Stop::usage(format!(
                 "the plan of `{}` with seed {} has no request to measure\nhint: give it more seconds or a higher --rate (a trace: --rate-scale)",
                 workload.name, workload.seed

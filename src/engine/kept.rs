@@ -53,6 +53,15 @@ impl Kept {
         self.0.push(b'\n');
     }
 
+    /// An answer that says this, for tests of those who read it.
+    #[cfg(test)]
+    pub(crate) fn of_content(content: &str) -> Self {
+        let mut kept = Self::default();
+        let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": content}}]});
+        kept.push(delta.to_string().as_bytes());
+        kept
+    }
+
     /// The words. Takes time in proportion to the answer's length: not for the path that is measured.
     #[must_use]
     pub fn read(&self) -> AnswerText {

@@ -101,6 +101,7 @@ impl VirtualRun {
                 ended: clock,
                 ending,
                 present_ns: None,
+                sessions: None,
                 client: None,
                 server: None,
             },

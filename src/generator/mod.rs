@@ -1,6 +1,7 @@
 //! When each request leaves and what it says: a workload drawn into a schedule.
 
 mod datasets;
+mod draws;
 mod lengths;
 mod phases;
 mod plan;
@@ -8,7 +9,9 @@ mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
+mod sessions;
 mod source;
+mod think_times;
 mod traces;
 
 pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
@@ -18,6 +21,7 @@ pub use prefixes::prefixes_of;
 pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
+pub use sessions::{Break, Sequel, Sessions, TurnEnd};
 pub use traces::{
     Blocks, LogFields, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, from_the_first, survey,
 };

@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use super::datasets::RowDraws;
+use super::draws::ClassDraws;
 use super::phases::Phases;
-use super::prefixes::PrefixDraws;
-use super::{Datasets, Lengths, PlannedRequest};
+use super::sessions::opening;
+use super::{Datasets, PlannedRequest, Sessions};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::random::{Stream, WeightedChoice};
-use crate::workload::{ArrivalPattern, Distribution, RequestClass, WorkloadSpec};
+use crate::record::Turn;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn as it is advanced.
 ///
 /// Every purpose has a stream of its own: `arrivals` (`arrivals/NAME` where each class has a process of its own),
 /// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`,
 /// `images/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
-/// changing one class never changes the lengths of another.
+/// changing one class never changes the lengths of another. What users of a closed loop send is drawn by
+/// [`Sessions`].
 #[derive(Clone, Debug)]
 pub struct Plan {
     workload: Arc<WorkloadSpec>,
@@ -24,47 +27,12 @@ pub struct Plan {
     class_choice: WeightedChoice,
     class_stream: Stream,
     classes: Vec<ClassDraws>,
+    /// Rows of the class's dataset, where it has one that is open.
+    rows: Vec<Option<RowDraws>>,
     models: Option<(WeightedChoice, Stream)>,
     phases: Phases,
-}
-
-/// What is drawn for the requests of one class.
-#[derive(Clone, Debug)]
-pub(super) struct ClassDraws {
-    /// The law of a length; none where the rows of a dataset say, or a trace.
-    input: (Option<Lengths>, Stream),
-    output: (Option<Lengths>, Stream),
-    pub(super) share: (WeightedChoice, Stream),
-    /// Rows of the dataset, where the class has one that is open.
-    rows: Option<RowDraws>,
-    pub(super) images: Option<(Lengths, Stream)>,
-    prefixes: Option<PrefixDraws>,
-    /// Whose they are; absent where nobody tells tenants apart.
-    pub(super) tenant: Option<(WeightedChoice, Stream)>,
-}
-
-impl ClassDraws {
-    pub(super) fn new(workload: &WorkloadSpec, class: &RequestClass, rows: Option<RowDraws>) -> Self {
-        let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
-        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| Lengths::new(length));
-        let shares = WeightedChoice::new(class.priorities.iter().map(|share| share.weight));
-        let senders = workload.tenants.iter().map(|tenant| {
-            // Nobody else's requests are drawn for it, whatever it weighs.
-            if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
-        });
-        Self {
-            input: (law(&class.input_tokens), stream("input_tokens")),
-            output: (law(&class.output_tokens), stream("output_tokens")),
-            share: (shares, stream("priorities")),
-            rows,
-            images: class.images.as_ref().map(|images| (Lengths::new(&images.per_request), stream("images"))),
-            prefixes: class
-                .shared_prefix
-                .as_ref()
-                .map(|of_class| PrefixDraws::new(of_class, &stream("prefix_tokens"), stream("prefixes"))),
-            tenant: (!workload.tenants.is_empty()).then(|| (WeightedChoice::new(senders), stream("tenants"))),
-        }
-    }
+    /// Who draws the requests of users; absent where there are none.
+    users: Option<Sessions>,
 }
 
 /// What draws the models of a workload's requests, where it mixes any.
@@ -81,11 +49,13 @@ impl Plan {
             arrivals: Arrivals::of(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: (workload.classes.iter().enumerate())
-                .map(|(place, class)| ClassDraws::new(&workload, class, datasets.rows(place, class, seed)))
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            rows: (workload.classes.iter().enumerate())
+                .map(|(place, class)| datasets.rows(place, class, seed))
                 .collect(),
             models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
+            users: workload.arrival.users().is_some().then(|| Sessions::new(Arc::clone(&workload), datasets)),
             workload,
         }
     }
@@ -107,38 +77,33 @@ impl Iterator for Plan {
         };
         let scheduled = arrival.moment;
         let (index, phase) = self.phases.admit(scheduled)?;
+        let mut request = match &self.users {
+            Some(users) => users.opener_of(arrival.source as u64, 0)?,
+            None => self.opener(arrival.source)?,
+        };
+        if request.turn.is_none() {
+            request.turn = self.classes.get(usize::from(request.class))?.turns().map(|turns| Turn {
+                session: index,
+                number: 0,
+                of: Some(turns.count(index)),
+                begun: 0,
+                history_tokens: 0,
+            });
+        }
+        Some(PlannedRequest { index, phase, scheduled, ..request })
+    }
+}
+
+impl Plan {
+    /// The next request of those that are not a user's, of the class number `source` where each has its own arrivals.
+    fn opener(&mut self, source: usize) -> Option<PlannedRequest> {
         let class = match self.workload.arrival {
-            ArrivalPattern::ByClass { .. } => arrival.source,
+            ArrivalPattern::ByClass { .. } => source,
             _ => self.class_choice.draw(&mut self.class_stream),
         };
+        let row = self.rows.get_mut(class)?.as_mut().map(RowDraws::draw);
         let draws = self.classes.get_mut(class)?;
-        let row = draws.rows.as_mut().map(RowDraws::draw);
-        let said = |tokens: Option<u32>, (lengths, stream): &mut (Option<Lengths>, Stream)| {
-            lengths.as_ref().map_or(tokens, |lengths| Some(lengths.draw(stream)))
-        };
-        let input_tokens = said(row.map(|row| row.input_tokens), &mut draws.input)?;
-        let output_tokens = said(row.and_then(|row| row.output_tokens), &mut draws.output)?;
-        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
-        let share = draws.share.0.draw(&mut draws.share.1);
-        let share = self.workload.classes.get(class).and_then(|class| class.priorities.get(share));
-        let priority = share.map(|share| share.priority).unwrap_or_default();
-        let prefix = draws.prefixes.as_mut().map(PrefixDraws::draw);
-        let tenant = draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16);
         let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
-        Some(PlannedRequest {
-            index,
-            phase,
-            class: class as u16,
-            scheduled,
-            input_tokens: input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
-            output_tokens,
-            priority,
-            slo: self.workload.promise(class as u16, priority, tenant),
-            row: row.map(|row| row.row),
-            images,
-            prefix,
-            tenant,
-            model,
-        })
+        opening(&self.workload, class, draws, row, model)
     }
 }

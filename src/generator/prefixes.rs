@@ -5,27 +5,26 @@ use crate::random::{Stream, WeightedChoice};
 use crate::record::SharedPrefix;
 use crate::workload::{RequestClass, SharedPrefixes, WorkloadSpec, zipf};
 
-/// The prefixes of a class, and which is next.
+/// The prefixes of a class, and how popular each is.
 #[derive(Clone, Debug)]
-pub(super) struct PrefixDraws {
+pub(super) struct PrefixLaw {
     /// Tokens of each.
     tokens: Vec<u32>,
     popularity: WeightedChoice,
-    stream: Stream,
 }
 
-impl PrefixDraws {
-    /// `lengths` decides how long each prefix is, `stream` which one each request has.
-    pub(super) fn new(prefixes: &SharedPrefixes, lengths: &Stream, stream: Stream) -> Self {
+impl PrefixLaw {
+    /// `lengths` decides how long each prefix is.
+    pub(super) fn new(prefixes: &SharedPrefixes, lengths: &Stream) -> Self {
         Self {
             tokens: lengths_of(prefixes, lengths),
             popularity: WeightedChoice::new(zipf(u64::from(prefixes.count), prefixes.zipf)),
-            stream,
         }
     }
 
-    pub(super) fn draw(&mut self) -> SharedPrefix {
-        let number = self.popularity.draw(&mut self.stream);
+    /// The one that a request has.
+    pub(super) fn draw(&self, stream: &mut Stream) -> SharedPrefix {
+        let number = self.popularity.draw(stream);
         SharedPrefix { number: number as u32, tokens: self.tokens.get(number).copied().unwrap_or(0) }
     }
 }

@@ -1,21 +1,21 @@
 //! The work order of one request.
 
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource};
+use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource, Turn};
 use crate::workload::{Priority, Slo};
 
 /// One request of a plan: all of its work order but what it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlannedRequest {
-    /// Place in the schedule, from 0.
+    /// Place in the schedule, from 0; of a later turn of a session see [`Turn::index_of`].
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,
     /// Index of its class in the workload's list.
     pub class: u16,
-    /// The moment it leaves.
+    /// The moment it leaves; of a later turn known once the one before has ended.
     pub scheduled: Timestamp,
-    /// Tokens of prompt content asked for, those of a shared prefix included.
+    /// Tokens of prompt content asked for, those of a shared prefix and of the turns before it included.
     pub input_tokens: u32,
     /// Tokens of answer asked for.
     pub output_tokens: u32,
@@ -33,9 +33,23 @@ pub struct PlannedRequest {
     pub tenant: Option<u16>,
     /// Index of its model in the workload's list, where it has one.
     pub model: Option<u16>,
+    /// Its place in a session; absent: it stands by itself.
+    pub turn: Option<Turn>,
 }
 
 impl PlannedRequest {
+    /// Tokens that it says itself: all of the prompt but what was said in turns before.
+    #[must_use]
+    pub fn new_tokens(&self) -> u32 {
+        self.input_tokens - self.turn.map_or(0, |turn| turn.history_tokens.min(self.input_tokens))
+    }
+
+    /// The number of its session: its own index where it stands by itself.
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.turn.map_or(self.index, |turn| turn.session)
+    }
+
     /// The work order, with what it says.
     #[must_use]
     pub fn saying(self, prompt: Prompt) -> RequestSpec {
@@ -53,6 +67,7 @@ impl PlannedRequest {
             prefix: self.prefix,
             tenant: self.tenant,
             model: self.model,
+            turn: self.turn,
             input_tokens_asked: self.input_tokens,
             output_tokens_asked: self.output_tokens,
             scheduled: self.scheduled,
@@ -94,6 +109,9 @@ pub enum Prompt {
     Messages(String),
     /// Token ids, of the completions endpoint.
     TokenIds(Vec<u32>),
+    /// What the user and the server said in turn, the user first and last: messages of a chat, or one text without
+    /// anything between.
+    Conversation(Vec<String>),
 }
 
 impl Default for Prompt {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::source::Source;
-use super::{Blocks, Datasets, PlannedRequest, PromptBuilder, RequestSpec};
+use super::{Blocks, Datasets, PlannedRequest, PromptBuilder, RequestSpec, Sessions};
 use crate::clock::Timestamp;
 use crate::record::{Phase, PlanFacts};
 use crate::units::hexadecimal;
@@ -15,6 +15,8 @@ use crate::workload::{Priority, WorkloadSpec};
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
 /// The same of workloads whose requests have prefixes, tenants or models.
 const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
+/// The same of workloads with sessions.
+const SESSIONS_HASH_DOMAIN: &[u8] = b"skyline plan 3\0";
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
@@ -53,7 +55,7 @@ impl Schedule {
         Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
-    /// Every `shards`-th request of this schedule, beginning with number `shard`.
+    /// Every `shards`-th request of this schedule, beginning with number `shard`; of sessions, every `shards`-th session.
     ///
     /// The shards are a partition: each request is in exactly one of them, under the index and at the moment
     /// that it has in the whole schedule.
@@ -66,10 +68,20 @@ impl Schedule {
         Ok(Self { first, step, ..self.clone() })
     }
 
-    /// The requests in order, without prompts.
+    /// The requests in order, without prompts. Of sessions the first alone: what follows, [`Schedule::sessions`] tells.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         let share = self.clone();
-        self.source().map(|(request, _)| request).filter(move |request| share.has(request.index))
+        self.source().map(|(request, _)| request).filter(move |request| share.has(request.session()))
+    }
+
+    /// What follows the first requests of sessions, in the window of this plan; none where every request stands by itself.
+    #[must_use]
+    pub fn sessions(&self, plan: &PlanFacts) -> Option<Sessions> {
+        self.all_sessions().map(|sessions| sessions.within(plan))
+    }
+
+    fn all_sessions(&self) -> Option<Sessions> {
+        Sessions::are_in(&self.workload).then(|| Sessions::new(Arc::clone(&self.workload), &self.datasets))
     }
 
     fn source(&self) -> Source {
@@ -79,11 +91,12 @@ impl Schedule {
     /// The requests of this share in order, without prompts, each with the blocks of a trace that its prompt begins with.
     pub fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
         let share = self.clone();
-        self.source().filter(move |(request, _)| share.has(request.index))
+        self.source().filter(move |(request, _)| share.has(request.session()))
     }
 
-    fn has(&self, index: u64) -> bool {
-        index >= self.first && (index - self.first).is_multiple_of(self.step)
+    /// Whether the request, or session, of this number is of this share.
+    fn has(&self, number: u64) -> bool {
+        number >= self.first && (number - self.first).is_multiple_of(self.step)
     }
 
     /// Draws the whole schedule, prompts included.
@@ -112,6 +125,10 @@ impl Schedule {
     /// after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
     /// tokens of a block (4) and the ids of the blocks (8 each) follow.
     ///
+    /// A workload with sessions has `skyline plan 3` there. After every request (31 bytes, and row and images where there
+    /// are any) come those that follow it in its session, in the same form, as they would be if answers took no time and
+    /// were as long as asked: all turns of a conversation, the first 15 of a closed-loop user.
+    ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
@@ -120,7 +137,13 @@ impl Schedule {
         let marked = !self.workload.tenants.is_empty()
             || self.workload.models.is_some()
             || self.workload.classes.iter().any(|class| class.shared_prefix.is_some());
-        let mut hash = Sha256::new_with_prefix(if marked { MARKED_HASH_DOMAIN } else { HASH_DOMAIN });
+        let sessions = self.all_sessions();
+        let mut hash = Sha256::new_with_prefix(match (&sessions, marked) {
+            (Some(_), _) => SESSIONS_HASH_DOMAIN,
+            (None, true) => MARKED_HASH_DOMAIN,
+            (None, false) => HASH_DOMAIN,
+        });
+        let marked = marked || sessions.is_some();
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
@@ -129,21 +152,16 @@ impl Schedule {
         };
         let mut source = self.source();
         for (request, blocks) in source.by_ref() {
-            let own = u64::from(self.has(request.index));
+            let own = u64::from(self.has(request.session()));
             match request.phase {
                 Phase::Warmup => warmup_requests += own,
                 Phase::Measured => measured_requests += own,
                 Phase::Cooldown => break,
             }
-            hash.update(hashed_bytes(&request));
-            if marked {
-                hash.update(hashed_marks(&request));
-            }
-            if let Some(row) = request.row {
-                hash.update(row.to_le_bytes());
-            }
-            if request.images > 0 {
-                hash.update(request.images.to_le_bytes());
+            hash_request(&mut hash, &request, marked.then(|| hashed_marks(&request)));
+            let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
+            for turn in later.into_iter().flatten() {
+                hash_request(&mut hash, &turn, Some(hashed_marks(&turn)));
             }
             if !blocks.ids.is_empty() {
                 hash.update(blocks.tokens.to_le_bytes());
@@ -165,6 +183,20 @@ impl Schedule {
 
 fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
     request.saying(prompts.say_after(&blocks, &request))
+}
+
+/// Takes in what makes a request: all but its blocks.
+fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marks: Option<[u8; 12]>) {
+    hash.update(hashed_bytes(request));
+    if let Some(marks) = marks {
+        hash.update(marks);
+    }
+    if let Some(row) = request.row {
+        hash.update(row.to_le_bytes());
+    }
+    if request.images > 0 {
+        hash.update(request.images.to_le_bytes());
+    }
 }
 
 fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
+use super::{Calibration, ClientFacts, ServerCounters, SessionCounts, Shard, StampSource};
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
 
@@ -75,9 +75,9 @@ pub struct PlanFacts {
     /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority,
     /// and prefix, tenant and model where there are such), hexadecimal.
     pub hash: String,
-    /// Planned requests before the window.
+    /// Planned requests before the window; of sessions their first alone, for only the answers tell when others follow.
     pub warmup_requests: u64,
-    /// Planned requests in the window.
+    /// Planned requests in the window; of sessions their first alone.
     pub measured_requests: u64,
     /// First moment of the window.
     #[serde(rename = "window_start_ns")]
@@ -209,6 +209,9 @@ pub struct RunFooter {
     /// by the run as they came and went, without their records. Absent in virtual time and in logs of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub present_ns: Option<u64>,
+    /// What became of the sessions; absent where every request stood by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionCounts>,
     /// What this machine went through meanwhile; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientFacts>,

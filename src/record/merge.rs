@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{
-    ChunkTrain, ClientFacts, Delays, Pause, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, Shard,
-    StampSource, TokenChunk,
+    ChunkTrain, ClientFacts, Delays, Pause, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
+    SessionCounts, Shard, StampSource, TokenChunk,
 };
 use crate::units::{spoken, three_digits};
 
@@ -208,7 +208,8 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         released_until: header.plan.window_end,
         ended: footers.clone().map(|footer| footer.ended).max().unwrap_or_default(),
         ending: if cut { RunEnding::DrainLimit } else { RunEnding::Finished },
-        present_ns: footers.map(|footer| footer.present_ns).sum(),
+        present_ns: footers.clone().map(|footer| footer.present_ns).sum(),
+        sessions: sessions(footers.clone()),
         client: clients.map(|clients| client(&clients)),
         // Each would have counted what all of them sent.
         server: None,
@@ -244,6 +245,14 @@ fn header(logs: &[RunLog]) -> RunHeader {
         joined.stamps = StampSource::ReadReturned;
     }
     joined
+}
+
+/// What became of all sessions; they are whole in their shards.
+fn sessions<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Option<SessionCounts> {
+    footers.filter_map(|footer| footer.sessions).reduce(|mut all, of_shard| {
+        all += of_shard;
+        all
+    })
 }
 
 /// What the generator of one shard went through, with its pauses marked as its own.

@@ -10,6 +10,7 @@ mod possible;
 mod request;
 mod runlog;
 mod shard;
+mod turn;
 
 pub use calibration::Calibration;
 pub use chunks::{ChunkTrain, TokenChunk};
@@ -23,3 +24,4 @@ pub use outcome::{Failure, FailureKind, Outcome};
 pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
+pub use turn::{SessionCounts, Turn};

@@ -1,9 +1,13 @@
 //! Refuses lines of a log that no run can have written: damaged or changed, they would make figures out of nothing.
 
+mod turns;
+
 use std::time::Duration;
 
 use super::{CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
+
+pub(super) use turns::SessionsSoFar;
 
 /// Moments out of order by no more than this are believed. Those of one answer come from two clocks, the kernel's and
 /// the program's, and those of merged shards are as far apart as the shards began.
@@ -41,7 +45,10 @@ pub(super) fn check_header(header: &RunHeader) -> Result<(), String> {
 /// Why no run with this header can have kept such a record; `Ok` if one can.
 pub(super) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let told = || {
-        countable("the index", record.index)?;
+        match record.turn {
+            Some(_) => turns::of_a_session(header, record)?,
+            None => countable("the index", record.index)?,
+        }
         of_the_workload(header, record)?;
         of_the_plan(header, record)?;
         in_order(record)?;

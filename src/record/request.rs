@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChunkTrain, Outcome};
+use super::{ChunkTrain, Outcome, Turn};
 use crate::clock::Timestamp;
 use crate::workload::Priority;
 
@@ -11,7 +11,7 @@ use crate::workload::Priority;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
-    /// Place in the schedule, from 0.
+    /// Place in the schedule, from 0; of a later turn of a session see [`Turn::index_of`].
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,
@@ -28,7 +28,10 @@ pub struct RequestRecord {
     /// Index of its model in the workload's list, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u16>,
-    /// Prompt tokens asked for, those of a shared prefix included.
+    /// Its place in a session; absent: it stands by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// Prompt tokens asked for, those of a shared prefix and of the turns before it included.
     pub input_tokens_asked: u32,
     /// Answer tokens asked for.
     pub output_tokens_asked: u32,
@@ -92,6 +95,12 @@ pub struct CountedAnswer {
 }
 
 impl RequestRecord {
+    /// Whether its moment was planned before the run; that of a later turn of a session was not.
+    #[must_use]
+    pub fn is_opener(&self) -> bool {
+        self.turn.is_none_or(|turn| turn.is_opener())
+    }
+
     /// Whether nobody counted the tokens of an answer that came whole, so that its chunks stand for them.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {

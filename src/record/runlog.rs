@@ -103,6 +103,7 @@ impl RunLog {
 
         let mut header = None;
         let mut records: Vec<RequestRecord> = Vec::new();
+        let mut sessions = possible::SessionsSoFar::default();
         let mut uncounted = HashMap::new();
         let mut footer = None;
         let mut text = Vec::new();
@@ -128,7 +129,9 @@ impl RunLog {
                     return Err(bad("the footer is the last line, and only that".to_owned()));
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
-                    possible::check_record(header, &record).map_err(damaged)?;
+                    possible::check_record(header, &record)
+                        .and_then(|()| sessions.check(&record))
+                        .map_err(damaged)?;
                     if record.is_uncounted() {
                         uncounted.insert(record.index, records.len());
                     }

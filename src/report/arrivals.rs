@@ -30,6 +30,13 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
         ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
+        ArrivalPattern::Users { users, think_time_s, .. } => {
+            let thinking = match think_time_s.mean_s() {
+                0.0 => String::new(),
+                mean_s => format!(", who think for {} on average", seconds(mean_s)),
+            };
+            format!("closed loop, {}{thinking}", counted(*users, "user"))
+        }
         ArrivalPattern::Markov { states } => {
             let states: Vec<_> = states.iter().map(state).collect();
             let mean = rate(pattern.mean_rate_per_s());

@@ -99,6 +99,7 @@ mod tests {
         ended: Timestamp::from_nanos(2),
         ending: RunEnding::Finished,
         present_ns: Some(1),
+        sessions: None,
         client: None,
         server: None,
     };

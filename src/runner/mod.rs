@@ -11,6 +11,7 @@ mod progress;
 mod run;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod watch;
 
 pub use gathered::Gathered;

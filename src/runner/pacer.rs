@@ -16,9 +16,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Pacing;
+use super::turns::first_order;
 use crate::clock::{RunClock, SharpWait, Step, Timestamp};
 use crate::engine::{Engine, PreparedRequest};
-use crate::generator::{PlannedRequest, RequestSpec};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, Sessions};
 
 /// Longest sleep of the precise pacer before it looks whether it should stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -36,6 +37,8 @@ pub(super) struct Order {
     pub(super) request: PlannedRequest,
     /// What will be written to the socket.
     pub(super) prepared: PreparedRequest,
+    /// What it says, where it opens a session whose later turns say it again.
+    pub(super) said: Option<Prompt>,
 }
 
 /// A request that has been let go, and when.
@@ -50,6 +53,8 @@ pub(super) struct Released {
 pub struct Feed {
     batches: blocking::Receiver<Vec<Order>>,
     batch: std::vec::IntoIter<Order>,
+    /// What follows the first requests of sessions, and who writes it; absent where every request stands by itself.
+    later: Option<(Sessions, Arc<PromptBuilder>)>,
 }
 
 impl Feed {
@@ -59,13 +64,29 @@ impl Feed {
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
     ) -> Self {
+        Self::start_with(engine, schedule, None)
+    }
+
+    /// The same of a schedule that may have sessions, whose later turns `prompts` writes when their time comes.
+    pub fn with_sessions<E: Engine>(
+        engine: Arc<E>,
+        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+        sessions: Option<Sessions>,
+        prompts: Arc<PromptBuilder>,
+    ) -> Self {
+        Self::start_with(engine, schedule, sessions.map(|sessions| (sessions, prompts)))
+    }
+
+    fn start_with<E: Engine>(
+        engine: Arc<E>,
+        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+        later: Option<(Sessions, Arc<PromptBuilder>)>,
+    ) -> Self {
         let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
+        let sessions = later.as_ref().map(|(sessions, _)| sessions.clone());
         std::thread::spawn(move || {
-            let mut orders = schedule.map(|request| {
-                let prepared = engine.prepare(&request);
-                Order { request: request.planned, prepared }
-            });
+            let mut orders = schedule.map(|request| first_order(&*engine, sessions.as_ref(), request));
             for sent in 1.. {
                 let batch: Vec<Order> = orders.by_ref().take(BATCH).collect();
                 // Nothing is left, or the run has ended.
@@ -79,7 +100,12 @@ impl Feed {
         });
         // Either half the look-ahead is built, or the whole schedule is and the thread has gone.
         let _ = ready.recv();
-        Self { batches, batch: Vec::new().into_iter() }
+        Self { batches, batch: Vec::new().into_iter(), later }
+    }
+
+    /// Takes out what follows the first requests of sessions.
+    pub(super) fn take_later(&mut self) -> Option<(Sessions, Arc<PromptBuilder>)> {
+        self.later.take()
     }
 
     fn next(&mut self) -> Option<Order> {
@@ -92,14 +118,14 @@ impl Feed {
     }
 }
 
-/// Starts to release. The receiver ends when the schedule does, or soon after `stop` is set.
+/// Starts to release into `out`, until the schedule ends, or soon after `stop` is set.
 pub(super) fn start(
     pacing: Pacing,
     feed: Feed,
     clock: RunClock,
     stop: Arc<AtomicBool>,
-) -> mpsc::UnboundedReceiver<Released> {
-    let (out, released) = mpsc::unbounded_channel();
+    out: mpsc::UnboundedSender<Released>,
+) {
     match pacing {
         Pacing::Precise => {
             std::thread::spawn(move || release_precisely(feed, clock, &stop, &out));
@@ -108,7 +134,6 @@ pub(super) fn start(
             tokio::spawn(release_by_timer(feed, clock, stop, out));
         }
     }
-    released
 }
 
 fn release_precisely(

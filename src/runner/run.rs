@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures::FutureExt;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
@@ -15,10 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
 use super::presence::Presence;
+use super::turns::Sequels;
 use super::watch::ClientWatch;
 use super::{Interrupt, Landed, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
+use crate::generator::PlannedRequest;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: who is asked, on which clock, under which rules.
@@ -42,14 +44,21 @@ impl<E: Engine> Run<E> {
     /// Flies every order of `feed` and hands each request to `keep` as it ends.
     ///
     /// Every request is released at its scheduled moment, whatever the engine does. The run ends when every
-    /// request of the warm-up and the window has ended; cool-down requests still in flight then are censored.
+    /// request of the warm-up and the window has ended; cool-down requests still in flight then are censored. So it is
+    /// with the later turns of sessions, each by its own moment, a think time after the end of the turn before.
     /// `options.drain` after the window's end the run stops waiting, and what is left is censored.
-    pub async fn fly(self, feed: Feed, mut keep: impl FnMut(Landed)) -> RunFooter {
+    pub async fn fly(self, mut feed: Feed, mut keep: impl FnMut(Landed)) -> RunFooter {
         let Self { engine, clock, plan, options, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
-        let mut pacer = pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer));
-        let mut give_up = pin!(sleep_until(clock.instant(plan.window_end.after(options.drain))));
+        let (out, mut pacer) = mpsc::unbounded_channel();
+        let until = plan.window_end.after(options.drain);
+        let sequels = feed.take_later().map(|later| {
+            let (stop, out) = (Arc::clone(&stop_pacer), out.clone());
+            Sequels::start(later, Arc::clone(&engine), (options.pacing, clock), until, stop, out)
+        });
+        pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer), out);
+        let mut give_up = pin!(sleep_until(clock.instant(until)));
         let drain = options.drain;
         let mut air = Air {
             engine,
@@ -58,6 +67,7 @@ impl<E: Engine> Run<E> {
             progress,
             flights: JoinSet::new(),
             queue: VecDeque::new(),
+            sequels,
             presence: Presence::within(plan.window_start, plan.window_end),
             cancel: CancellationToken::new(),
         };
@@ -67,6 +77,7 @@ impl<E: Engine> Run<E> {
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
             present_ns: None,
+            sessions: None,
             client: None,
             server: None,
         };
@@ -83,8 +94,13 @@ impl<E: Engine> Run<E> {
                     }
                 },
                 Some(landed) = air.flights.join_next() => {
-                    if let Some(landed) = air.landed(landed) {
+                    if let Some((request, landed)) = air.landed(landed) {
                         awaited -= u64::from(landed.record.phase != Phase::Cooldown);
+                        // Of a run that a person stops nothing goes on.
+                        if releasing && let Some(sequels) = &mut air.sequels {
+                            let next = sequels.ended(request, &landed);
+                            awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                        }
                         keep(landed);
                     }
                     // With nothing in the air and nothing to come, whatever is still awaited will not come.
@@ -125,9 +141,9 @@ impl<E: Engine> Run<E> {
         stop_pacer.store(true, Relaxed);
         pacer.close();
         while let Ok(released) = pacer.try_recv() {
-            air.presence.came(released.dispatched);
-            air.queue.push_back(released);
+            air.left_over(released);
         }
+        footer.sessions = air.sequels.as_ref().map(Sequels::counts);
         footer.present_ns = Some(air.clear(keep).await.nanos());
         footer.ended = clock.now();
         if let Some(watch) = watch {
@@ -143,9 +159,11 @@ struct Air<E> {
     clock: RunClock,
     options: RunOptions,
     progress: Arc<Progress>,
-    flights: JoinSet<Landed>,
+    flights: JoinSet<(PlannedRequest, Landed)>,
     /// Released, waiting for a place under the cap, oldest first.
     queue: VecDeque<Released>,
+    /// What follows those that end; absent where every request stands by itself.
+    sequels: Option<Sequels>,
     presence: Presence,
     cancel: CancellationToken,
 }
@@ -155,9 +173,9 @@ impl<E: Engine> Air<E> {
         self.flights.is_empty() && self.queue.is_empty()
     }
 
-    fn admit(&mut self, released: Released) {
+    fn admit(&mut self, mut released: Released) {
         self.progress.released();
-        self.presence.came(released.dispatched);
+        self.note(&mut released);
         match self.options.max_concurrency {
             None => self.send(released, None),
             Some(cap) if self.flights.len() < cap.get() => self.send(released, Some(self.clock.now())),
@@ -165,26 +183,44 @@ impl<E: Engine> Air<E> {
         }
     }
 
+    /// Takes in one that was let go when the run was over.
+    fn left_over(&mut self, mut released: Released) {
+        self.note(&mut released);
+        self.queue.push_back(released);
+    }
+
+    fn note(&mut self, released: &mut Released) {
+        self.presence.came(released.dispatched);
+        if let Some(sequels) = &mut self.sequels {
+            sequels.released(released);
+        }
+    }
+
     fn send(&mut self, released: Released, admitted: Option<Timestamp>) {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
-        let lost = Flight::new(&released.order.request, released.dispatched);
+        let request = released.order.request;
+        let lost = Flight::new(&request, released.dispatched);
         self.flights.spawn(async move {
             let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
             // A panic is this program's fault, and a request that met it is a record like any other.
-            AssertUnwindSafe(flight).catch_unwind().await.unwrap_or_else(|_| lost.lost(clock.now()).into())
+            let landed = AssertUnwindSafe(flight).catch_unwind().await;
+            (request, landed.unwrap_or_else(|_| lost.lost(clock.now()).into()))
         });
     }
 
-    fn landed(&mut self, landed: Result<Landed, JoinError>) -> Option<Landed> {
+    fn landed(
+        &mut self,
+        landed: Result<(PlannedRequest, Landed), JoinError>,
+    ) -> Option<(PlannedRequest, Landed)> {
         self.presence.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        let landed = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.progress.ended(&landed.record);
-        Some(landed)
+        let ended = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        self.progress.ended(&ended.1.record);
+        Some(ended)
     }
 
     /// Censors what waits for a place under the cap.
@@ -202,7 +238,7 @@ impl<E: Engine> Air<E> {
         self.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
         while let Some(landed) = self.flights.join_next().await {
-            if let Some(landed) = self.landed(landed) {
+            if let Some((_, landed)) = self.landed(landed) {
                 keep(landed);
             }
         }

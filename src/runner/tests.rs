@@ -1,6 +1,7 @@
 //! Whole runs in exact, paused time, against an engine that follows a script.
 
 mod engines;
+mod sessions;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -127,6 +128,7 @@ async fn every_moment_of_a_plain_run_is_exact() {
         ended: at(29),
         ending: RunEnding::Finished,
         present_ns: Some(27_000_000),
+        sessions: None,
         client: None,
         server: None,
     };
@@ -176,6 +178,7 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
             ended: at(120),
             ending: RunEnding::DrainLimit,
             present_ns: Some(30_000_000),
+            sessions: None,
             client: None,
             server: None
         }
@@ -279,6 +282,7 @@ async fn the_first_interrupt_stops_releases_and_drains() {
         ended: at(140),
         ending: RunEnding::Interrupted,
         present_ns: Some(500_000_000),
+        sessions: None,
         client: None,
         server: None,
     };

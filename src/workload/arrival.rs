@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Trace, TraceFindings};
+use super::{ThinkTime, Trace, TraceFindings};
 
 mod clients;
 mod gaps;
@@ -12,7 +12,7 @@ mod read;
 pub use clients::{Client, RateSpread};
 pub use gaps::{GapFamily, GapForm};
 pub use rate::Course;
-pub(super) use read::{RATE, SECONDS};
+pub(super) use read::{RATE, SECONDS, USERS};
 
 /// The process by which requests arrive. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -112,6 +112,19 @@ pub enum ArrivalPattern {
         /// Family of the gaps; gamma when the file gives none.
         gaps: GapFamily,
     },
+    /// Closed loop: so many users, each of whom sends a request, waits for its answer, thinks and sends the next, from
+    /// the run's start to its end. How many requests come of it is the server's doing: a slow one is asked less. After a
+    /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. Of a class with a conversation a user holds
+    /// one after another.
+    Users {
+        /// How many.
+        users: u64,
+        /// From the end of an answer to the user's next request, or the next conversation; none when the file gives none.
+        think_time_s: ThinkTime,
+        /// Users begin evenly spread over this many seconds, the first at once. When the file gives none: a twentieth
+        /// of a second for each, 5 s at most, so that they do not begin in one instant.
+        ramp_s: f64,
+    },
     /// A process for each class, superposed. In a file each class has its own `arrival`.
     ByClass {
         /// One for each class of the workload, in the same order; none is itself of this kind.
@@ -185,6 +198,29 @@ impl Spike {
 }
 
 impl ArrivalPattern {
+    /// The shortest wait of a closed-loop user after a request that failed, seconds: a server that refuses at once would
+    /// be asked without end.
+    pub const AFTER_FAILURE_S: f64 = 1.0;
+
+    /// So many closed-loop users, who begin as in a file that does not say how.
+    #[must_use]
+    pub fn of_users(users: u64, think_time_s: ThinkTime) -> Self {
+        Self::Users { users, think_time_s, ramp_s: Self::usual_ramp_s(users) }
+    }
+
+    fn usual_ramp_s(users: u64) -> f64 {
+        (users as f64 / 20.0).min(5.0)
+    }
+
+    /// How many users take turns with the server, where the loop is closed.
+    #[must_use]
+    pub const fn users(&self) -> Option<u64> {
+        match self {
+            Self::Users { users, .. } => Some(*users),
+            _ => None,
+        }
+    }
+
     /// The trace that is replayed, if one is.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {

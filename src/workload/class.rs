@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
-use super::{ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights};
+use super::{
+    ArrivalPattern, Conversation, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace,
+    weights,
+};
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -27,6 +30,9 @@ pub struct RequestClass {
     /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_prefix: Option<SharedPrefixes>,
+    /// How its requests go on; absent: each stands by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     /// What the prompts say; a few everyday questions when the file gives nothing.
     pub prompt: PromptSource,
     /// Pictures that go along; none when absent.
@@ -96,6 +102,15 @@ impl RequestClass {
                 }
                 SharedPrefixes::read(place).map(Some)
             });
+            let conversation = fields.optional("conversation", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says when every request leaves; leave it out",
+                    );
+                    return None;
+                }
+                Conversation::read(place).map(Some)
+            });
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
             let images = fields.optional("images", None, |place| Images::read(place).map(Some));
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
@@ -124,6 +139,16 @@ impl RequestClass {
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
                 fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
             }
+            if let (Some(prompt), Some(Some(_))) = (&prompt, &conversation) {
+                if let Some(sentence) = Conversation::refusal(prompt) {
+                    fields.complain_of("conversation", sentence);
+                }
+                if let Some(Some(_)) = &images {
+                    let sentence =
+                        "stands beside `conversation`, whose turns are texts; leave one of them out";
+                    fields.complain_of("images", sentence);
+                }
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;
@@ -133,12 +158,21 @@ impl RequestClass {
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
                 shared_prefix: shared_prefix?,
+                conversation: conversation?,
                 prompt: prompt?,
                 images: images?,
                 priorities: priorities?,
             };
             Some((class, arrival?))
         })
+    }
+}
+
+impl RequestClass {
+    /// How many requests come of an arrival, on average: the turns of its conversations.
+    #[must_use]
+    pub fn mean_turns(&self) -> f64 {
+        self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
     }
 }
 
@@ -167,6 +201,7 @@ impl RequestClass {
             input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
             output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
             shared_prefix: None,
+            conversation: None,
             prompt: PromptSource::everyday(),
             images: None,
             priorities: vec![PriorityShare {

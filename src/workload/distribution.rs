@@ -101,6 +101,11 @@ impl Distribution {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 
+    /// Reads one count.
+    pub(super) fn tokens(place: Place<'_>) -> Option<u32> {
+        tokens(place)
+    }
+
     /// Reads a distribution, or a number in place of a constant.
     pub(super) fn read_or_constant(place: Place<'_>) -> Option<Self> {
         if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }

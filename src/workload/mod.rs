@@ -2,6 +2,7 @@
 
 mod arrival;
 mod class;
+mod conversation;
 mod dataset;
 mod dataset_change;
 mod distribution;
@@ -20,12 +21,14 @@ mod shared_prefix;
 mod slo;
 mod spec;
 mod tenant;
+mod think_time;
 mod trace;
 mod weights;
 mod window;
 
 pub use arrival::{ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
 pub use class::{PriorityShare, PromptSource, RequestClass};
+pub use conversation::Conversation;
 pub use dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
 pub use dataset_change::DatasetChange;
 pub use distribution::{Distribution, TOKEN_LIMIT};
@@ -40,6 +43,7 @@ pub use shared_prefix::SharedPrefixes;
 pub use slo::{Priority, Slo};
 pub use spec::WorkloadSpec;
 pub use tenant::Tenant;
+pub use think_time::ThinkTime;
 pub use trace::{BadLines, Trace, TraceFormat, TraceSurvey, TraceZero};
 
 #[cfg(test)]

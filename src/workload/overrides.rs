@@ -1,10 +1,10 @@
 //! What the command line changes in a workload.
 
-use super::arrival::{RATE, SECONDS};
+use super::arrival::{RATE, SECONDS, USERS};
 use super::reading::{Allowed, Mistakes};
 use super::spec::{REQUESTS, WAIT};
 use super::window::MistakenLength;
-use super::{DatasetChange, Distribution, SpecError, TOKEN_LIMIT, WorkloadSpec};
+use super::{ArrivalPattern, DatasetChange, Distribution, SpecError, TOKEN_LIMIT, ThinkTime, WorkloadSpec};
 
 /// Changes to a spec; what is absent stays as the spec has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +16,11 @@ pub struct Overrides {
     /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
     /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](super::ArrivalPattern::mean_rate_per_s)) is this one.
     pub rate_per_s: Option<f64>,
+    /// `--users`: a closed loop of so many takes the place of the arrivals; where each class has its own, their rates
+    /// become weights.
+    pub users: Option<u64>,
+    /// `--think-time` in seconds: what a closed-loop user waits after each answer.
+    pub think_time_s: Option<f64>,
     /// `--seed`.
     pub seed: Option<u64>,
     /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of
@@ -40,6 +45,8 @@ impl Overrides {
         within("[seconds]", self.horizon_s, SECONDS);
         within("--requests", self.requests.map(|requests| requests as f64), REQUESTS);
         within("--rate", self.rate_per_s, RATE);
+        within("--users", self.users.map(|users| users as f64), USERS);
+        within("--think-time", self.think_time_s, WAIT);
         within("--warmup", self.warmup_s, WAIT);
         within("--drain", self.drain_s, WAIT);
         let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
@@ -63,6 +70,10 @@ impl WorkloadSpec {
             mistakes.add(None, mistake);
         }
         if !mistakes.is_empty() {
+            return Err(mistakes.into_error(ORIGIN));
+        }
+        if let Some(mistake) = self.mistaken_loop(overrides) {
+            mistakes.add(None, mistake);
             return Err(mistakes.into_error(ORIGIN));
         }
         if overrides.rate_per_s.is_some() && self.arrival.trace().is_some() {
@@ -102,6 +113,38 @@ impl WorkloadSpec {
         }
     }
 
+    /// What is wrong with the users that the command line asks for, or with a rate beside users.
+    fn mistaken_loop(&self, overrides: &Overrides) -> Option<String> {
+        let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
+        let sentence = match overrides {
+            Overrides { users: Some(_), .. } if traced => {
+                "`--users` cannot be given for a trace, which says when requests leave"
+            }
+            Overrides { users: Some(_), rate_per_s: Some(_), .. } => {
+                "`--users` and `--rate` both say what load there is; give one of them"
+            }
+            Overrides { users: None, rate_per_s: Some(_), .. } if closed => {
+                "`--rate` cannot be given for users in a closed loop, who send as many requests as the server lets \
+                 them; `--users` says how many they are"
+            }
+            Overrides { users: None, think_time_s: Some(_), .. } if !closed => {
+                "`--think-time` is what users in a closed loop wait, and there are none; give `--users` too"
+            }
+            _ => return None,
+        };
+        Some(sentence.to_owned())
+    }
+
+    /// The same with a closed loop of these users in place of its arrivals.
+    fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
+        if let ArrivalPattern::ByClass { classes: processes } = &self.arrival {
+            for (class, process) in self.classes.iter_mut().zip(processes) {
+                class.weight = process.mean_rate_per_s();
+            }
+        }
+        self.arrival = ArrivalPattern::of_users(users, think_time_s);
+    }
+
     fn changed(&self, overrides: &Overrides) -> Self {
         let mut spec = self.clone();
         if let Some(horizon_s) = overrides.horizon_s {
@@ -113,6 +156,18 @@ impl WorkloadSpec {
         spec.drain_s = overrides.drain_s.unwrap_or(spec.drain_s);
         if let Some(rate_per_s) = overrides.rate_per_s {
             spec.arrival = spec.arrival.with_mean_rate(rate_per_s);
+        }
+        let declared = match &self.arrival {
+            ArrivalPattern::Users { think_time_s, .. } => *think_time_s,
+            _ => ThinkTime::default(),
+        };
+        let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
+        if let Some(users) = overrides.users {
+            spec.with_users(users, think_time_s);
+            // How many requests they send is the server's doing.
+            spec.requests = overrides.requests;
+        } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {
+            *of_users = think_time_s;
         }
         overrides.dataset.apply(&mut spec.classes);
         if let Some(value) = overrides.output_tokens {

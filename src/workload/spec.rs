@@ -158,6 +158,20 @@ impl WorkloadSpec {
         share.map(|share| share.slo).unwrap_or_default()
     }
 
+    /// How many requests come of an arrival, on average over the classes: the turns of conversations.
+    #[must_use]
+    pub fn mean_turns(&self) -> f64 {
+        let share = |class: &RequestClass, place: usize| match &self.arrival {
+            ArrivalPattern::ByClass { classes } => {
+                classes.get(place).map_or(0.0, ArrivalPattern::mean_rate_per_s)
+            }
+            _ => class.weight,
+        };
+        let shares = || self.classes.iter().enumerate().map(|(place, class)| (share(class, place), class));
+        let all: f64 = shares().map(|(share, _)| share).sum();
+        shares().map(|(share, class)| share * class.mean_turns()).sum::<f64>() / all
+    }
+
     pub(super) fn window(&self) -> Window<'_> {
         Window { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
     }

@@ -18,7 +18,8 @@ pub(super) struct Window<'a> {
 impl Window<'_> {
     /// Length of the run in seconds; expected at the mean rate where it is bounded by requests.
     pub(super) fn length_s(&self) -> f64 {
-        self.requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
+        let requests = self.requests.filter(|_| self.arrival.users().is_none());
+        requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
     /// The warm-up of a spec that gives none: a tenth of the run, at most 30 s. Servers settle in a time of
@@ -41,7 +42,8 @@ impl Window<'_> {
 
     /// None in place of a warm-up in which not even one request is expected: it would warm nothing up.
     fn worth_while(&self, warmup_s: f64) -> f64 {
-        if self.arrival.expected_arrivals(warmup_s) < 1.0 { 0.0 } else { warmup_s }
+        let none = self.arrival.users().is_none() && self.arrival.expected_arrivals(warmup_s) < 1.0;
+        if none { 0.0 } else { warmup_s }
     }
 
     /// Why such a run cannot be flown, or would leave nothing to measure after this warm-up; none if it can.
@@ -60,6 +62,11 @@ impl Window<'_> {
                 found.requests
             );
             return Some(MistakenLength { field: "requests", sentence });
+        }
+        if self.arrival.users().is_some() {
+            let sentence = "is given beside users in a closed loop, who send as many requests as the server lets them; \
+                            say for how many seconds they do instead";
+            return Some(MistakenLength { field: "requests", sentence: sentence.to_owned() });
         }
         let ever = self.arrival.expected_arrivals(LONGEST_S);
         if ever + 0.5 < requests as f64 {
@@ -89,6 +96,15 @@ impl Window<'_> {
         if let Some(sentence) = self.arrival.trace().and_then(|trace| trace::beyond(trace, horizon_s)) {
             return Some(MistakenLength { field: "horizon_s", sentence });
         }
+        if let ArrivalPattern::Users { ramp_s, .. } = self.arrival
+            && *ramp_s >= horizon_s
+        {
+            let sentence = format!(
+                "is {horizon_s} s, and users still begin until {ramp_s} s (`ramp_s`); lengthen the run or let them \
+                 begin sooner"
+            );
+            return Some(MistakenLength { field: "horizon_s", sentence });
+        }
         let all = self.arrival.expected_arrivals(horizon_s);
         let (field, sentence) = if warmup_s >= horizon_s {
             let sentence = format!(
@@ -96,7 +112,7 @@ impl Window<'_> {
                  shorter than the horizon"
             );
             ("warmup_s", sentence)
-        } else if all - warm < 1.0 {
+        } else if all - warm < 1.0 && self.arrival.users().is_none() {
             let measured = three_digits(all - warm);
             let sentence = format!(
                 "is {horizon_s} s, and after {warmup_s} s of warm-up only {measured} requests are expected; raise the \

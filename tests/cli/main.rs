@@ -16,6 +16,7 @@ mod promises;
 #[path = "../support/quick.rs"]
 mod quick;
 mod repeats;
+mod sessions;
 mod shards;
 mod simulate;
 #[cfg(target_os = "linux")]

@@ -19,6 +19,10 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
                         what was delivered is held against them request by request";
 
+/// Why those of a closed loop are not.
+const CLOSED: &str =
+    "the loop is closed: users send when the server has answered, by no process of their own";
+
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ArrivalFigures {
@@ -125,7 +129,8 @@ impl ArrivalFigures {
         let untested = |why| Self { untested: Some(why), ..Self::default() };
         let Some(footer) = &log.footer else { return untested(Untested::CutOffLog) };
         let until = footer.released_until.min(log.header.plan.window_end);
-        let mut records: Vec<_> = log.records.iter().collect();
+        // A later turn of a session leaves when the one before it has ended, by no process of its own.
+        let mut records: Vec<_> = log.records.iter().filter(|record| record.is_opener()).collect();
         records.sort_unstable_by_key(|record| record.index);
         let in_time = records.iter().filter(|record| record.scheduled < until);
         if (0..).zip(in_time).any(|(place, record)| place != record.index) {
@@ -153,7 +158,7 @@ impl ArrivalFigures {
         if let Some(why) = self.untested {
             return [Rule::PlannedArrivals, Rule::DeliveredArrivals].map(|rule| why.check(rule)).to_vec();
         }
-        let shift = self.shift.iter().flat_map(ArrivalShift::checks);
+        let shift = self.shift.iter().filter(|_| pattern.users().is_none()).flat_map(ArrivalShift::checks);
         if !self.classes.is_empty() {
             return shift.chain(self.classes.iter().flat_map(ClassArrivals::checks)).collect();
         }
@@ -196,7 +201,8 @@ impl ArrivalSequence {
     fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
         let law = Law::of(pattern);
         if law.gaps() == GapLaw::Replayed {
-            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
+            let why = if pattern.users().is_some() { CLOSED } else { REPLAYED };
+            return vec![not_tested(rule, Some(self.arrivals), why.to_owned())];
         }
         match &self.fit {
             Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),

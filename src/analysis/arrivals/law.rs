@@ -32,7 +32,8 @@ impl<'a> Law<'a> {
     pub(super) fn gaps(self) -> GapLaw {
         match self.pattern {
             ArrivalPattern::Constant { .. } => GapLaw::Metronome,
-            ArrivalPattern::Trace(_) => GapLaw::Replayed,
+            // The moments of the users' first requests are given too, and no others are planned.
+            ArrivalPattern::Trace(_) | ArrivalPattern::Users { .. } => GapLaw::Replayed,
             ArrivalPattern::Gamma { .. }
             | ArrivalPattern::Weibull { .. }
             | ArrivalPattern::Clients { .. }
@@ -72,6 +73,7 @@ impl<'a> Law<'a> {
             ArrivalPattern::Bursts { .. } => "process of bursts",
             ArrivalPattern::Stages { .. } => "process of stages",
             ArrivalPattern::Trace(_) => "trace",
+            ArrivalPattern::Users { .. } => "closed loop",
             ArrivalPattern::Markov { .. } => "markov-modulated process",
             ArrivalPattern::Diurnal { .. } => "diurnal process",
             ArrivalPattern::Spikes { .. } => "process of spikes",

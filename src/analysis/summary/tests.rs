@@ -181,6 +181,7 @@ fn an_interrupted_run_is_about_what_was_flown() {
         ended: ms(3_500),
         ending: RunEnding::Interrupted,
         present_ns: None,
+        sessions: None,
         client: None,
         server: None,
     });

@@ -33,6 +33,18 @@ pub(in crate::cli) struct WorkloadArgs {
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
+    /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer and
+    /// sends the next. How many requests come of it is then the server's doing: a slow one is asked less
+    /// [default: the workload's arrivals]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "requests"], help_heading = "Workload",
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    users: Option<u64>,
+
+    /// How long a closed-loop user waits after an answer before the next request; after a failure a second at least
+    /// [default: the workload's, else none]
+    #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
+    think_time: Option<std::time::Duration>,
+
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
     /// workload's]
     #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
@@ -79,6 +91,8 @@ impl WorkloadArgs {
             requests: self.requests,
             rate_per_s: self.rate,
             seed: self.seed,
+            users: self.users,
+            think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             output_tokens: self.dataset.output_tokens,

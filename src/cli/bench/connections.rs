@@ -1,13 +1,50 @@
 //! Says before a run what connections it may come to lack.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::engine::ConnectionLimits;
-use crate::record::PlanFacts;
+use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
+use crate::workload::WorkloadSpec;
 
-/// Warns of a run that may have more requests in flight than this machine has files or ports for. `peak_rate_per_s` is
-/// what this process sends at the most, and each connection takes `files_each` files.
+/// Connections opened ahead of a run for each request per second that is planned.
+const AHEAD_PER_RATE: f64 = 0.5;
+
+/// What this process sends by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sending {
+    /// Requests per second, whatever the server does.
+    Rate { mean_per_s: f64, peak_per_s: f64 },
+    /// So many users who each wait for their answers.
+    Users(u64),
+}
+
+impl Sending {
+    /// Of a workload, or of one generator's share of it.
+    pub(super) fn of(workload: &WorkloadSpec, shard: Option<Shard>) -> Self {
+        if let Some(users) = workload.arrival.users() {
+            return Self::Users(shard.map_or(users, |shard| shard.among_first(users)));
+        }
+        let per_arrival = workload.mean_turns() / shard.map_or(1, |shard| shard.of) as f64;
+        Self::Rate {
+            mean_per_s: workload.arrival.mean_rate_per_s() * per_arrival,
+            peak_per_s: workload.arrival.peak_rate_per_s() * per_arrival,
+        }
+    }
+
+    /// How many connections to open before the run.
+    pub(super) fn opened_ahead(self, cap: Option<NonZeroUsize>) -> usize {
+        let wanted = match self {
+            Self::Rate { mean_per_s, .. } => (mean_per_s * AHEAD_PER_RATE).ceil() as usize,
+            Self::Users(users) => users as usize,
+        };
+        wanted.clamp(4, 256).min(cap.map_or(usize::MAX, NonZeroUsize::get))
+    }
+}
+
+/// Warns of a run that may have more requests in flight than this machine has files or ports for; each connection takes
+/// `files_each` files.
 ///
 /// How many there will be is the server's doing, so no run is refused for it: a request that meets the limit fails with
 /// that reason.
@@ -15,10 +52,17 @@ pub(super) fn warning(
     limits: ConnectionLimits,
     options: &RunOptions,
     plan: &PlanFacts,
-    peak_rate_per_s: f64,
+    sending: Sending,
     files_each: u64,
 ) -> Option<String> {
-    let most = most_if_stalled(options, plan, peak_rate_per_s);
+    let most = match sending {
+        Sending::Rate { peak_per_s, .. } => most_if_stalled(options, plan, peak_per_s),
+        // All of them are there whether the server stalls or not.
+        Sending::Users(users) => {
+            let most = options.max_concurrency.map_or(users, |cap| users.min(cap.get() as u64));
+            return limits.shortage(most, files_each).map(|shortage| format!("warning: {shortage}"));
+        }
+    };
     match options.max_concurrency.map(|cap| cap.get() as u64).filter(|&cap| cap <= most) {
         Some(cap) => limits.shortage(cap, files_each).map(|shortage| format!("warning: {shortage}")),
         None => limits.shortage(most, files_each).map(|shortage| {
@@ -40,8 +84,6 @@ fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64)
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
-
     use super::*;
     use crate::clock::Timestamp;
     use crate::runner::Timeouts;
@@ -63,7 +105,8 @@ mod tests {
             window_start: Timestamp::ZERO,
             window_end: Timestamp::from_secs_f64(50.0),
         };
-        warning(limits, &options, &plan, 100.0, files_each)
+        let sending = Sending::Rate { mean_per_s: 100.0, peak_per_s: 100.0 };
+        warning(limits, &options, &plan, sending, files_each)
     }
 
     #[test]
@@ -82,6 +125,26 @@ mod tests {
         );
         assert_eq!(said(30, None, 1), None, "3,000 at the most");
         assert!(said(30, None, 2).is_some(), "with both ends in this process");
+    }
+
+    #[test]
+    fn users_are_as_many_as_they_are() {
+        let limits = ConnectionLimits { files: Some(4_096), ports: Some(3_000) };
+        let plan = PlanFacts {
+            hash: String::new(),
+            warmup_requests: 4_000,
+            measured_requests: 0,
+            window_start: Timestamp::ZERO,
+            window_end: Timestamp::from_secs_f64(50.0),
+        };
+        let said = |users, cap| {
+            let options = RunOptions { max_concurrency: NonZeroUsize::new(cap), ..RunOptions::default() };
+            warning(limits, &options, &plan, Sending::Users(users), 1)
+        };
+        assert!(said(4_000, 0).unwrap().starts_with("warning: 4,000 connections at a time"));
+        assert_eq!((said(3_000, 0), said(4_000, 3_000)), (None, None));
+        assert_eq!(Sending::Users(100).opened_ahead(NonZeroUsize::new(7)), 7);
+        assert_eq!(Sending::Users(100).opened_ahead(None), 100);
     }
 
     #[test]

@@ -35,9 +35,6 @@ use crate::runner::{Feed, Keeper, Progress, Run};
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// Connections opened ahead of a run for each request per second that is planned.
-const CONNECTIONS_PER_RATE: f64 = 0.5;
-
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
@@ -162,20 +159,21 @@ fn fly(
     let Field { args, session, interrupts, calibration, template_tokens, printer } = field;
     let PlannedRun { repeat, workload: spec, schedule, plan } = run;
     let options = args.run.options(&spec);
-    let shards = args.generator.shard.map_or(1, |shard| shard.of) as f64;
-    let peak = spec.arrival.peak_rate_per_s() / shards;
+    let sending = connections::Sending::of(&spec, args.generator.shard);
     let limits = ConnectionLimits::raised();
-    if let Some(warning) = connections::warning(limits, &options, &plan, peak, session.files_per_connection())
+    if let Some(warning) =
+        connections::warning(limits, &options, &plan, sending, session.files_per_connection())
     {
         printer.words(&warning);
     }
     let counter = prompts.counter();
     let keep = answers::keep(&session.smoke, counter.as_ref());
     let engine = Arc::new(session.engine.for_another_run().keeping(keep));
-    let connections = spec.arrival.mean_rate_per_s() / shards * CONNECTIONS_PER_RATE;
     let prompt_facts = PromptFacts { template_tokens, ..prompts.facts() };
     let prompts = Arc::new(prompts);
-    let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(Arc::clone(&prompts)));
+    let openers = schedule.generate_stream(Arc::clone(&prompts));
+    let feed =
+        Feed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), Arc::clone(&prompts));
 
     // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
     let cache = marks::prepare_cache(args, &spec, session, &prompts, printer)?;
@@ -188,8 +186,7 @@ fn fly(
     let cache_block_tokens = told.or(engine.facts().cache_block_tokens);
     // All that may take long is done; connections are opened last, before servers close them again.
     start::wait(args.generator.start_at, printer);
-    let cap = options.max_concurrency.map_or(usize::MAX, std::num::NonZeroUsize::get);
-    session.runtime.block_on(engine.warm_up((connections.ceil() as usize).clamp(4, 256).min(cap)));
+    session.runtime.block_on(engine.warm_up(sending.opened_ahead(options.max_concurrency)));
     let clock = match args.generator.start_at {
         Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
         None => RunClock::starting_in(LEAD),

@@ -101,6 +101,7 @@ impl BodyTemplate {
         let length = match prompt {
             Prompt::Text(text) | Prompt::Messages(text) => text.len() + text.len() / 16,
             Prompt::TokenIds(ids) => ids.len() * 7,
+            Prompt::Conversation(said) => said.iter().map(|text| text.len() + text.len() / 16 + 40).sum(),
         };
         let mut body = Vec::with_capacity(self.fixed.len() + length + 128);
         body.extend_from_slice(&self.fixed);
@@ -111,12 +112,14 @@ impl BodyTemplate {
         match self.prompt {
             PromptField::Messages => {
                 field(&mut body, "messages");
-                if let Prompt::Messages(messages) = prompt {
-                    body.extend_from_slice(messages.as_bytes());
-                } else {
-                    body.extend_from_slice(br#"[{"role":"user","content":"#);
-                    content(&mut body, prompt);
-                    body.extend_from_slice(b"}]");
+                match prompt {
+                    Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+                    Prompt::Conversation(said) => conversation(&mut body, said),
+                    prompt => {
+                        body.extend_from_slice(br#"[{"role":"user","content":"#);
+                        content(&mut body, prompt);
+                        body.extend_from_slice(b"}]");
+                    }
                 }
             }
             PromptField::Prompt => {
@@ -144,7 +147,22 @@ fn content(body: &mut Vec<u8>, prompt: &Prompt) {
         Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
         // Writing to memory cannot fail; were it to, the server would say what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
+        Prompt::Conversation(said) => string(body, &said.concat()),
     }
+}
+
+/// The messages of a chat, of the user and of the server in turn.
+fn conversation(body: &mut Vec<u8>, said: &[String]) {
+    let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
+    let mut before = b'[';
+    for (text, role) in said.iter().zip(roles.iter().cycle()) {
+        body.push(before);
+        body.extend_from_slice(role);
+        string(body, text);
+        body.push(b'}');
+        before = b',';
+    }
+    body.push(b']');
 }
 
 fn string(body: &mut Vec<u8>, text: &str) {
@@ -195,6 +213,23 @@ mod tests {
                    "max_tokens": 7, "min_tokens": 7,
                    "messages": [{"role": "user", "content": "say \"é\"\n"}]})
         );
+    }
+
+    #[test]
+    fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
+        let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
+        let rendered = |target: &Target| -> Value {
+            serde_json::from_slice(&BodyTemplate::new(target, "m").render(&said, 7)).unwrap()
+        };
+        let mut target = target(Dialect::Openai);
+        let messages = json!([
+            {"role": "user", "content": "a \"b\""},
+            {"role": "assistant", "content": "c\n"},
+            {"role": "user", "content": " d"}
+        ]);
+        assert_eq!(rendered(&target)["messages"], messages);
+        target.endpoint = Endpoint::Completions;
+        assert_eq!(rendered(&target)["prompt"], "a \"b\"c\n d");
     }
 
     #[test]

@@ -51,6 +51,26 @@ impl RowDraws {
         Self { index, next: 0, shuffle }
     }
 
+    /// The row at a place of the order, whichever was drawn before: after the last comes the first again, in the same
+    /// order.
+    pub(crate) fn at(&self, place: u64) -> DrawnRow {
+        let count = self.index.len().max(1);
+        let place = place % count;
+        let shuffled =
+            self.shuffle.as_ref().map(|shuffle| shuffle.rows.get(place as usize).copied().unwrap_or(0));
+        let row = shuffled.map_or(place, u64::from);
+        let (input_tokens, output_tokens) = self.index.lengths(row);
+        DrawnRow { row, input_tokens, output_tokens }
+    }
+
+    /// The same in the order that the first round of the rows has.
+    pub(crate) fn in_order(mut self) -> Self {
+        if let Some(shuffle) = &mut self.shuffle {
+            shuffle.again(self.index.len().max(1));
+        }
+        self
+    }
+
     /// The next row.
     pub(crate) fn draw(&mut self) -> DrawnRow {
         let count = self.index.len().max(1);

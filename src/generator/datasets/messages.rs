@@ -40,6 +40,12 @@ pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
     match prompt {
         Prompt::Text(text) => Prompt::Text(lead + &text),
         Prompt::Messages(messages) => Prompt::Messages(messages_led_by(&lead, &messages)),
+        Prompt::Conversation(mut said) => {
+            if let Some(first) = said.first_mut() {
+                first.insert_str(0, &lead);
+            }
+            Prompt::Conversation(said)
+        }
         Prompt::TokenIds(ids) => Prompt::TokenIds(ids),
     }
 }

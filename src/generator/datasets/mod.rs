@@ -19,7 +19,7 @@ mod tests;
 mod vocabulary;
 
 pub use bad::{BadRow, Column};
-pub(super) use draws::RowDraws;
+pub(super) use draws::{DrawnRow, RowDraws};
 pub use error::DatasetError;
 pub(super) use messages::led_by;
 pub(super) use sources::Source;

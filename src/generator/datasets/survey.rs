@@ -138,6 +138,7 @@ impl Rule<'_> {
             Prompt::Messages(list) => {
                 messages::texts(list).unwrap_or_default().iter().map(|text| self.counter.count(text)).sum()
             }
+            Prompt::Conversation(said) => said.iter().map(|text| self.counter.count(text)).sum(),
             Prompt::TokenIds(ids) => ids.len() as u32,
         }
     }

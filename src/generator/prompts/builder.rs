@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokenizers::Tokenizer;
 
 use super::class_text::ClassText;
-use super::costs::{self, Costs};
+use super::costs::{self, ANCHOR, Costs};
 use super::counter::TokenCounter;
 use super::draft::Draft;
 use super::error::PromptError;
@@ -170,6 +170,19 @@ impl PromptBuilder {
             Some(folder) => folder.beside(prompt, images, &mut stream),
             None => prompt,
         }
+    }
+
+    /// What the user says in a later turn of a conversation: a text of the turn's new tokens that goes on from another
+    /// text. Depends on the salt, the class, the tokens and the index alone.
+    #[must_use]
+    pub fn going_on(&self, request: &PlannedRequest) -> String {
+        let PlannedRequest { index, class, .. } = *request;
+        // Counted behind a word, as it stands behind others.
+        let mut text = self.fitted(ANCHOR.to_owned(), request.new_tokens(), index, |budget, attempt| {
+            self.write(class, budget, index, attempt, Opening::Following)
+        });
+        text.drain(..ANCHOR.len());
+        text
     }
 
     /// The blocks or the prefix that a request shares, if it has any, and its own text.

@@ -20,6 +20,7 @@ fn chat() -> RequestClass {
         input_tokens: Distribution::Normal { mean: 256.0, std: 128.0, min: 16, max: 1024 },
         output_tokens: Distribution::Normal { mean: 128.0, std: 64.0, min: 4, max: 512 },
         shared_prefix: None,
+        conversation: None,
         prompt: PromptSource::Templates { templates: vec!["Tell me about the sea.".into()] },
         images: None,
         priorities: vec![

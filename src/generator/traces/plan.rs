@@ -7,8 +7,9 @@ use super::error::TraceError;
 use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
+use crate::generator::draws::ClassDraws;
 use crate::generator::phases::Phases;
-use crate::generator::plan::{ClassDraws, models_of};
+use crate::generator::plan::models_of;
 use crate::random::{Stream, WeightedChoice};
 use crate::workload::{Trace, WorkloadSpec, as_name};
 
@@ -49,7 +50,7 @@ impl TracePlan {
             block_tokens,
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class, None)).collect(),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
             models: models_of(&workload),
             phases: Phases::new(Arc::clone(&workload)),
             workload,
@@ -104,16 +105,10 @@ impl Iterator for TracePlan {
         let (index, phase) = self.phases.admit(at)?;
         let class = self.class(request.kind.as_deref());
         let draws = self.classes.get_mut(class)?;
-        let images = draws.images.as_mut().map_or(0, |(lengths, stream)| lengths.draw(stream) as u16);
-        let priority = request.priority.or_else(|| {
-            let share = draws.share.0.draw(&mut draws.share.1);
-            let shares = &self.workload.classes.get(class)?.priorities;
-            shares.get(share).map(|share| share.priority)
-        });
-        let priority = priority.unwrap_or_default();
+        let images = draws.images();
+        let priority = request.priority.unwrap_or_else(|| draws.priority());
         let tenants = self.workload.tenants.iter().map(|tenant| tenant.name.as_str());
-        let tenant = place_of(request.tenant.as_deref(), tenants)
-            .or_else(|| draws.tenant.as_mut().map(|(senders, stream)| senders.draw(stream) as u16));
+        let tenant = place_of(request.tenant.as_deref(), tenants).or_else(|| draws.tenant());
         let models = self.workload.models.iter().flat_map(|models| &models.names).map(String::as_str);
         let model = place_of(request.model.as_deref(), models)
             .or_else(|| self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16));
@@ -131,6 +126,7 @@ impl Iterator for TracePlan {
             prefix: None,
             tenant,
             model,
+            turn: None,
         };
         Some((planned, Blocks::of(&request.blocks, self.block_tokens, copy)))
     }

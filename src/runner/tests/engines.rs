@@ -1,5 +1,6 @@
 //! Engines without a network, for runs in exact time.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,9 +8,9 @@ use tokio::time::sleep_until;
 
 use super::at;
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
-use crate::generator::RequestSpec;
-use crate::record::FinishReason;
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Keep, Kept, PreparedRequest};
+use crate::generator::{Prompt, RequestSpec};
+use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Answers every request with `tokens` tokens: the first after `ttft`, the others `gap` apart.
 #[derive(Clone, Copy)]
@@ -146,5 +147,77 @@ impl Answer for EndlessAnswer {
 
     fn finish_reason(&self) -> Option<FinishReason> {
         self.told.then_some(FinishReason::Stop)
+    }
+}
+
+/// Says "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps what it was asked, in order.
+/// A request whose number in its session is in `fails` is refused after the same time.
+#[derive(Clone, Default)]
+pub(super) struct Talker {
+    pub(super) stay: Duration,
+    pub(super) fails: Vec<u32>,
+    pub(super) asked: Arc<Mutex<Vec<(u64, Prompt)>>>,
+}
+
+impl Talker {
+    /// What the request of this index said.
+    pub(super) fn asked(&self, index: u64) -> Prompt {
+        let asked = self.asked.lock().unwrap();
+        asked.iter().find(|(other, _)| *other == index).map(|(_, prompt)| prompt.clone()).unwrap()
+    }
+}
+
+impl Engine for Talker {
+    type Answer = Told;
+
+    fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
+        self.asked.lock().unwrap().push((request.planned.index, request.prompt.clone()));
+        PreparedRequest::new(request.planned.index, Bytes::new())
+    }
+
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Told {
+        let number = (request.index >> 28) as u32;
+        Told { request, clock, stay: self.stay, fails: self.fails.contains(&number), sent: None, texts: 0 }
+    }
+
+    async fn warm_up(&self, _count: usize) {}
+}
+
+pub(super) struct Told {
+    request: PreparedRequest,
+    clock: RunClock,
+    stay: Duration,
+    fails: bool,
+    sent: Option<Timestamp>,
+    texts: u32,
+}
+
+impl Answer for Told {
+    async fn next(&mut self) -> AnswerEvent {
+        let Some(sent) = self.sent else {
+            let now = self.clock.now();
+            self.sent = Some(now);
+            return AnswerEvent::Sent { at: now, opened_connection: false };
+        };
+        if self.texts == 0 {
+            self.texts += 1;
+            return AnswerEvent::Chunk { at: sent, tokens: Some(1), text: ChunkText::Content, merged: false };
+        }
+        let at = sent.after(self.stay);
+        sleep_until(self.clock.instant(at)).await;
+        if self.texts == 1 && !self.fails {
+            self.texts += 1;
+            return AnswerEvent::Chunk { at, tokens: Some(1), text: ChunkText::Content, merged: false };
+        }
+        let said = format!("answer {}", self.request.index);
+        let end = AnswerEnd {
+            at,
+            result: if self.fails { Err(Failure::new(FailureKind::HttpStatus(503), "busy")) } else { Ok(()) },
+            whole_answer: None,
+            finish_reason: None,
+            usage: None,
+            kept: (self.request.keep == Keep::Words && !self.fails).then(|| Kept::of_content(&said)),
+        };
+        AnswerEvent::Ended(Box::new(end))
     }
 }

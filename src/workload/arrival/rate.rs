@@ -19,7 +19,8 @@ pub enum Course {
 impl ArrivalPattern {
     /// Mean rate, requests per second: of bursts and of a diurnal rate over one period, of stages over all of them, of
     /// states in the long run, of spikes the base rate, to which they always come back, of a trace over its slice (0 before
-    /// the file was read), of classes the sum of theirs. A window may expect another: see [`Self::expected_between`].
+    /// the file was read), of classes the sum of theirs. 0 of closed-loop users, whose requests come as the server lets
+    /// them. A window may expect another: see [`Self::expected_between`].
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
@@ -45,10 +46,12 @@ impl ArrivalPattern {
             Self::Clients { clients } => clients.iter().map(|client| client.rate_per_s).sum(),
             Self::ByClass { classes } => classes.iter().map(Self::mean_rate_per_s).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, TraceFindings::mean_rate_per_s),
+            Self::Users { .. } => 0.0,
         }
     }
 
-    /// The highest rate that the pattern reaches, requests per second; of classes, all of theirs at once.
+    /// The highest rate that the pattern reaches, requests per second; of classes, all of theirs at once. 0 of closed-loop
+    /// users.
     #[must_use]
     pub fn peak_rate_per_s(&self) -> f64 {
         let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
@@ -64,6 +67,7 @@ impl ArrivalPattern {
             }
             Self::ByClass { classes } => classes.iter().map(Self::peak_rate_per_s).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.peak_per_s as f64),
+            Self::Users { .. } => 0.0,
             Self::Poisson { .. }
             | Self::Constant { .. }
             | Self::Gamma { .. }
@@ -73,7 +77,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// Requests expected in the first `until_s` seconds: the integral of the rate.
+    /// Requests expected in the first `until_s` seconds: the integral of the rate. Of closed-loop users their first ones
+    /// alone.
     #[must_use]
     pub fn expected_arrivals(&self, until_s: f64) -> f64 {
         match self {
@@ -93,6 +98,13 @@ impl ArrivalPattern {
             }
             Self::ByClass { classes } => classes.iter().map(|class| class.expected_arrivals(until_s)).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.arrivals_by(until_s)),
+            Self::Users { users, ramp_s, .. } => {
+                if until_s < *ramp_s {
+                    *users as f64 * until_s / ramp_s
+                } else {
+                    *users as f64
+                }
+            }
             Self::Poisson { .. }
             | Self::Constant { .. }
             | Self::Gamma { .. }
@@ -118,7 +130,8 @@ impl ArrivalPattern {
             | Self::Gamma { .. }
             | Self::Weibull { .. }
             | Self::Clients { .. }
-            | Self::Population { .. } => Course::Level,
+            | Self::Population { .. }
+            | Self::Users { .. } => Course::Level,
             Self::Bursts { base_s, burst_s, .. } => Course::Periodic(base_s + burst_s),
             Self::Diurnal { period_s, .. } => Course::Periodic(*period_s),
             Self::Stages { .. } | Self::Markov { .. } | Self::Spikes { .. } | Self::Trace(_) => {
@@ -160,7 +173,7 @@ impl ArrivalPattern {
     }
 
     /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`; of classes, by
-    /// one factor for all. A trace stays as it is.
+    /// one factor for all. A trace and closed-loop users stay as they are.
     #[must_use]
     pub fn with_mean_rate(mut self, rate_per_s: f64) -> Self {
         let factor = rate_per_s / self.mean_rate_per_s();
@@ -204,8 +217,8 @@ impl ArrivalPattern {
                     *class = class.clone().with_mean_rate(rate);
                 }
             }
-            // A trace has its own ways of being made denser, each with its own meaning.
-            Self::Trace(_) => {}
+            // A trace has its own ways of being made denser, each with its own meaning; users have no rate to multiply.
+            Self::Trace(_) | Self::Users { .. } => {}
         }
         self
     }

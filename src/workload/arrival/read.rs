@@ -1,10 +1,10 @@
 //! Reads an arrival pattern, with every mistake that can be made in one.
 
 use super::{ArrivalPattern, Client, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
-use crate::workload::Trace;
 use crate::workload::popularity::SKEW;
 use crate::workload::reading::{Allowed, Fields, KindReader, Place};
 use crate::workload::window::LONGEST_S;
+use crate::workload::{ThinkTime, Trace};
 
 /// Rates that must be there. No client sends more from one machine.
 pub(in crate::workload) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
@@ -24,14 +24,16 @@ const CV: Allowed = Allowed::from(0.04, 8.0);
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 /// Above 0: a rate that does not swing is a Poisson process.
 const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
+/// Users in a closed loop; each is a connection.
+pub(in crate::workload) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
 /// Most clients: each has a random stream of its own in memory.
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 /// At 5 the largest of 100 clients sends nearly everything too.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// The processes that a class may have, and the last two only a workload.
-const KINDS: [(&str, KindReader<ArrivalPattern>); 13] = [
+/// The processes that a class may have, and the last three only a workload.
+const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
     ("gamma", gamma),
@@ -44,6 +46,7 @@ const KINDS: [(&str, KindReader<ArrivalPattern>); 13] = [
     ("clients", clients),
     ("population", population),
     ("trace", |fields| Trace::read_fields(fields).map(|trace| ArrivalPattern::Trace(Box::new(trace)))),
+    ("users", users),
     ("by_class", by_class),
 ];
 
@@ -55,7 +58,7 @@ impl ArrivalPattern {
 
     /// The process of one class.
     pub(in crate::workload) fn read_of_class(place: Place<'_>) -> Option<Self> {
-        let [of_a_class @ .., _trace, _by_class] = &KINDS;
+        let [of_a_class @ .., _trace, _users, _by_class] = &KINDS;
         place.tagged("arrival", of_a_class)
     }
 }
@@ -199,6 +202,15 @@ fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
         cv: cv?,
         gaps: gaps?,
     })
+}
+
+fn users(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let users = fields.required("users", |place| place.whole(USERS));
+    let think_time_s = fields.optional("think_time_s", ThinkTime::default(), ThinkTime::read);
+    let ramp_s = fields.optional("ramp_s", None, |place| place.number(SECONDS_OR_NONE).map(Some));
+    let (users, think_time_s) = (users?, think_time_s?);
+    let ramp_s = ramp_s?.unwrap_or_else(|| ArrivalPattern::usual_ramp_s(users));
+    Some(ArrivalPattern::Users { users, think_time_s, ramp_s })
 }
 
 fn by_class(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {

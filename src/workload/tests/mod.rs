@@ -6,6 +6,7 @@ mod expectation;
 mod mistakes;
 mod ready_made;
 mod round_trip;
+mod sessions;
 mod trace;
 
 use super::WorkloadSpec;

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 
 use super::super::{
-    ArrivalPattern, Client, Dataset, DatasetFindings, DatasetFormat, Distribution, GapFamily, ImageFindings,
-    Images, ModelMix, Priority, PriorityShare, PromptSource, RateSpread, RateState, RequestClass, RowFilter,
-    RowOrder, SharedPrefixes, Slo, Spike, Stage, Tenant, WorkloadSpec, library,
+    ArrivalPattern, Client, Conversation, Dataset, DatasetFindings, DatasetFormat, Distribution, GapFamily,
+    ImageFindings, Images, ModelMix, Priority, PriorityShare, PromptSource, RateSpread, RateState,
+    RequestClass, RowFilter, RowOrder, SharedPrefixes, Slo, Spike, Stage, Tenant, ThinkTime, WorkloadSpec,
+    library,
 };
 
 fn distribution() -> impl Strategy<Value = Distribution> {
@@ -29,8 +30,13 @@ fn distribution() -> impl Strategy<Value = Distribution> {
 fn arrival() -> impl Strategy<Value = ArrivalPattern> {
     process().prop_flat_map(|process| {
         let one = ArrivalPattern::ByClass { classes: vec![process.clone()] };
-        prop_oneof![Just(process), Just(one)]
+        prop_oneof![2 => Just(process), 2 => Just(one), 1 => users()]
     })
+}
+
+fn users() -> impl Strategy<Value = ArrivalPattern> {
+    (1_u64..=100_000, think_time(), 0.0..10.0)
+        .prop_map(|(users, think_time_s, ramp_s)| ArrivalPattern::Users { users, think_time_s, ramp_s })
 }
 
 fn process() -> impl Strategy<Value = ArrivalPattern> {
@@ -138,19 +144,55 @@ fn class() -> impl Strategy<Value = RequestClass> {
             .prop_map(|(count, tokens, zipf, warm)| SharedPrefixes { count, tokens, zipf, warm }),
     );
     let lengths = (distribution(), distribution(), any::<bool>());
-    (0.001..1e9, lengths, shared_prefix, (prompt, images()), priorities).prop_map(
-        |(weight, (input_tokens, output_tokens, rows_say), shared_prefix, (prompt, images), priorities)| {
+    let goes_on = prop::option::of(conversation());
+    (0.001..1e9, lengths, (shared_prefix, goes_on), (prompt, images()), priorities).prop_map(
+        |(
+            weight,
+            (input_tokens, output_tokens, rows_say),
+            (shared_prefix, goes_on),
+            (prompt, images),
+            priorities,
+        )| {
+            let conversation = goes_on.filter(|_| !prompt.is_taken());
             let class = RequestClass {
                 name: String::new(),
                 weight,
                 input_tokens,
                 output_tokens,
                 shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
-                images: images.filter(|_| !matches!(prompt, PromptSource::RandomTokens { .. })),
+                images: images.filter(|_| {
+                    !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()
+                }),
+                conversation,
                 prompt,
                 priorities,
             };
             of_rows(class, rows_say)
+        },
+    )
+}
+
+fn think_time() -> impl Strategy<Value = ThinkTime> {
+    let pause = || 0.0..1e4;
+    prop_oneof![
+        pause().prop_map(|value| ThinkTime::Constant { value }),
+        (pause(), pause()).prop_map(|(min, more)| ThinkTime::Uniform { min, max: min + more }),
+        (0.001..1e4).prop_map(|mean| ThinkTime::Exponential { mean }),
+        (0.001..1e4, 0.01..5.0).prop_map(|(median, sigma)| ThinkTime::LogNormal { median, sigma }),
+    ]
+}
+
+fn conversation() -> impl Strategy<Value = Conversation> {
+    let turns =
+        (1_u32..100, 0_u32..100).prop_map(|(min, more)| Distribution::Uniform { min, max: min + more });
+    let first = prop::option::of(distribution());
+    let most = prop::option::of(1_u32..=1_000_000);
+    (turns, think_time(), first, most).prop_map(
+        |(turns, think_time_s, first_input_tokens, max_context_tokens)| Conversation {
+            turns,
+            think_time_s,
+            first_input_tokens,
+            max_context_tokens,
         },
     )
 }
@@ -252,6 +294,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
             marks,
         )| {
             let (tenants, models) = marks;
+            let requests = requests.filter(|_| arrival.users().is_none());
             if matches!(arrival, ArrivalPattern::ByClass { .. }) {
                 classes.truncate(1);
                 classes[0].weight = 1.0;

@@ -18,6 +18,7 @@ fn class(name: &str, prompt: PromptSource) -> RequestClass {
         input_tokens: length.clone(),
         output_tokens: length,
         shared_prefix: None,
+        conversation: None,
         prompt,
         images: None,
         priorities: Vec::new(),

@@ -4,11 +4,29 @@ use std::collections::HashSet;
 
 use super::test_classes::{TOKENIZER, classes, count, tokenizer};
 use super::*;
+use crate::record::Turn;
 
 fn text(prompt: Prompt) -> String {
     match prompt {
         Prompt::Text(text) => text,
         other => panic!("{other:?} is no text"),
+    }
+}
+
+#[test]
+fn later_turns_say_exactly_their_new_tokens() {
+    let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
+    let tokenizer = tokenizer();
+    let mut said = builder.shared("an answer", 30, Joint::Opening);
+    let mut total = 30;
+    for (number, new_tokens) in (1..60).zip((1..600).step_by(9)) {
+        let turn = Turn { session: 5, number, of: None, begun: 0, history_tokens: total };
+        let input_tokens = total + new_tokens;
+        let index = Turn::index_of(5, number);
+        let planned = PlannedRequest { index, input_tokens, turn: Some(turn), ..PlannedRequest::default() };
+        said += &builder.going_on(&planned);
+        total += new_tokens;
+        assert_eq!(count(&tokenizer, &said), total, "turn {number} of {new_tokens} tokens");
     }
 }
 

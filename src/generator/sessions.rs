@@ -1,0 +1,266 @@
+//! What follows a request once it has ended: the next turn of its conversation, the next request of its user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::datasets::{DrawnRow, RowDraws};
+use super::draws::ClassDraws;
+use super::think_times::Pauses;
+use super::{Datasets, PlannedRequest};
+use crate::clock::Timestamp;
+use crate::random::{Stream, WeightedChoice};
+use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
+use crate::workload::{ArrivalPattern, WorkloadSpec};
+
+/// Draws the later turns of sessions.
+///
+/// Everything about a later turn but its moment and what was answered before is a function of the seed, its session and
+/// its number in it: it is drawn from branch [`Turn::index_of`] of the streams that openers are drawn from, and of
+/// `think_times/NAME`; how many turns a conversation has, from the branch of its first request of `turns/NAME`. So no
+/// session moves another, and a user's k-th request is the same however long the others took. A user whose conversation
+/// ends before its time passes over the numbers of the turns that it never came to.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    workload: Arc<WorkloadSpec>,
+    classes: Vec<ClassDraws>,
+    rows: Vec<Option<RowDraws>>,
+    class_choice: WeightedChoice,
+    class_stream: Stream,
+    models: Option<(WeightedChoice, Stream)>,
+    users: Option<Users>,
+    /// The window, by which a turn's part of the run is told.
+    window: (Timestamp, Timestamp),
+}
+
+/// Those who take turns with the server in a closed loop.
+#[derive(Clone, Debug)]
+struct Users {
+    count: u64,
+    pauses: Pauses,
+    stream: Stream,
+}
+
+/// How a turn ended, as far as what follows depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// When.
+    pub at: Timestamp,
+    /// Tokens of the answer that the next turn carries on; absent where no whole answer came.
+    pub answered: Option<u32>,
+}
+
+/// What follows a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sequel {
+    /// The next request of the session, `scheduled` a think time after the end of the last; absent: there is none.
+    pub next: Option<PlannedRequest>,
+    /// Why the conversation ended before its time, if it did.
+    pub broken: Option<Break>,
+}
+
+/// Why a conversation ended before its time, and how many turns it never came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// A turn failed or was cut off.
+    Unanswered(u32),
+    /// The next turn would not have fit into the context.
+    Full(u32),
+}
+
+impl Break {
+    /// Adds it to what is known of all sessions.
+    pub fn count(self, counts: &mut SessionCounts) {
+        let (counter, turns) = match self {
+            Self::Unanswered(turns) => (&mut counts.broken_off, turns),
+            Self::Full(turns) => (&mut counts.full, turns),
+        };
+        *counter += 1;
+        counts.turns_not_reached += u64::from(turns);
+    }
+}
+
+impl Sessions {
+    /// Those of `workload`, all of whose turns lie in the window.
+    pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
+        let seed = workload.seed;
+        let users = match &workload.arrival {
+            ArrivalPattern::Users { users, think_time_s, .. } => Some(Users {
+                count: *users,
+                pauses: Pauses::new(*think_time_s),
+                stream: Stream::named(seed, "think_times"),
+            }),
+            _ => None,
+        };
+        let rows = |(place, class)| datasets.rows(place, class, seed).map(RowDraws::in_order);
+        Self {
+            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
+            rows: workload.classes.iter().enumerate().map(rows).collect(),
+            class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
+            class_stream: Stream::named(seed, "classes"),
+            models: super::plan::models_of(&workload),
+            users,
+            window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
+            workload,
+        }
+    }
+
+    /// The same, in the window of this plan.
+    pub(super) fn within(self, plan: &PlanFacts) -> Self {
+        Self { window: (plan.window_start, plan.window_end), ..self }
+    }
+
+    /// Whether a workload has any.
+    pub(super) fn are_in(workload: &WorkloadSpec) -> bool {
+        workload.arrival.users().is_some()
+            || workload.classes.iter().any(|class| class.conversation.is_some())
+    }
+
+    /// Whether what `request` and its answer say is carried on by turns that may follow.
+    #[must_use]
+    pub fn goes_on(&self, request: &PlannedRequest) -> bool {
+        let Some(turn) = request.turn else { return false };
+        turn.place() + 1 < self.turns_of(request.class, &turn)
+    }
+
+    /// What follows `last`, which has ended so.
+    #[must_use]
+    pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> Sequel {
+        let Some(turn) = last.turn else { return Sequel::default() };
+        let turns = self.turns_of(last.class, &turn);
+        let left = turns.saturating_sub(turn.place() + 1);
+        let (going_on, broken) = match end.answered {
+            _ if left == 0 => (None, None),
+            None => (None, Some(Break::Unanswered(left))),
+            Some(answered) => match self.next_turn(last, &turn, answered, end.at) {
+                Some(next) => (Some(next), None),
+                None => (None, Some(Break::Full(left))),
+            },
+        };
+        let next = going_on.or_else(|| {
+            let users = self.users.as_ref()?;
+            let number = turn.begun.checked_add(turns).filter(|number| *number < Turn::MOST)?;
+            let next = self.opener_of(turn.session, number)?;
+            let pause = users.pauses.draw(&mut users.stream.branch(next.index));
+            let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
+            Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
+        });
+        Sequel { next, broken }
+    }
+
+    /// What follows `last` where it is answered, but for its moment and what it carries on: of a later turn of a
+    /// conversation only the index and the new tokens are right, whatever the answer.
+    #[must_use]
+    pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
+        self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).next
+    }
+
+    /// What would follow `opener` if answers took no time and were as long as asked: all turns of a conversation, the
+    /// first 15 that a closed-loop user goes on with.
+    pub(super) fn sketch(&self, opener: PlannedRequest) -> impl Iterator<Item = PlannedRequest> {
+        /// As many as any: all of them follow from what these follow from.
+        const OF_A_USER: usize = 15;
+        let most = if self.users.is_some() { OF_A_USER } else { usize::MAX };
+        let after = |last: &PlannedRequest| {
+            self.after(last, TurnEnd { at: last.scheduled, answered: Some(last.output_tokens) }).next
+        };
+        std::iter::successors(Some(opener), move |last| after(last)).skip(1).take(most)
+    }
+
+    /// The first request of a user, or the first one of a conversation that a user begins with `number`; `None` where a
+    /// dataset cannot say its lengths.
+    pub(super) fn opener_of(&self, user: u64, number: u32) -> Option<PlannedRequest> {
+        let index = Turn::index_of(user, number);
+        let class = self.class_choice.draw(&mut self.class_stream.branch(index));
+        let mut draws = self.classes.get(class)?.of_index(index);
+        let users = self.users.as_ref().map_or(1, |users| users.count);
+        // The rows in their order, dealt out to the users in turn.
+        let place = u64::from(number) * users + user;
+        let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
+        let model =
+            self.models.as_ref().map(|(models, stream)| models.draw(&mut stream.branch(index)) as u16);
+        let mut opener = opening(&self.workload, class, &mut draws, row, model)?;
+        opener.index = index;
+        opener.turn = Some(Turn { session: user, number, of: None, begun: number, history_tokens: 0 });
+        Some(opener)
+    }
+
+    /// The next turn of a conversation; `None` where it would not fit into the context.
+    fn next_turn(
+        &self,
+        last: &PlannedRequest,
+        turn: &Turn,
+        answered: u32,
+        ended: Timestamp,
+    ) -> Option<PlannedRequest> {
+        let number = turn.number.checked_add(1).filter(|number| *number < Turn::MOST)?;
+        let index = Turn::index_of(turn.session, number);
+        let draws = self.classes.get(usize::from(last.class))?;
+        let turns = draws.turns()?;
+        let lengths = draws.of_index(index).going_on()?;
+        let history_tokens = last.input_tokens.checked_add(answered)?;
+        let input_tokens = history_tokens.checked_add(lengths.input_tokens)?;
+        let whole = input_tokens.checked_add(lengths.output_tokens)?;
+        if turns.most_tokens.is_some_and(|most| whole > most) {
+            return None;
+        }
+        let next = PlannedRequest {
+            index,
+            input_tokens,
+            output_tokens: lengths.output_tokens,
+            turn: Some(Turn { number, history_tokens, ..*turn }),
+            ..*last
+        };
+        Some(self.at(next, ended.after(turns.pause(index))))
+    }
+
+    /// How many turns the conversation of this turn has.
+    fn turns_of(&self, class: u16, turn: &Turn) -> u32 {
+        turn.of.unwrap_or_else(|| {
+            let turns = self.classes.get(usize::from(class)).and_then(ClassDraws::turns);
+            turns.map_or(1, |turns| turns.count(Turn::index_of(turn.session, turn.begun)))
+        })
+    }
+
+    fn at(&self, request: PlannedRequest, scheduled: Timestamp) -> PlannedRequest {
+        let (start, end) = self.window;
+        let phase = if scheduled < start {
+            Phase::Warmup
+        } else if scheduled < end {
+            Phase::Measured
+        } else {
+            Phase::Cooldown
+        };
+        PlannedRequest { phase, scheduled, ..request }
+    }
+}
+
+/// A request that opens a conversation or stands by itself, without its place in the plan.
+pub(super) fn opening(
+    workload: &WorkloadSpec,
+    class: usize,
+    draws: &mut ClassDraws,
+    row: Option<DrawnRow>,
+    model: Option<u16>,
+) -> Option<PlannedRequest> {
+    let lengths = draws.opening(row)?;
+    let images = draws.images();
+    let priority = draws.priority();
+    let prefix = draws.prefix();
+    let tenant = draws.tenant();
+    Some(PlannedRequest {
+        class: class as u16,
+        input_tokens: lengths.input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
+        output_tokens: lengths.output_tokens,
+        priority,
+        slo: workload.promise(class as u16, priority, tenant),
+        row: row.map(|row| row.row),
+        images,
+        prefix,
+        tenant,
+        model,
+        ..PlannedRequest::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;
