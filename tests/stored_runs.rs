@@ -219,6 +219,14 @@ fn a_log_of_what_cannot_have_been_is_refused() {
             refused(9, |line| line["footer"]["ended_ns"] = u64::MAX.into()),
             "the run's end is 18446744073.709553 s, over a year after the beginning",
         ),
+        (
+            refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": 5}})),
+            "request 0: no answer of it was left to count",
+        ),
+        (
+            refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": u64::MAX}})),
+            "request 0: the number of its tokens is 18446744073709551615, more than can be counted in a run",
+        ),
     ] {
         assert_eq!(said, expected);
     }

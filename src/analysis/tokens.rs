@@ -61,7 +61,8 @@ pub struct Balance {
 }
 
 /// Prompts that were made to a length: written for the run, or token ids. Those with images are not, nor those that a
-/// dataset gives, nor any where nobody knows what the server adds to them.
+/// dataset gives, nor the later turns of a conversation, which say the server's own answers and as many messages as they
+/// may be, nor any where nobody knows what the server adds to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MadePrompts {
     /// Those with a `usage`.
@@ -127,7 +128,8 @@ impl TokenAccount {
             let added = class.map_or(template_tokens, |class| added(class, template_tokens));
             account.added_tokens += added.unwrap_or(0);
             account.input.add(asked + added.unwrap_or(0), usage.prompt_tokens);
-            if let (Some(added), true) = (added, class.is_some_and(is_made_to_length)) {
+            let opens = record.turn.is_none_or(|turn| turn.place() == 0);
+            if let (Some(added), true) = (added, opens && class.is_some_and(is_made_to_length)) {
                 account.made.add(asked + added, usage.prompt_tokens);
             }
             if let Some(cached) = usage.cached_tokens {
@@ -160,6 +162,7 @@ fn is_made_to_length(class: &RequestClass) -> bool {
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
+    use crate::record::Turn;
 
     #[test]
     fn asked_told_and_seen_are_held_against_each_other() {
@@ -192,6 +195,8 @@ mod tests {
             record(index).class(class, priority).paced(100, 10, 2).usage(prompt_tokens, 2).build()
         };
         let mut log = run(1_000, vec![told(0, 0, 111), told(1, 0, 114), told(2, 1, 100), told(3, 1, 111)]);
+        // A first turn is a prompt like any other.
+        log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 });
         let mut ids = log.header.workload.classes[0].clone();
         ids.prompt = PromptSource::RandomTokens { vocabulary: Some(9) };
         log.header.workload.classes.push(ids);
@@ -204,6 +209,12 @@ mod tests {
         assert_eq!(account.made, MadePrompts { requests: 4, exact: 2, most_off: 11 });
         assert_eq!((account.input.asked_tokens, account.input.got_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
+        // A later turn is not.
+        log.records[0].turn = Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 });
+        assert_eq!(
+            TokenAccount::of(&Observed::of(&log)).made,
+            MadePrompts { requests: 3, exact: 1, most_off: 11 }
+        );
         // What a dataset gives, or what goes with images, has no length that it was made to.
         let per_request = crate::workload::Distribution::Constant { value: 1 };
         let images = crate::workload::Images { folder: "pictures".into(), per_request, found: None };

@@ -68,7 +68,7 @@ pub(super) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(),
 /// Why nobody can have counted so; `Ok` if somebody can.
 pub(super) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
     let CountedAnswer { index, tokens } = *answer;
-    countable("the tokens of its answer", tokens).map_err(|what| format!("request {index}: {what}"))
+    countable("the number of its tokens", tokens).map_err(|what| format!("request {index}: {what}"))
 }
 
 /// Why no run can have ended so; `Ok` if one can.

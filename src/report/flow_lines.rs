@@ -68,7 +68,12 @@ fn input(tokens: &TokenAccount) -> String {
     let MadePrompts { requests, exact, most_off } = tokens.made;
     match (requests, exact) {
         (0, _) => format!("{asked}, {came}"),
-        _ if requests == exact => format!("{asked}, {came}; every prompt exact to the token"),
+        _ if requests == exact && requests == input.requests => {
+            format!("{asked}, {came}; every prompt exact to the token")
+        }
+        _ if requests == exact => {
+            format!("{asked}, {came}; all {} made to a length exact", counted(requests, "prompt"))
+        }
         _ => {
             let (exact, requests) = (count(exact), counted(requests, "prompt"));
             format!("{asked}, {came}; {exact} of {requests} exact, the others off by {most_off} at most")

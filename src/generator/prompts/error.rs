@@ -31,8 +31,8 @@ pub enum PromptError {
     /// The hub did not give it.
     #[error(
         "the tokenizer of `{id}` is neither a local path nor in the Hugging Face cache, and could not be fetched: \
-         {cause}; give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out to \
-         have prompts counted by the server"
+         {cause}; give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out: \
+         prompts are then counted by the server's /tokenize, else estimated, and 0 to 5 % longer than asked"
     )]
     HubUnavailable {
         /// The id.
