@@ -58,7 +58,7 @@ fn a_trace(criterion: &mut Criterion) {
     }
     file.into_inner().unwrap();
     let trace = Trace::whole(path.to_str().unwrap());
-    let read = |trace: &Trace, seed| survey(trace, seed).map_err(|error| error.to_string());
+    let read = |trace: &mut Trace, seed| survey(trace, seed).map_err(|error| error.to_string());
     let spec = WorkloadSpec::of_trace(&trace, 1, &read).unwrap();
     let schedule = Schedule::draw(&spec);
     let mut group = criterion.benchmark_group("trace");

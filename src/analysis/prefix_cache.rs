@@ -223,7 +223,7 @@ mod tests {
     use crate::record::{
         CachePreparation, CheckRecord, CheckResult, ServerCounters, Shard, SharedPrefix, Usage,
     };
-    use crate::workload::{Distribution, SharedPrefixes};
+    use crate::workload::{ArrivalPattern, Distribution, SharedPrefixes, Trace, TraceFindings, TraceFormat};
 
     #[test]
     fn what_golden_prompts_found_is_not_counted() {
@@ -313,6 +313,41 @@ mod tests {
         close(cache.measured.unwrap().rate, 32.0 / 200.0);
         log.header.shard = Some(Shard { number: 1, of: 2 });
         assert_eq!(PrefixCache::of(&log), None, "the other shard warms the same cache");
+    }
+
+    #[test]
+    fn a_trace_says_what_all_of_its_slice_shares() {
+        let mut log = log(&[(0, None), (0, None)], 10);
+        log.header.workload.classes[0].shared_prefix = None;
+        let found = TraceFindings {
+            format: TraceFormat::Mooncake,
+            requests: 2,
+            ends_s: log.header.workload.horizon_s,
+            warmup_s: None,
+            bin_s: 1.0,
+            arrivals: vec![2],
+            peak_per_s: 2,
+            same_moment: 0,
+            input_tokens: 100.0,
+            output_tokens: 2.0,
+            reusable_share: Some(0.5),
+            too_many_blocks: false,
+            kinds: Vec::new(),
+            skipped_lines: 0,
+            reordered: 0,
+        };
+        let trace = Trace { found: Some(found), ..Trace::whole("a.jsonl") };
+        log.header.workload.arrival = ArrivalPattern::Trace(Box::new(trace));
+        let cache = PrefixCache::of(&log).unwrap();
+        // Half of 2 × 100 tokens, of 2 × 110 that the server counts; the template's may come again too.
+        close(cache.expected_least, 100.0 / 220.0);
+        close(cache.expected_most, 120.0 / 220.0);
+        let whole = log.header.workload.horizon_s;
+        log.header.workload.horizon_s = whole / 2.0;
+        assert_eq!(PrefixCache::of(&log), None, "what half of it shares the trace does not say");
+        log.header.workload.horizon_s = whole;
+        log.footer.as_mut().unwrap().released_until = Timestamp::from_nanos(1);
+        assert_eq!(PrefixCache::of(&log), None, "nor what a run shared that was broken off");
     }
 
     #[test]

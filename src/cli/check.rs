@@ -71,7 +71,7 @@ const LIMIT: Duration = Duration::from_mins(2);
 
 /// The workload whose checks are sent.
 fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
-    let spec = WorkloadSpec::load_with(workload, &survey).map_err(Stop::usage)?;
+    let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     if spec.checks.is_empty() {
         return Err(Stop::usage(format!(
             "`{}` has no `checks`\nhint: give it golden prompts, or leave --workload out",

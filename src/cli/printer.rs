@@ -23,6 +23,18 @@ impl Printer {
         }
     }
 
+    /// Data that is written piece by piece, under the same rules.
+    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    pub(super) fn stream(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Stop> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        match write(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Stop::impossible(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn words(self, text: &str) {

@@ -15,6 +15,7 @@ use crate::analysis::{Objective, Summary};
 use crate::experiment::{predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
+use crate::workload::TraceFindings;
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -26,6 +27,12 @@ pub(super) struct SimulateArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     model: ModelArgs,
+
+    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
+    /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
+    /// estimate]
+    #[arg(long, value_name = "PATH|ID", help_heading = "Dataset")]
+    tokenizer: Option<String>,
 
     /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
     /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
@@ -45,11 +52,19 @@ pub(super) struct SimulateArgs {
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
-    let (spec, datasets) = datasets::open(args.workload.spec()?, None, printer)?;
+    let spec = args.workload.spec(printer)?;
+    let tokenizer = args.tokenizer.as_deref();
+    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_taken()) {
+        return Err(Stop::usage(format!(
+            "--tokenizer counts the rows of a dataset, and `{}` has none\nhint: leave it out",
+            spec.name
+        )));
+    }
+    let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
     outcome::fit(&args.objectives, &spec)?;
     let described = args.model.describe()?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
-    let traced = spec.arrival.found().is_some_and(|found| found.reusable_share.is_some());
+    let traced = spec.arrival.found().is_some_and(TraceFindings::names_blocks);
     if described.fleet.layout.rule() == RoutingRule::PrefixAware && shared.peek().is_none() && !traced {
         printer
             .words("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");

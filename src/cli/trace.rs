@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,11 +11,11 @@ use super::args::{SliceArgs, survey};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
 use crate::analysis::wording::counted;
-use crate::generator::{LogFields, TimeUnit, TraceWriter, Traced, TracedRequest, from_the_first};
+use crate::generator::{LogFields, ReadLog, TimeUnit, TraceWriter, Traced, read_log};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
 use crate::units::count;
-use crate::workload::{BadLines, Trace};
+use crate::workload::{BadLines, Trace, TraceFindings};
 
 /// Say what a trace holds, or make one of a run or of a log.
 #[derive(Debug, Args)]
@@ -50,15 +50,15 @@ struct ShowArgs {
 /// Make a trace of a stored run or of an access log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run's trace has what its plan had: replayed with the run's workload, window and seed it is the same plan, but
-that prefixes which the run shared are named as blocks.
+A run's trace has what its plan had, and where its warm-up and the run itself ended: replayed with
+the run's workload it is the same plan, but that prefixes which the run shared are named as blocks.
 A log in JSON lines is read by the names of its fields, and a field inside another is written with a dot:
   skyline trace from access.jsonl --time ts --input usage.prompt_tokens --output usage.completion_tokens")]
 struct FromArgs {
     /// The run's folder or its run.jsonl; or a log in JSON lines, whose fields are then named
     source: PathBuf,
 
-    /// Write the trace to this file [default: standard output]
+    /// Write the trace to this file, which must not be there yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -66,9 +66,9 @@ struct FromArgs {
     #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Log")]
     time: Option<String>,
 
-    /// What a number in that field is in
-    #[arg(long, value_name = "UNIT", default_value = "s", help_heading = "Log")]
-    time_unit: Unit,
+    /// What a number in that field is in [default: s]
+    #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log")]
+    time_unit: Option<Unit>,
 
     /// Field of the log with the tokens of the prompt
     #[arg(long, value_name = "FIELD", requires = "output", help_heading = "Log")]
@@ -124,7 +124,8 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
     let found = survey(&trace, 0).map_err(Stop::usage)?;
     let mut text = format!("{}\n{}\n", trace_what(&trace, &found), trace_contents(&found));
     for kind in &found.kinds {
-        let _ = writeln!(text, "{:>9}  {}", count(kind.requests), kind.name);
+        let told = kind.called.as_ref().map(|called| format!("  (there {called:?})")).unwrap_or_default();
+        let _ = writeln!(text, "{:>9}  {}{told}", count(kind.requests), kind.name);
     }
     printer.data(&text)?;
     Ok(Exit::Fine)
@@ -135,12 +136,12 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         (Some(time), Some(input), Some(output)) => {
             let fields = LogFields {
                 time: time.clone(),
-                unit: args.time_unit.into(),
+                unit: args.time_unit.map_or(TimeUnit::Seconds, Into::into),
                 input: input.clone(),
                 output: output.clone(),
                 class: args.class.clone(),
             };
-            Traced { requests: from_the_first(read_log(args, &fields, printer)?), block_tokens: None }
+            of_log(args, &fields, printer)?
         }
         _ => of_run(&args.source, printer)?,
     };
@@ -148,13 +149,11 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         return Err(Stop::usage(format!("{} holds no request", args.source.display())));
     }
     let number = traced.requests.len() as u64;
-    let trace = written(traced).map_err(Stop::impossible)?;
     match &args.out {
-        None => printer.data(&trace)?,
+        None => printer.stream(|out| write(traced, out))?,
         Some(path) => {
-            let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
-            std::fs::write(path, trace).map_err(cannot)?;
-            printer.words(&format!("{} requests in {}", count(number), path.display()));
+            keep(traced, path)?;
+            printer.words(&format!("{} in {}", counted(number, "request"), path.display()));
         }
     }
     Ok(Exit::Fine)
@@ -169,7 +168,7 @@ fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
     })?;
     let replayed = log.header.workload.arrival.trace();
     if let Some(trace) =
-        replayed.filter(|trace| trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()))
+        replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))
     {
         printer.words(&format!(
             "note: the run replayed {}, and a run does not keep the blocks of a trace; replay that to share them again",
@@ -179,38 +178,44 @@ fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
     Ok(Traced::of_run(&log))
 }
 
-fn written(traced: Traced) -> std::io::Result<String> {
-    let mut text = Vec::new();
-    let mut writer = TraceWriter::begin(&mut text, traced.block_tokens)?;
-    for request in traced.requests {
-        writer.add(request)?;
-    }
-    writer.finish()?;
-    String::from_utf8(text).map_err(std::io::Error::other)
-}
-
-fn read_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Vec<TracedRequest>, Stop> {
-    let path = args.source.display();
-    let cannot = |error| Stop::usage(format!("cannot read {path}: {error}"));
-    let (mut requests, mut skipped) = (Vec::new(), 0);
-    for (line, number) in BufReader::new(File::open(&args.source).map_err(cannot)?).lines().zip(1_u64..) {
-        let line = line.map_err(cannot)?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        match fields.request(&line) {
-            Ok(request) => requests.push(request),
-            Err(_) if args.skip_bad => skipped += 1,
-            Err(cause) => {
-                return Err(Stop::usage(format!(
-                    "{path}, line {number}, {cause}\nhint: a line is a JSON object with the named fields; mend it, or \
-                     leave out what cannot be used with --skip-bad, which is counted"
-                )));
-            }
-        }
-    }
+/// What the lines of a log tell.
+fn of_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Traced, Stop> {
+    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
+    let ReadLog { requests, skipped } =
+        read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
     if args.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));
     }
-    Ok(requests)
+    Ok(Traced { requests, ..Traced::default() })
+}
+
+/// Writes beside the file that is wanted, so that half a trace is never taken for one.
+fn keep(traced: Traced, path: &Path) -> Result<(), Stop> {
+    if path.exists() {
+        return Err(Stop::usage(format!(
+            "{} is there already\nhint: name another file with --out, or remove it",
+            path.display()
+        )));
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
+    let mut file = BufWriter::new(File::create(&beside).map_err(cannot)?);
+    write(traced, &mut file)
+        .and_then(|()| file.flush())
+        .and_then(|()| std::fs::rename(&beside, path))
+        .map_err(|error| {
+            // What was written of it is of no use; that it stays is no second error.
+            let _ = std::fs::remove_file(&beside);
+            cannot(error)
+        })
+}
+
+fn write(traced: Traced, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = TraceWriter::begin(out, traced.block_tokens, traced.window)?;
+    for request in traced.requests {
+        writer.add(request)?;
+    }
+    writer.finish()
 }

@@ -2,6 +2,7 @@
 
 mod datasets;
 mod lengths;
+mod objects;
 mod phases;
 mod plan;
 mod prefixes;
@@ -19,5 +20,6 @@ pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
 pub use traces::{
-    Blocks, LogFields, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, from_the_first, survey,
+    Blocks, LogFields, ReadLog, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, TracedWindow,
+    read_log, survey,
 };

@@ -108,8 +108,10 @@ impl Schedule {
     /// in order, 19 bytes, little-endian: moment in nanoseconds (8), class (2), input tokens (4), output tokens
     /// (4), priority (1: 0 high, 1 medium, 2 low). A workload with shared prefixes, tenants or models has `skyline plan 2`
     /// there, and 12 bytes more a request: number (4) and tokens (4) of the prefix, tenant (2), model (2), all bits set
-    /// where there is none. After those of a request that says a row of a dataset come the row's number from 0 (8), and
-    /// after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
+    /// where there is none. Where prompts or images come from files, the hash of what they hold stands before the
+    /// requests: for each class that has a dataset or images, in their order, its number (2) and the SHA-256 as 64
+    /// hexadecimal digits, of the dataset first. After those of a request that says a row of a dataset come the row's
+    /// number from 0 (8), and after those of one with images how many they are (2). Where a trace says which blocks a prompt begins with, the
     /// tokens of a block (4) and the ids of the blocks (8 each) follow.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
@@ -121,6 +123,12 @@ impl Schedule {
             || self.workload.models.is_some()
             || self.workload.classes.iter().any(|class| class.shared_prefix.is_some());
         let mut hash = Sha256::new_with_prefix(if marked { MARKED_HASH_DOMAIN } else { HASH_DOMAIN });
+        for (class, number) in self.workload.classes.iter().zip(0_u16..) {
+            for sha256 in class.files() {
+                hash.update(number.to_le_bytes());
+                hash.update(sha256);
+            }
+        }
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {

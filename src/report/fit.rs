@@ -8,6 +8,9 @@ use crate::experiment::{ArrivalFit, ClassFit, FitReport};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, Distribution};
 
+/// Values of which no law can be told from others.
+const FEW: u64 = 30;
+
 /// The report of a fit, line by line.
 #[must_use]
 pub fn text(report: &FitReport) -> String {
@@ -29,6 +32,9 @@ pub fn text(report: &FitReport) -> String {
 
 fn arrivals(fit: &ArrivalFit) -> String {
     let rate = three_digits(fit.pattern.mean_rate_per_s());
+    if fit.gaps.n < FEW {
+        return format!("{rate} requests/s, taken for Poisson; too few requests to tell how they come");
+    }
     let what = match &fit.pattern {
         ArrivalPattern::Poisson { .. } => {
             format!("Poisson, {rate} requests/s; no lasting change of rate")
@@ -82,6 +88,9 @@ fn of_class(text: &mut String, class: &ClassFit) {
 
 fn of_lengths(text: &mut String, name: &str, fit: &LengthFit) {
     let _ = writeln!(text, "  {name}: {}, {} off at most", law(&fit.distribution), percent(fit.distance));
+    if fit.n < FEW {
+        let _ = writeln!(text, "    only {}: the next may lie anywhere", counted(fit.n, "value"));
+    }
     if let Some(refused) = &fit.refused {
         let _ = writeln!(
             text,

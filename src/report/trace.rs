@@ -11,7 +11,11 @@ pub fn what(trace: &Trace, found: &TraceFindings) -> String {
         TraceZero::OwnClock => "on its own clock",
         TraceZero::FirstRequest => "after its first request",
     };
-    let until = trace.for_s.map_or("to its end".to_owned(), |for_s| format!("for {}", seconds(for_s)));
+    let until = match (trace.for_s, found.warmup_s) {
+        (Some(for_s), _) => format!("for {}", seconds(for_s)),
+        (None, Some(_)) => "to the end of its run".to_owned(),
+        (None, None) => "to its end".to_owned(),
+    };
     let mut parts = vec![format!(
         "{}, {}, {until} from {} {zero}: {}",
         trace.path,
@@ -49,6 +53,19 @@ pub fn contents(found: &TraceFindings) -> String {
             percent(share)
         ));
     }
+    if found.too_many_blocks {
+        parts.push(
+            "how much of the prompts came before is not known, for too many blocks are named".to_owned(),
+        );
+    }
+    if let Some(gathered) = found.kinds.iter().find(|kind| kind.rarer_kinds > 0) {
+        parts.push(format!(
+            "{} that are rare, of {} in all, share the class `{}`",
+            counted(gathered.rarer_kinds, "kind"),
+            counted(gathered.requests, "request"),
+            gathered.name
+        ));
+    }
     parts.join("; ")
 }
 
@@ -82,12 +99,14 @@ fn changes(trace: &Trace, format: TraceFormat) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::{TraceFormat, TraceKind};
 
     fn found() -> TraceFindings {
         TraceFindings {
             format: TraceFormat::Mooncake,
             requests: 1_200,
             ends_s: 60.0,
+            warmup_s: None,
             bin_s: 0.5,
             arrivals: vec![10; 120],
             peak_per_s: 40,
@@ -95,6 +114,7 @@ mod tests {
             input_tokens: 7_000.0,
             output_tokens: 180.0,
             reusable_share: Some(0.4),
+            too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
             reordered: 0,
@@ -122,6 +142,8 @@ mod tests {
             "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, laid over itself \
              2.50 times, each further copy turned by a moment of its own; 2 lines left out unread; 1 request put in order"
         );
+        let of_run = TraceFindings { warmup_s: Some(5.0), ..found() };
+        assert!(what(&trace, &of_run).contains("to the end of its run from 0 ms on its own clock"));
         let thinned = Trace { rate_scale: 0.25, time_scale: 4.0, ..trace };
         assert!(
             what(&thinned, &found())
@@ -136,6 +158,20 @@ mod tests {
             "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of \
              them leave at the very moment of the one before; 40.0 % of the prompt tokens are in leading blocks that \
              came before: the most that a prefix cache can find"
+        );
+        let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };
+        let many = TraceFindings {
+            same_moment: 0,
+            reusable_share: None,
+            too_many_blocks: true,
+            kinds: vec![rest],
+            ..found()
+        };
+        assert_eq!(
+            contents(&many),
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; how much of \
+             the prompts came before is not known, for too many blocks are named; 7 kinds that are rare, of 30 requests \
+             in all, share the class `other`"
         );
     }
 }

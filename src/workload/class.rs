@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Given, Place};
 use super::{
-    AnswerShape, ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace, weights,
+    AnswerShape, ArrivalPattern, Dataset, Distribution, Images, Priority, SharedPrefixes, Slo, Trace,
+    TraceFindings, weights,
 };
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
@@ -194,6 +195,17 @@ impl RequestClass {
     }
 }
 
+impl RequestClass {
+    /// SHA-256 of the files that its requests are made of, once they were read: dataset, then images.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
+        let images = self.images.as_ref().and_then(|images| images.found.as_ref());
+        let (dataset, images) =
+            (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
+        dataset.into_iter().chain(images)
+    }
+}
+
 /// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read) };
@@ -216,7 +228,7 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
              trace out",
         ),
         PromptSource::RandomTokens { .. }
-            if trace.found.as_ref().is_some_and(|found| found.reusable_share.is_some()) =>
+            if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) =>
         {
             fields.complain_of(
                 "prompt",

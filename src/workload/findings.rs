@@ -16,8 +16,12 @@ pub struct TraceFindings {
     pub format: TraceFormat,
     /// Requests of the slice.
     pub requests: u64,
-    /// The end of the slice: `for_s`, or the millisecond after the last request.
+    /// The end of the slice: `for_s`, or where the run ended that the trace was made of, or the millisecond after the last
+    /// request.
     pub ends_s: f64,
+    /// The warm-up of the run that the trace was made of, where all of that run is the slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_s: Option<f64>,
     /// The width of each of `arrivals`.
     pub bin_s: f64,
     /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
@@ -34,7 +38,10 @@ pub struct TraceFindings {
     /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
-    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none, or too many.
+    /// Whether it has more blocks than are remembered, so that nobody knows the share.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub too_many_blocks: bool,
+    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none.
     pub kinds: Vec<TraceKind>,
     /// Lines that could not be read and were left out.
     pub skipped_lines: u64,
@@ -45,10 +52,22 @@ pub struct TraceFindings {
 /// A kind of request in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceKind {
-    /// As a class would be called.
+    /// As a class would be called; unlike that of every other kind.
     pub name: String,
     /// How many requests are of it.
     pub requests: u64,
+    /// What the trace calls it; absent where that is the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// How many kinds these are in truth, where they are gathered because each is too rare for a class of its own; kinds
+    /// that came after 4,096 others count as one. 0 for a kind by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rarer_kinds: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TraceFindings {
@@ -57,6 +76,8 @@ impl TraceFindings {
             let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
             let requests = fields.required("requests", |place| place.whole(COUNT));
             let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let warmup_s = fields
+                .optional("warmup_s", None, |place| place.number(Allowed::from(0.0, LONGEST_S)).map(Some));
             let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
             let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
             let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
@@ -65,6 +86,7 @@ impl TraceFindings {
             let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
             let reusable_share = fields
                 .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
             let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
             let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
             let reordered = fields.required("reordered", |place| place.whole(COUNT));
@@ -72,6 +94,7 @@ impl TraceFindings {
                 format: format?,
                 requests: requests?,
                 ends_s: ends_s?,
+                warmup_s: warmup_s?,
                 bin_s: bin_s?,
                 arrivals: arrivals?,
                 peak_per_s: peak_per_s?,
@@ -79,11 +102,26 @@ impl TraceFindings {
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
                 reusable_share: reusable_share?,
+                too_many_blocks: too_many_blocks?,
                 kinds: kinds?,
                 skipped_lines: skipped_lines?,
                 reordered: reordered?,
             })
         })
+    }
+
+    /// Whether the trace says which prompts begin alike.
+    #[must_use]
+    pub fn names_blocks(&self) -> bool {
+        self.reusable_share.is_some() || self.too_many_blocks
+    }
+
+    /// The kind that the trace calls so, or that in which such rare ones are gathered.
+    #[must_use]
+    pub fn kind(&self, told: &str) -> Option<&TraceKind> {
+        let told = told.trim();
+        let own = self.kinds.iter().find(|kind| kind.is(told));
+        own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
     }
 
     /// Requests per second over the whole slice.
@@ -109,8 +147,15 @@ impl TraceKind {
         place.table("a kind of request", |fields| {
             let name = fields.required("name", |place| place.name());
             let requests = fields.required("requests", |place| place.whole(COUNT));
-            Some(Self { name: name?, requests: requests? })
+            let called = fields.optional("called", None, |place| place.text().map(Some));
+            let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
+            Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
         })
+    }
+
+    /// Whether the trace calls this kind, and no other, so.
+    fn is(&self, kind: &str) -> bool {
+        self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }
 }
 
@@ -124,6 +169,7 @@ mod tests {
             format: TraceFormat::Azure,
             requests: 12,
             ends_s: 5.5,
+            warmup_s: None,
             bin_s: 2.0,
             arrivals: vec![4, 0, 8],
             peak_per_s: 5,
@@ -131,6 +177,7 @@ mod tests {
             input_tokens: 1.0,
             output_tokens: 1.0,
             reusable_share: None,
+            too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
             reordered: 0,

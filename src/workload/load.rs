@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::reading::nearest;
-use super::{ArrivalPattern, PromptSource, SpecError, Trace, TraceSurvey, WorkloadSpec, library};
+use super::{PromptSource, SpecError, Trace, TraceSurvey, WorkloadSpec, library};
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
@@ -35,21 +35,17 @@ impl WorkloadSpec {
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
         // Editors on Windows put a byte-order mark before the text.
         let folder = path.parent().unwrap_or(Path::new(""));
-        let survey = |trace: &Trace, seed| {
-            let mut trace = trace.clone();
+        let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
-            survey(&trace, seed)
+            survey(trace, seed)
         };
         let mut spec = read(folder, text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
         spec.anchor(folder);
         Ok(spec)
     }
 
-    /// Lets the relative paths of what the spec names begin at `folder`.
+    /// Lets the relative paths of what the classes name begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
-        if let ArrivalPattern::Trace(trace) = &mut self.arrival {
-            trace.anchor(folder);
-        }
         for class in &mut self.classes {
             if let PromptSource::Dataset(dataset) = &mut class.prompt {
                 dataset.anchor(folder);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::arrival::SECONDS;
-use super::reading::{self, Allowed, Fields, Mistakes, Node, Place, SpecError};
+use super::reading::{self, Allowed, Fields, Given, Mistakes, Node, Place, SpecError};
 use super::window::{LONGEST_S, MOST_REQUESTS, Window};
 use super::{
     ArrivalPattern, GoldenCheck, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings,
@@ -33,8 +33,8 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are flown but not counted. When the file gives
-    /// none: a tenth of the run and at most 30 s, which lets connections, caches and the number of requests in
-    /// flight settle.
+    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections,
+    /// caches and the number of requests in flight settle.
     pub warmup_s: f64,
     /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
     /// when the file gives none.
@@ -106,7 +106,7 @@ impl WorkloadSpec {
         Self::from_value_with(value, origin, &unread)
     }
 
-    /// Reads what [`Serialize`] wrote, or what stands for it; `survey` reads the trace, if it has one that was not.
+    /// Reads what [`Serialize`] wrote, or what stands for it; `survey` reads the trace, if it has one.
     pub(super) fn from_value_with(
         value: serde_json::Value,
         origin: &str,
@@ -145,7 +145,10 @@ impl WorkloadSpec {
             let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
             let common = read_common(fields, seed, survey);
-            let trace = common.as_ref().ok().and_then(|arrival| arrival.as_ref()?.trace());
+            let trace = match &common {
+                Ok(arrival) => arrival.as_ref().and_then(ArrivalPattern::trace),
+                Err(Mistaken { trace }) => trace.as_deref(),
+            };
             let (classes, own): (Option<Vec<RequestClass>>, Option<Vec<_>>) =
                 read_classes(fields, trace).map(|read| read.into_iter().unzip()).unzip();
             let arrival = common.ok().and_then(|common| {
@@ -164,9 +167,11 @@ impl WorkloadSpec {
                 fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
             }
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
+            let whole = horizon_s.is_none() && requests.is_none();
+            let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
             let window = Window { horizon_s, requests, arrival: &arrival };
-            let warmup_s = warmup_s.unwrap_or_else(|| window.usual_warmup_s());
+            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
                 fields.complain_of(mistaken.field, &mistaken.sentence);
@@ -208,7 +213,16 @@ impl WorkloadSpec {
 }
 
 /// Something that was complained of.
-struct Mistaken;
+struct Mistaken {
+    /// Where a trace was meant, one that stands for it while the rest of the spec is read.
+    trace: Option<Box<Trace>>,
+}
+
+impl Mistaken {
+    fn beside(trace: Option<Trace>) -> Self {
+        Self { trace: trace.map(Box::new) }
+    }
+}
 
 /// The arrivals that all classes share, if any are given, or in their place a trace, which is read at once: the rest of
 /// the spec depends on what is in it.
@@ -217,7 +231,11 @@ fn read_common(
     seed: Option<u64>,
     survey: TraceSurvey<'_>,
 ) -> Result<Option<ArrivalPattern>, Mistaken> {
-    let trace = fields.optional("trace", None, |place| Trace::read(place).map(Some)).ok_or(Mistaken)?;
+    let trace = match fields.given("trace", Trace::read) {
+        Given::Absent => None,
+        Given::Right(trace) => Some(trace),
+        Given::Wrong => return Err(Mistaken::beside(Some(Trace::whole("")))),
+    };
     let given = fields.optional("arrival", None, |place| {
         if trace.is_some() {
             place.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
@@ -225,19 +243,17 @@ fn read_common(
         }
         ArrivalPattern::read(place).map(Some)
     });
-    let given = given.ok_or(Mistaken)?;
+    let given = given.ok_or_else(|| Mistaken::beside(trace.clone()))?;
     let (field, mut arrival) = match trace {
         None => ("arrival", given),
         Some(trace) => ("trace", Some(ArrivalPattern::Trace(Box::new(trace)))),
     };
-    if let Some(ArrivalPattern::Trace(trace)) = &mut arrival
-        && trace.found.is_none()
-    {
-        match survey(trace, seed.ok_or(Mistaken)?) {
-            Ok(found) => trace.found = Some(found),
-            // The rest of the spec is read all the same, for its own mistakes.
-            Err(cause) => fields.complain_of(field, &format!("cannot be replayed: {cause}")),
-        }
+    if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
+        let seed = seed.ok_or_else(|| Mistaken::beside(Some(Trace::clone(trace))))?;
+        // The rest of the spec is read all the same, for its own mistakes.
+        trace.found = survey(trace, seed)
+            .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
+            .ok();
     }
     Ok(arrival)
 }
@@ -288,9 +304,11 @@ fn arrival_of(
     Some(arrival)
 }
 
-/// Where nobody reads traces.
-pub(super) fn unread(trace: &Trace, _: u64) -> Result<TraceFindings, String> {
-    Err(format!("{} was not read; only a workload that is about to be run reads its trace", trace.path))
+/// Where nobody reads traces: what is stored of one was found in it before.
+pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
+    trace.found.clone().ok_or_else(|| {
+        format!("{} was not read; only a workload that is about to be run reads its trace", trace.path)
+    })
 }
 
 /// A class and the arrival process that it has of its own.
@@ -302,8 +320,10 @@ fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<Re
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
-            let usual = RequestClass::of_trace(trace).into_iter().map(|class| (class, None));
-            fields.optional("classes", usual.collect(), read)
+            // Which kinds there are shows only once it was read.
+            let usual = trace.found.is_some().then(|| RequestClass::of_trace(trace));
+            let usual = usual.map(|classes| classes.into_iter().map(|class| (class, None)).collect());
+            fields.given("classes", read).or(usual)
         }
     }
 }
@@ -311,12 +331,8 @@ fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<Re
 fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
-        let (class, arrival) = RequestClass::read(place, trace)?;
-        if seen.contains(&class.name) {
-            place.complain(&format!("has the name \"{}\" of a class before it; give it its own", class.name));
-        }
-        seen.push(class.name.clone());
-        Some((class, arrival))
+        place.own_name("class", &mut seen);
+        RequestClass::read(place, trace)
     })
 }
 

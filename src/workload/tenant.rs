@@ -37,14 +37,8 @@ impl Tenant {
         let mut seen = Vec::new();
         let tenants = fields.optional("tenants", Vec::new(), |place| {
             place.list(|place| {
-                let tenant = Self::read(place, classes)?;
-                if seen.contains(&tenant.name) {
-                    let name = &tenant.name;
-                    place
-                        .complain(&format!("has the name \"{name}\" of a tenant before it; give it its own"));
-                }
-                seen.push(tenant.name.clone());
-                Some(tenant)
+                place.own_name("tenant", &mut seen);
+                Self::read(place, classes)
             })
         })?;
         if tenants.len() > MOST {

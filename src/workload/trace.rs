@@ -88,8 +88,9 @@ pub enum BadLines {
     Skip,
 }
 
-/// Reads the trace's file and says what is in it, or why it cannot be replayed. The seed is that of the workload.
-pub type TraceSurvey<'a> = &'a dyn Fn(&Trace, u64) -> Result<TraceFindings, String>;
+/// Reads the trace's file and says what is in it, or why it cannot be replayed. The seed is that of the workload. Before
+/// it reads, it may change which slice is replayed, and how.
+pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
     /// Lets a relative path begin at `folder`.
@@ -110,6 +111,27 @@ impl Trace {
             bad_lines: BadLines::Refuse,
             found: None,
         }
+    }
+
+    /// Whether every number is within its range. To be asked before the file is read: a `rate_scale` of a billion would
+    /// open it as often.
+    ///
+    /// # Errors
+    ///
+    /// Which field has which value, and what it must be.
+    pub fn check(&self) -> Result<(), String> {
+        let for_s = self.for_s.unwrap_or(1.0);
+        for (field, value, allowed) in [
+            ("from_s", self.from_s, TRACE_SECONDS),
+            ("for_s", for_s, SOME_TRACE_SECONDS),
+            ("time_scale", self.time_scale, SCALE),
+            ("rate_scale", self.rate_scale, SCALE),
+        ] {
+            if !allowed.has(value) {
+                return Err(format!("`{field}` is {value}; it must be a number {allowed}"));
+            }
+        }
+        Ok(())
     }
 
     /// Mean prompt of the slice, tokens; 1 before the file was read.

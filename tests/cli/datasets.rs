@@ -155,7 +155,7 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
     for (arguments, said) in [
         (
             &["bench", "quick.toml", "--dataset", "bad.jsonl"][..],
-            "bad.jsonl, line 2, column 12: invalid type: integer `7`, expected a string",
+            "bad.jsonl, row 2, line 2, column 12: invalid type: integer `7`, expected a string",
         ),
         (&["bench", "quick.toml", "--dataset", "short.jsonl"], "or --output-tokens"),
         (
@@ -182,4 +182,36 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
         .stdout(contains("1 row passed over that could not be used"));
     let given = ["simulate", "quick.toml", "--dataset", "short.jsonl", "--output-tokens", "5"];
     desk.skyline(&given).assert().code(0);
+}
+
+#[test]
+fn a_simulated_dataset_is_counted_as_a_run_counts_it() {
+    let desk = Desk::new();
+    put(&desk, "prompts.jsonl");
+    let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+    let counted = ["--tokenizer", tokenizer];
+    let dataset = ["--dataset", "prompts.jsonl"];
+    flown(&desk, "quick.toml", &[dataset, counted].concat());
+    let simulated = |options: &[&str]| {
+        let shown = desk
+            .skyline(
+                &[
+                    &["simulate", "quick.toml", "--json", "--drain", "0s"],
+                    &dataset[..],
+                    options,
+                    &FLIGHT[..5],
+                ]
+                .concat(),
+            )
+            .assert()
+            .success();
+        let summary: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+        summary["summary"]["run"]["plan_hash"].clone()
+    };
+    assert_eq!(simulated(&counted), desk.summary()["run"]["plan_hash"]);
+    assert_ne!(simulated(&[]), desk.summary()["run"]["plan_hash"]);
+    desk.skyline(&["simulate", "quick.toml", "--tokenizer", tokenizer])
+        .assert()
+        .code(2)
+        .stderr(contains("--tokenizer counts the rows of a dataset, and `quick` has none"));
 }

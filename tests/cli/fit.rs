@@ -100,6 +100,22 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
             "{one:?} {other:?}"
         );
     }
+    // A log that was cut off half way is half as long, at the same rate.
+    let whole = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
+    let late = |line: &&str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["request"]["scheduled_ns"].as_u64().is_none_or(|at| at > 150_000_000_000)
+            && line["header"].is_null()
+    };
+    let cut: Vec<&str> = whole.lines().filter(|line| !late(line)).collect();
+    desk.file("cut.jsonl", &(cut.join("\n") + "\n"));
+    let output = desk.skyline(&["workloads", "fit", "cut.jsonl"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
+    assert!(
+        near(spec.horizon_s, 150.0, 0.01) && near(spec.arrival.mean_rate_per_s(), 20.0, 0.12),
+        "{text:.300}"
+    );
     // Over HTTP too.
     let bench =
         ["bench", "fitted.toml", "1", "--drain", "1s", "--quiet", "--no-calibration", "--allow-invalid"];
@@ -172,6 +188,11 @@ fn what_cannot_be_fitted_is_said() {
         .assert()
         .code(2)
         .stderr(contains("a fit needs two at least"));
+    desk.file("three.jsonl", &talks().lines().take(3).collect::<Vec<_>>().join("\n"));
+    desk.skyline(&["workloads", "fit", "three.jsonl", "--trace-format", "bailian"])
+        .assert()
+        .success()
+        .stdout(contains("too few requests to tell how they come").and(contains("only 3 values")));
 }
 
 #[test]
@@ -207,11 +228,21 @@ fn a_pool_of_clients_is_flown_shown_and_fitted() {
         "--trace-for",
         "3s",
         "--trace-from",
-        "10m",
+        "30m",
         "--rate-scale",
         "8",
     ])
-    .args(["--quiet", "--no-calibration", "--allow-invalid", "--engine", "mock", "--warmup", "0s"])
+    .args([
+        "--quiet",
+        "--no-calibration",
+        "--allow-invalid",
+        "--engine",
+        "mock",
+        "--warmup",
+        "0s",
+        "--drain",
+        "2s",
+    ])
     .assert()
     .success();
     desk.skyline(&["workloads", "fit", pool, "--trace-for", "10m"])

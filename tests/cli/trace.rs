@@ -86,7 +86,7 @@ fn a_trace_of_a_run_is_the_same_plan() {
         .assert()
         .success();
     let run = first.run();
-    let made = first.file("made.jsonl", "");
+    let made = first.file("some.jsonl", "").with_file_name("made.jsonl");
     let (run, made) = (run.to_str().unwrap().to_owned(), made.to_str().unwrap().to_owned());
     first
         .skyline(&["trace", "from", &run, "--out", &made])
@@ -94,13 +94,13 @@ fn a_trace_of_a_run_is_the_same_plan() {
         .success()
         .stderr(contains("requests in"));
     let text = std::fs::read_to_string(&made).unwrap();
-    assert!(text.starts_with("{\"skyline_trace\":1}\n"), "{text:.80}");
+    let heading = "{\"skyline_trace\":1,\"window\":{\"from_ns\":";
+    assert!(text.starts_with(heading) && text.contains("\"to_ns\":20000000000}}\n"), "{text:.80}");
     assert!(!text.contains("prompt"), "lengths and classes, no text");
 
     let again = Desk::new();
-    let warmup = first.lines("header")[0]["workload"]["warmup_s"].to_string();
     again
-        .skyline(&["simulate", "bursty_mix", "20", "--trace", &made, "--warmup", &format!("{warmup}s")])
+        .skyline(&["simulate", "bursty_mix", "--trace", &made])
         .args(["--out", "results", "--allow-invalid"])
         .assert()
         .success();
@@ -210,7 +210,7 @@ fn a_log_becomes_a_trace() {
         .args(fields)
         .assert()
         .code(2)
-        .stderr(contains("access.jsonl, line 1, `user` is missing"));
+        .stderr(contains("access.jsonl, line 1, column 1: `user` is missing"));
     desk.skyline(&["trace", "from", "access.jsonl"])
         .assert()
         .code(2)
@@ -229,4 +229,82 @@ fn a_log_becomes_a_trace() {
         .success()
         .stdout(contains("\"input_tokens\":9"))
         .stderr(contains("1 line left out"));
+}
+
+#[test]
+fn a_slice_that_is_typed_leaves_the_window_of_the_file() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let window = "horizon_s = 1\nwarmup_s = 0\n";
+    desk.file("mine.toml", &format!("name = \"mine\"\n{window}[trace]\npath = \"some.jsonl\"\n"));
+    for flag in [&["--skip-bad"][..], &["--rate-scale", "0.9"], &["--trace-from", "100ms"]] {
+        let shown = desk
+            .skyline(&["simulate", "mine.toml", "--json", "--allow-invalid"])
+            .args(flag)
+            .assert()
+            .success();
+        let summary: Value = serde_json::from_slice(&shown.get_output().stdout).unwrap();
+        let window = &summary["summary"]["window"];
+        assert_eq!((&window["start_s"], &window["planned_end_s"]), (&0.0.into(), &1.0.into()), "{flag:?}");
+    }
+}
+
+#[test]
+fn a_slice_that_cannot_be_is_refused_before_the_trace_is_read() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    desk.file("mine.toml", "name = \"mine\"\n[trace]\npath = \"some.jsonl\"\n");
+    for named in [&["simulate", "mine.toml"][..], &["trace", "show", "some.jsonl"]] {
+        desk.skyline(named)
+            .args(["--rate-scale", "1e9"])
+            .assert()
+            .code(2)
+            .stderr(contains("`rate_scale` is 1000000000; it must be a number from 0.0001 to 100"));
+    }
+}
+
+#[test]
+fn a_trace_is_written_whole_or_not_at_all() {
+    let desk = Desk::new();
+    let log =
+        desk.file("log.jsonl", "{\"t\": 1, \"in\": 9, \"out\": 4}\n{\"t\": 2, \"in\": 9, \"out\": 4.5}\n");
+    let from = |more: &[&str]| {
+        let named = ["trace", "from", "log.jsonl", "--time", "t", "--input", "in", "--output", "out"];
+        desk.skyline(&[&named, more].concat()).assert()
+    };
+    from(&["--out", "made.jsonl"])
+        .code(2)
+        .stderr(contains("line 2, column 19 (`out`): 4.5 is not a whole number"));
+    let made = log.with_file_name("made.jsonl");
+    assert!(!made.exists());
+    from(&["--out", "made.jsonl", "--skip-bad"]).success().stderr(contains("1 request in made.jsonl"));
+    assert_eq!(std::fs::read_to_string(&made).unwrap().lines().count(), 2);
+    let before = std::fs::read_to_string(&log).unwrap();
+    for there in ["made.jsonl", "log.jsonl"] {
+        from(&["--out", there, "--skip-bad"]).code(2).stderr(contains("is there already"));
+    }
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), before);
+    assert!(!log.with_file_name("made.jsonl.part").exists());
+    desk.skyline(&["trace", "from", "results", "--time-unit", "ms"]).assert().code(2);
+}
+
+#[test]
+fn a_prefix_that_a_trace_takes_the_place_of_is_named() {
+    let desk = Desk::new();
+    desk.file("some.jsonl", &trace());
+    let with = format!(
+        "{}shared_prefix = {{ count = 4, tokens = 160 }}\n",
+        crate::quick::QUICK.split("[classes.prompt]").next().unwrap()
+    );
+    desk.file("pre.toml", &with);
+    let note =
+        "note: the trace says what prompts have in common; the shared prefixes of class `tiny` are left out";
+    desk.skyline(&["simulate", "pre.toml", "--trace", "some.jsonl", "--allow-invalid"])
+        .assert()
+        .success()
+        .stderr(contains(note));
+    desk.skyline(&["simulate", "quick.toml", "--trace", "some.jsonl", "--allow-invalid"])
+        .assert()
+        .success()
+        .stderr(contains(note).not());
 }

@@ -121,7 +121,7 @@ fn a_trace_of_a_run_shares_what_the_run_did() {
     again.file("sharing.toml", SHARING);
     let output = desk.skyline(&["trace", "from", run.to_str().unwrap()]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(text.starts_with("{\"skyline_trace\":1,\"block_tokens\":32}\n"), "{text:.80}");
+    assert!(text.starts_with("{\"skyline_trace\":1,\"block_tokens\":32,\"window\":{"), "{text:.80}");
     again.file("made.jsonl", &text);
     let second = simulate(&again, &["--trace", "made.jsonl"]);
     assert_eq!(first.len(), second.len());

@@ -5,6 +5,7 @@ use crate::analysis::Summary;
 use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
 use crate::units::count;
+use crate::workload::TraceFindings;
 
 /// A tenth off what was asked is too much.
 const LENGTH_BAR: f64 = 0.1;
@@ -126,8 +127,8 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         (cache.measured?.rate, Some(cache.expected_most))
     } else {
         let cached = summary.tokens.cached_input_tokens?;
-        // A trace says what all of its slice shares, and nobody what a part of it does.
-        if summary.run.arrival.found().is_some_and(|found| found.reusable_share.is_some()) {
+        // A trace says what all of its slice shares, and nobody what a part of it does, or what too many blocks do.
+        if summary.run.arrival.found().is_some_and(TraceFindings::names_blocks) {
             return None;
         }
         (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)

@@ -5,7 +5,7 @@ use crate::analysis::{FindingKind, Summary, summarise};
 use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
-    SharedPrefixes, Slo, Spike, Stage,
+    SharedPrefixes, Slo, Spike, Stage, Trace, TraceFindings, TraceFormat,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
@@ -223,4 +223,35 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
     let warm = "48.3 % of the prompt tokens came from a prefix cache where at most 43.2 % are shared; the bar is 5.00 % \
                 more";
     assert_eq!(told(483), (None, Some(warm.to_owned())));
+}
+
+#[test]
+fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
+    let mut request = record(0).sent_at(0, 0, 0).paced(100, 10, 10).usage(100, 10).build();
+    request.usage.as_mut().unwrap().cached_tokens = Some(50);
+    let mut log = run(1_000, vec![request]);
+    let mut told = |too_many_blocks| {
+        let found = TraceFindings {
+            format: TraceFormat::Mooncake,
+            requests: 1,
+            ends_s: 1.0,
+            warmup_s: None,
+            bin_s: 1.0,
+            arrivals: vec![1],
+            peak_per_s: 1,
+            same_moment: 0,
+            input_tokens: 100.0,
+            output_tokens: 10.0,
+            reusable_share: None,
+            too_many_blocks,
+            kinds: Vec::new(),
+            skipped_lines: 0,
+            reordered: 0,
+        };
+        let trace = Trace { found: Some(found), ..Trace::whole("a.jsonl") };
+        log.header.workload.arrival = ArrivalPattern::Trace(Box::new(trace));
+        sentence(&summarise(&log, &[]), FindingKind::WarmCache)
+    };
+    assert!(told(false).is_some(), "no prompt is like another");
+    assert_eq!(told(true), None);
 }

@@ -27,8 +27,8 @@ pub(in crate::cli) struct DatasetArgs {
               .map(|name| choice(&name, &RowOrder::ALL)))]
     dataset_order: Option<RowOrder>,
 
-    /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT [default:
-    /// none]
+    /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT, by estimate
+    /// where there is no --tokenizer [default: none]
     #[arg(long, value_name = "RULE",
           value_parser = PossibleValuesParser::new(RowFilter::ALL.map(|(name, _)| name))
               .map(|name| choice(&name, &RowFilter::ALL)))]

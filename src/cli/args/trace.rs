@@ -5,19 +5,17 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{above_zero, seconds};
 use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
 use crate::generator;
 use crate::workload::{ArrivalPattern, BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
-
-/// What is about traces and datasets alike.
-const SKIP_BAD: &str = "--skip-bad";
 
 /// The trace and its slice.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct TraceArgs {
-    /// Replay this trace: its moments and lengths take the place of the workload's, whose classes stay where one is
-    /// named; without one there is a class for each kind of request in the trace. The run lasts as long as the slice
-    /// [default: none]
+    /// Replay this trace: its moments, lengths and shared prefixes take the place of the workload's, whose classes stay
+    /// where one is named; without one there is a class for each kind of request in the trace. The run lasts as long as
+    /// the slice [default: none]
     #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
@@ -37,21 +35,21 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     trace_format: Option<TraceFormat>,
 
-    /// Begin this long after the trace's zero [default: 0s, or the workload's]
+    /// Begin this long after the trace's zero [default: 0s where no workload file says]
     #[arg(long, value_name = "TIME", value_parser = from)]
     trace_from: Option<f64>,
 
-    /// Replay this much of the trace, in its own time [default: to its end, or the workload's]
+    /// Replay this much of the trace, in its own time [default: to its end where no workload file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     trace_for: Option<f64>,
 
-    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1, or the workload's]
+    /// Seconds of the run for one second of the trace: 0.5 replays it twice as fast [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     time_scale: Option<f64>,
 
     /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
     /// itself, each copy turned by a random moment; the seed decides; of servegen, the rates of all clients are
-    /// multiplied [default: 1, or the workload's]
+    /// multiplied [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
 }
@@ -70,6 +68,7 @@ fn from(text: &str) -> Result<f64, String> {
 
 /// Reads a trace for a workload.
 pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
+    trace.check()?;
     generator::survey(trace, seed).map_err(|error| error.to_string())
 }
 
@@ -83,41 +82,53 @@ pub(in crate::cli) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<Wor
 }
 
 impl TraceArgs {
-    /// The workload called `name`, or that of the trace alone, with what was typed of the trace.
-    pub(super) fn apply(&self, name: Option<&str>, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
-        let Some(name) = name else {
-            let Some(path) = &self.trace else {
-                return Err(Stop::usage(
-                    "no workload is named\nhint: name one, or a trace with --trace FILE",
-                ));
-            };
-            let trace = self.of(Trace::whole(path));
-            return WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey).map_err(Stop::usage);
-        };
-        let spec = WorkloadSpec::load_with(name, &survey).map_err(Stop::usage)?;
-        let first_change = match self.first_change() {
-            // Where no trace is replayed, the rows of a dataset may be meant.
-            None | Some(SKIP_BAD) if spec.arrival.trace().is_none() => return Ok(spec),
-            None => {
-                return match seed {
-                    Some(seed) => with_seed(spec, seed),
-                    None => Ok(spec),
-                };
-            }
-            Some(change) => change,
-        };
-        let trace = match (&self.trace, spec.arrival.trace()) {
-            (Some(path), _) => Trace::whole(path),
-            (None, Some(trace)) => trace.clone(),
+    /// The workload called `name`, or that of the trace alone, with what was typed of the trace: another one takes the
+    /// place of the workload's times and lengths; a slice of its own trace changes that alone.
+    pub(super) fn apply(
+        &self,
+        name: Option<&str>,
+        seed: Option<u64>,
+        printer: Printer,
+    ) -> Result<WorkloadSpec, Stop> {
+        let survey_of = |trace: &mut Trace, seed| survey(trace, seed);
+        match (name, &self.trace) {
             (None, None) => {
-                return Err(Stop::usage(format!(
-                    "{first_change} is about a trace, and `{}` replays none\nhint: name one with --trace FILE",
-                    spec.name
-                )));
+                Err(Stop::usage("no workload is named\nhint: name one, or a trace with --trace FILE"))
             }
+            (None, Some(path)) => {
+                let trace = self.of(Trace::whole(path));
+                WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey_of).map_err(Stop::usage)
+            }
+            (Some(name), Some(path)) => {
+                let spec = WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?;
+                let dropped = spec.classes.iter().find(|class| class.shared_prefix.is_some());
+                if let Some(class) = dropped {
+                    printer.words(&format!(
+                        "note: the trace says what prompts have in common; the shared prefixes of class `{}` are left out",
+                        class.name
+                    ));
+                }
+                let trace = self.of(Trace::whole(path));
+                spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey_of).map_err(Stop::usage)
+            }
+            (Some(name), None) => self.sliced(name, seed),
+        }
+    }
+
+    /// The workload called `name`, whose own trace, if it has one, is changed as was typed.
+    fn sliced(&self, name: &str, seed: Option<u64>) -> Result<WorkloadSpec, Stop> {
+        let survey_of = |trace: &mut Trace, of_spec| {
+            *trace = self.of(trace.clone());
+            survey(trace, seed.unwrap_or(of_spec))
         };
-        let trace = self.of(trace);
-        spec.replaying(&trace, seed.unwrap_or(spec.seed), &survey).map_err(Stop::usage)
+        let spec = WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?;
+        match self.slice.first_change().filter(|_| spec.arrival.trace().is_none()) {
+            Some(change) => Err(Stop::usage(format!(
+                "{change} is about a trace, and `{}` replays none\nhint: name one with --trace FILE",
+                spec.name
+            ))),
+            None => Ok(WorkloadSpec { seed: seed.unwrap_or(spec.seed), ..spec }),
+        }
     }
 
     /// Whether a trace is named on the command line.
@@ -128,12 +139,6 @@ impl TraceArgs {
     /// Whether what cannot be used is left out.
     pub(super) fn skip_bad(&self) -> bool {
         self.skip_bad
-    }
-
-    /// The first option that was typed.
-    fn first_change(&self) -> Option<&'static str> {
-        let trace = self.trace.as_ref().map(|_| "--trace");
-        trace.or_else(|| self.slice.first_change()).or(self.skip_bad.then_some(SKIP_BAD))
     }
 
     /// The trace with what was typed of it.

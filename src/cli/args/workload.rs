@@ -6,6 +6,7 @@ use super::dataset::DatasetArgs;
 use super::trace::TraceArgs;
 use super::{above_zero, duration, seconds};
 use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// The workload and its overrides.
@@ -72,7 +73,7 @@ impl WorkloadArgs {
     }
 
     /// The workload that was meant, overrides applied.
-    pub(in crate::cli) fn spec(&self) -> Result<WorkloadSpec, Stop> {
+    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
         let overrides = Overrides {
             horizon_s: seconds,
@@ -84,7 +85,7 @@ impl WorkloadArgs {
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
         };
-        let spec = self.trace.apply(workload, self.seed)?;
+        let spec = self.trace.apply(workload, self.seed, printer)?;
         spec.with(&overrides).map_err(Stop::usage)
     }
 }

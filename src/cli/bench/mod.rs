@@ -76,7 +76,7 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let tokenizer = args.run.tokenizer.as_deref();
-    let (spec, datasets) = datasets::open(args.workload.spec()?, tokenizer, printer)?;
+    let (spec, datasets) = datasets::open(args.workload.spec(printer)?, tokenizer, printer)?;
     datasets::fit(&spec, &datasets, args.server.endpoint())?;
     golden::fit(&spec, args.server.endpoint())?;
     outcome::fit(&args.objectives, &spec)?;

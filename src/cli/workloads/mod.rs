@@ -53,7 +53,7 @@ fn list() -> Result<String, Stop> {
 
 /// The text of a workload that is sound; an unsound one is answered with its mistakes.
 fn show(workload: &str) -> Result<String, Stop> {
-    WorkloadSpec::load_with(workload, &survey).map_err(Stop::usage)?;
+    WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     match library::source(workload) {
         Some(source) => Ok(source.to_owned()),
         None => std::fs::read_to_string(workload).map_err(Stop::usage),

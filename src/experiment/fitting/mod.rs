@@ -5,9 +5,13 @@
 //! given up.
 
 mod arrivals;
+mod of_run;
+mod of_trace;
 mod prefixes;
 mod report;
 mod spec;
 
+pub use of_run::fit_run;
+pub use of_trace::fit_trace;
 pub use report::{ArrivalFit, ClassFit, FitReport, PrefixFit};
-pub use spec::{FitError, FittedWorkload, fit_run, fit_trace};
+pub use spec::{FitError, FittedWorkload};

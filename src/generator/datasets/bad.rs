@@ -5,6 +5,8 @@ use std::fmt;
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
+    /// Its number in the file, from 1; lines without a row are not counted.
+    pub row: u64,
     /// Line of the file, from 1.
     pub line: u64,
     /// Where in the line.
@@ -26,7 +28,7 @@ pub enum Column {
 
 impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
+        write!(f, "row {}, line {}", self.row, self.line)?;
         match &self.column {
             Column::Byte(byte) => write!(f, ", column {byte}")?,
             Column::Named(name) => write!(f, ", column `{name}`")?,

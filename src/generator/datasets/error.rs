@@ -88,18 +88,32 @@ pub enum DatasetError {
     },
     /// They are too large.
     #[error(
-        "the images in {} take {found} bytes{of}, and at most {most} are possible, since they are kept in memory\n\
+        "the images up to {} take {found} MiB, and at most {most} MiB are possible, since they are kept in memory\n\
          hint: use fewer or smaller ones",
         path.display()
     )]
     LargeImages {
+        /// The file with which they became too large.
+        path: PathBuf,
+        /// What they take with it, MiB.
+        found: u64,
+        /// What is possible, MiB.
+        most: u64,
+    },
+    /// Requests with them are too large.
+    #[error(
+        "{requests} requests with images of {}, as many as lie ready ahead of their moments, take {found} MiB, and at most \
+         {most} MiB are possible\nhint: use smaller images, or fewer in a request (`per_request`)",
+        path.display()
+    )]
+    LargeRequests {
         /// The folder.
         path: PathBuf,
-        /// What was found.
+        /// How many requests.
+        requests: u64,
+        /// What they take, MiB.
         found: u64,
-        /// Of what.
-        of: &'static str,
-        /// What is possible.
+        /// What is possible, MiB.
         most: u64,
     },
 }

@@ -33,12 +33,14 @@ impl ImageFolder {
         let folder = Path::new(&images.folder);
         let (mut urls, mut bytes, mut hash) = (Vec::new(), 0, Sha256::new());
         for path in files(folder)? {
+            // What is too large is not read first.
+            bytes += fs::metadata(&path).map_err(unreadable(&path))?.len();
+            if bytes > MOST_BYTES {
+                let found = mebibytes(bytes as f64);
+                return Err(DatasetError::LargeImages { path, found, most: MOST_BYTES >> 20 });
+            }
             let image = fs::read(&path).map_err(unreadable(&path))?;
             let Some(kind) = media_type(&image) else { return Err(DatasetError::NotAnImage { path }) };
-            bytes += image.len() as u64;
-            if bytes > MOST_BYTES {
-                return Err(too_large(folder, bytes, " so far", MOST_BYTES));
-            }
             hash.update(&image);
             urls.push(format!("data:{kind};base64,{}", STANDARD.encode(&image)));
         }
@@ -48,7 +50,12 @@ impl ImageFolder {
         let mean_url = urls.iter().map(String::len).sum::<usize>() as f64 / urls.len() as f64;
         let ready = mean_url * images.per_request.mean() * READY;
         if ready > MOST_READY {
-            return Err(too_large(folder, ready as u64, " in 512 requests", MOST_READY as u64));
+            return Err(DatasetError::LargeRequests {
+                path: folder.to_owned(),
+                requests: READY as u64,
+                found: mebibytes(ready),
+                most: mebibytes(MOST_READY),
+            });
         }
         let findings =
             ImageFindings { images: urls.len() as u64, bytes, sha256: hexadecimal(&hash.finalize()) };
@@ -80,8 +87,9 @@ fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> DatasetError {
     move |cause| DatasetError::UnreadableImages { path: path.to_owned(), cause }
 }
 
-fn too_large(folder: &Path, found: u64, of: &'static str, most: u64) -> DatasetError {
-    DatasetError::LargeImages { path: folder.to_owned(), found, of, most }
+/// Whole MiB, one that was begun included.
+fn mebibytes(bytes: f64) -> u64 {
+    (bytes / f64::from(1 << 20)).ceil() as u64
 }
 
 /// What an image is, by its first bytes: the signatures of PNG (RFC 2083), JPEG (SOI and the next marker), GIF and WebP

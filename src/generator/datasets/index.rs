@@ -67,7 +67,7 @@ impl Index {
             file.seek(SeekFrom::Start(entry.offset))?;
             file.read_exact(&mut bytes)?;
         }
-        let place = Place { offset: entry.offset, line: 1, column: 1 };
+        let place = Place { offset: entry.offset, row: row + 1, ..Place::FIRST };
         self.parser.parse(&bytes, place).map_err(|bad| io::Error::other(bad.to_string()))
     }
 }

@@ -14,6 +14,13 @@ pub(super) struct Place {
     pub(super) line: u64,
     /// Its byte in the line, from 1.
     pub(super) column: u64,
+    /// Its number among the items, from 1.
+    pub(super) row: u64,
+}
+
+impl Place {
+    /// The first item at the beginning of a file.
+    pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1 };
 }
 
 /// What makes a text not a list of items.
@@ -55,7 +62,7 @@ pub(super) struct JsonList<R> {
 
 impl<R: BufRead> JsonList<R> {
     pub(super) fn new(reader: R) -> Self {
-        let start = Place { offset: 0, line: 1, column: 1 };
+        let start = Place::FIRST;
         let scan = Scan {
             at: start,
             begin: start,
@@ -123,6 +130,7 @@ impl Scan {
             && (byte.is_ascii_whitespace() || matches!(byte, b',' | b']'));
         if ends {
             self.state = State::Comma;
+            self.at.row += 1;
         }
         ends
     }
@@ -224,8 +232,8 @@ mod tests {
         for (place, item) in &found {
             assert!(text[place.offset as usize..].starts_with(item.as_str()), "{place:?}");
         }
-        assert_eq!((found[0].0.line, found[0].0.column), (2, 3));
-        assert_eq!((found[2].0.line, found[2].0.column), (3, 4));
+        assert_eq!((found[0].0.line, found[0].0.column, found[0].0.row), (2, 3, 1));
+        assert_eq!((found[2].0.line, found[2].0.column, found[2].0.row), (3, 4, 3));
         assert_eq!(items(" [ ] ", 8).unwrap(), []);
     }
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::generator::Prompt;
+use crate::generator::objects::Object;
 
 /// What every message has.
 #[derive(Deserialize)]
@@ -20,15 +21,21 @@ struct Message {
 ///
 /// When it is no list of messages.
 pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
-    let messages: Vec<Message> = serde_json::from_str(messages)?;
+    let messages: Vec<Object<Message>> = serde_json::from_str(messages)?;
     let mut texts = Vec::new();
-    for message in messages {
+    for (Object(message), number) in messages.into_iter().zip(1..) {
         match message.content {
             Value::String(text) => texts.push(text),
             Value::Array(parts) => {
                 texts.extend(parts.iter().filter_map(|part| part.get("text")?.as_str()).map(str::to_owned));
             }
-            _ => {}
+            // A message that only calls tools.
+            Value::Null => {}
+            other => {
+                return Err(serde::de::Error::custom(format!(
+                    "`content` of message {number} is {other}, neither a text nor a list of parts"
+                )));
+            }
         }
     }
     Ok(texts)
@@ -94,7 +101,12 @@ mod tests {
         for (messages, said) in [
             (r#"[{"content":"x"}]"#, "missing field `role`"),
             (r#""hello""#, "expected a sequence"),
-            (r#"["hello"]"#, "expected struct Message"),
+            (r#"["hello"]"#, "expected an object with named fields"),
+            (r#"[["user","hello"]]"#, "expected an object with named fields"),
+            (
+                r#"[{"role":"system"},{"role":"user","content":3}]"#,
+                "`content` of message 2 is 3, neither a text nor a list of parts",
+            ),
         ] {
             let error = texts(messages).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -8,6 +8,7 @@ use super::bad::{BadRow, Column};
 use super::json_list::Place;
 use super::messages;
 use crate::generator::Prompt;
+use crate::generator::objects::Object;
 use crate::units::count;
 use crate::workload::{DatasetFormat, TOKEN_LIMIT};
 
@@ -49,7 +50,7 @@ pub(super) struct Columns {
 #[derive(Deserialize)]
 struct Conversation {
     #[serde(default, alias = "conversation")]
-    conversations: Vec<Turn>,
+    conversations: Vec<Object<Turn>>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +89,7 @@ impl RowParser {
     pub(super) fn record(&self, record: &ByteRecord, place: Place) -> Result<Row, BadRow> {
         let Columns { prompt, prompt_name, answer, answer_name } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
+            row: place.row,
             line: place.line,
             column: Column::Named(name.to_owned()),
             cause,
@@ -110,15 +112,16 @@ impl RowParser {
 }
 
 fn conversation(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
-    let read: Conversation = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
-    let mut turns = read.conversations.into_iter().map(|turn| turn.value);
+    let Object(read): Object<Conversation> =
+        serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
     let prompt = turns.next().unwrap_or_default();
     let answer = turns.next().map_or(AnswerLength::Untold, AnswerLength::Of);
     Ok(Row { prompt: Prompt::Text(prompt), answer })
 }
 
 fn line(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
-    let read: Line<'_> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+    let Object(read): Object<Line<'_>> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let prompt = match (read.prompt, read.messages) {
         (Some(prompt), None) => Prompt::Text(prompt),
         (None, Some(list)) => {
@@ -168,10 +171,12 @@ fn at(place: Place, error: &serde_json::Error) -> BadRow {
     // The reader's own place is inside the row; what it says before that is the cause.
     let said = error.to_string();
     let cause = said.rsplit_once(" at line ").map_or(said.as_str(), |(cause, _)| cause).to_owned();
-    BadRow { line: place.line + line.saturating_sub(1), column: Column::Byte(column), cause }
+    BadRow { row: place.row, line: place.line + line.saturating_sub(1), column: Column::Byte(column), cause }
 }
 
-/// A mistake of the row as a whole.
+/// A mistake of the row as a whole: the place is where it begins.
 pub(super) fn whole(place: Place, cause: String) -> BadRow {
-    BadRow { line: place.line, column: Column::Whole, cause }
+    // Rows that are lines begin in the first column, which says nothing.
+    let column = if place.column > 1 { Column::Byte(place.column) } else { Column::Whole };
+    BadRow { row: place.row, line: place.line, column, cause }
 }

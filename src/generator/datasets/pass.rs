@@ -81,7 +81,7 @@ fn conversations(
 fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
     let mut reader = BufReader::with_capacity(BUFFER, file);
     let mut bytes = Vec::new();
-    let mut place = Place { offset: 0, line: 1, column: 1 };
+    let mut place = Place::FIRST;
     loop {
         bytes.clear();
         let read = (&mut reader).take(LONGEST_ROW as u64 + 1).read_until(b'\n', &mut bytes);
@@ -105,6 +105,7 @@ fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -
             if visit(found)?.is_break() {
                 return Ok(());
             }
+            place.row += 1;
         }
         place.offset += length as u64;
         place.line += 1;
@@ -123,9 +124,13 @@ fn records(
         path: path.to_owned(),
         line,
         cause,
-        cure: "the format csv has column names in its first line, among them those of the prompts",
+        cure: "the format csv has column names in its first line; name that of the prompts `prompt`, or say in a workload \
+               file what it is called: prompt_column",
     };
     let names = reader.headers().map_err(|error| broken(1, error.to_string()))?.clone();
+    if names.is_empty() {
+        return Err(broken(1, "the file is empty".to_owned()));
+    }
     let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
     let prompt_name = dataset.prompt_column.as_deref().unwrap_or("prompt");
     let Some(prompt) = find(prompt_name) else {
@@ -142,13 +147,13 @@ fn records(
     // Where lines end in two bytes, the reader leaves the second to the next record, and is a line behind.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();
-    loop {
+    for row in 1.. {
         let begin = reader.position().clone();
         let read = reader.read_byte_record(&mut record);
         let inside: usize = record.iter().map(|field| memchr::memchr_iter(b'\n', field).count()).sum();
         let counted_back = (reader.position().line() + behind).saturating_sub(inside as u64 + 1);
         let line = counted_back.max(begin.line() + behind);
-        let place = Place { offset: begin.byte(), line, column: 1 };
+        let place = Place { offset: begin.byte(), line, column: 1, row };
         let row = match read {
             Ok(false) => return Ok(()),
             Ok(true) => parser.record(&record, place),
@@ -167,9 +172,10 @@ fn records(
             return Err(broken(place.line, "the row is longer than 64 MiB; is a quote missing?".to_owned()));
         }
         if visit(Found { place, length: length as u32, row })?.is_break() {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
 }
 
 /// A file that is hashed while it is read.

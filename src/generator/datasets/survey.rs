@@ -5,15 +5,16 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use super::bad::BadRow;
+use super::bad::{BadRow, Column};
 use super::error::DatasetError;
 use super::index::{Entry, Index};
+use super::json_list::Place;
 use super::messages;
 use super::parse::{AnswerLength, Row, whole};
 use super::pass::{self, Found};
 use crate::generator::{Prompt, TokenCounter};
 use crate::units::{count, hexadecimal};
-use crate::workload::{Dataset, DatasetFindings, Distribution, RequestClass, RowFilter, TOKEN_LIMIT};
+use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
 
 /// Tokens that the words of a salted prompt's beginning take: four words and an empty line.
 const SALT_TOKENS: u32 = 5;
@@ -96,18 +97,17 @@ impl Rule<'_> {
     fn judge(&self, found: &Found) -> Result<Verdict, BadRow> {
         let place = found.place;
         let row = found.row.as_ref().map_err(Clone::clone)?;
+        if self.dataset.filter == Some(RowFilter::Vllm) && !self.vllm_keeps(row) {
+            return Ok(Verdict::LeftOut);
+        }
         let input = self.input_tokens(&row.prompt);
         let told = match &row.answer {
             AnswerLength::Untold => None,
             AnswerLength::Tokens(tokens) => Some(*tokens),
             AnswerLength::Of(answer) => Some(self.counter.count(answer)),
         };
-        if self.dataset.filter == Some(RowFilter::Vllm) && !vllm_keeps(input, told, &self.class.output_tokens)
-        {
-            return Ok(Verdict::LeftOut);
-        }
         if input == 0 {
-            return Err(whole(place, "the prompt is empty, or there is none".to_owned()));
+            return Err(self.empty(place, &row.prompt));
         }
         let input_tokens = input + if self.dataset.salt { SALT_TOKENS } else { 0 };
         if input_tokens > TOKEN_LIMIT {
@@ -141,18 +141,43 @@ impl Rule<'_> {
             Prompt::TokenIds(ids) => ids.len() as u32,
         }
     }
-}
 
-/// vLLM's `is_valid_sequence`, where a length of answers that is given counts in place of the conversation's own.
-fn vllm_keeps(prompt: u32, told: Option<u32>, given: &Distribution) -> bool {
-    /// Tokens of the shortest prompt, and of the shortest answer.
-    const LEAST: u32 = 4;
-    /// Tokens of the longest prompt.
-    const PROMPT: u32 = 1_024;
-    /// Most tokens of prompt and answer together.
-    const TOGETHER: u32 = 2_048;
-    let Some(told) = told else { return false };
-    let (answer, long_enough) =
-        if given.is_of_rows() { (told, told >= LEAST) } else { (given.mean().round() as u32, true) };
-    prompt >= LEAST && long_enough && prompt <= PROMPT && prompt.saturating_add(answer) <= TOGETHER
+    /// What is wrong with a row whose prompt has no token.
+    fn empty(&self, place: Place, prompt: &Prompt) -> BadRow {
+        let cause = match (self.dataset.format, prompt) {
+            (DatasetFormat::Sharegpt, _) => "`conversations` has no turn, or its first says nothing",
+            (DatasetFormat::Jsonl, Prompt::Messages(_)) => "`messages` hold no text",
+            (DatasetFormat::Jsonl, _) => "`prompt` is empty",
+            (DatasetFormat::Csv, _) => "the prompt is empty",
+        };
+        let column = match (self.dataset.format, &self.dataset.prompt_column) {
+            (DatasetFormat::Csv, named) => {
+                Column::Named(named.clone().unwrap_or_else(|| "prompt".to_owned()))
+            }
+            _ => return whole(place, cause.to_owned()),
+        };
+        BadRow { column, ..whole(place, cause.to_owned()) }
+    }
+
+    /// vLLM's `is_valid_sequence`, where a length of answers that is given counts in place of the conversation's own. It
+    /// is held against `tokenizer(text).input_ids`, special tokens such as the one that begins a text included.
+    fn vllm_keeps(&self, row: &Row) -> bool {
+        /// Tokens of the shortest prompt, and of the shortest answer.
+        const LEAST: u32 = 4;
+        /// Tokens of the longest prompt.
+        const PROMPT: u32 = 1_024;
+        /// Most tokens of prompt and answer together.
+        const TOGETHER: u32 = 2_048;
+        let (Prompt::Text(prompt), AnswerLength::Of(answer)) = (&row.prompt, &row.answer) else {
+            return false;
+        };
+        let prompt = self.counter.count_with_special(prompt);
+        let given = &self.class.output_tokens;
+        let (answer, least) = if given.is_of_rows() {
+            (self.counter.count_with_special(answer), LEAST)
+        } else {
+            (given.mean().round() as u32, 0)
+        };
+        (LEAST..=PROMPT).contains(&prompt) && answer >= least && prompt.saturating_add(answer) <= TOGETHER
+    }
 }

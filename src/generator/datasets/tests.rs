@@ -120,7 +120,7 @@ fn csv_columns_are_found_by_name() {
     }
     let named = ", prompt_column = \"topic\", output_tokens_column = \"id\"";
     let error = open(with_dataset(&sample("prompts.csv"), named)).unwrap_err().to_string();
-    assert!(error.contains("prompts.csv, line 5: the prompt is empty, or there is none"), "{error}");
+    assert!(error.contains("prompts.csv, row 3, line 5, column `topic`: the prompt is empty"), "{error}");
 }
 
 #[test]
@@ -226,10 +226,11 @@ fn the_plan_s_hash_tells_the_rows_and_no_plan_is_drawn_without_them() {
         let (spec, datasets) = open(with_dataset(&sample("prompts.jsonl"), fields)).unwrap();
         Schedule::draw_from(&spec, datasets).facts().hash
     };
-    // The same spec and file give the same plan for ever. Made independently in Python: hashlib over
-    // struct.pack("<QHIIBQ", int((k + 1) / 10 * 1e9), 0, input, output, 1, k % 3) for k to 198, with the lengths
-    // (8, 12), (10, 3) and (13, 40), of which the first were counted by hand.
-    assert_eq!(hash(""), "1a37ef1b58073293dd220ddc1819951824e12266d71f3dcd98df89993d98ad8d");
+    // The same spec and file give the same plan for ever. Made independently in Python: hashlib over b"skyline plan 1\0",
+    // struct.pack("<H", 0) and the file's SHA-256 in hexadecimal, and struct.pack("<QHIIBQ", int((k + 1) / 10 * 1e9), 0,
+    // input, output, 1, k % 3) for k to 198, with the lengths (8, 12), (10, 3) and (13, 40), of which the first were
+    // counted by hand.
+    assert_eq!(hash(""), "8f41dbb329301f1f1379fe98cabb3358dc2be498a72bbf543562716d11f5b0dd");
     assert_eq!(hash(""), hash(", salt = false"));
     assert_ne!(hash(""), hash(", order = \"shuffled\""));
     assert_ne!(hash(""), hash(", rows = 2"));
@@ -241,6 +242,46 @@ fn the_plan_s_hash_tells_the_rows_and_no_plan_is_drawn_without_them() {
         (0..2).flat_map(|shard| whole.shard(shard, 2).unwrap().plan().collect::<Vec<_>>()).collect();
     joined.sort_by_key(|request| request.index);
     assert!(whole.plan().eq(joined));
+}
+
+#[test]
+fn files_of_equal_lengths_give_plans_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let planned = |name: &str, said: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("{{\"prompt\":\"{said}\",\"output_tokens\":5}}\n")).unwrap();
+        let (spec, datasets) = open(with_dataset(&path, "")).unwrap();
+        let schedule = Schedule::draw_from(&spec, datasets);
+        (schedule.plan().collect::<Vec<_>>(), schedule.facts().hash)
+    };
+    let (one, other) = (planned("a.jsonl", "What is blue?"), planned("b.jsonl", "What is pink?"));
+    assert_eq!(one.0, other.0, "the same lengths at the same moments");
+    assert_ne!(one.1, other.1);
+    assert_eq!(one, planned("c.jsonl", "What is blue?"), "by what a file says, not by what it is called");
+}
+
+#[test]
+fn vllm_s_filter_counts_special_tokens_as_vllm_does() {
+    // The tokenizer puts one token before every text: three words are four of vLLM's tokens, 1,024 are too many.
+    let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+    let counter = TokenCounter::open(Some(tokenizer)).unwrap();
+    let text = |tokens: u32| {
+        let texts = (1..3_000).map(|letters| "a ".repeat(letters));
+        texts.into_iter().find(|text| counter.count(text) == tokens).unwrap()
+    };
+    let rows: Vec<Value> = [(3, 3), (2, 3), (3, 2), (1_023, 3), (1_024, 3)]
+        .iter()
+        .map(|&(prompt, answer)| {
+            serde_json::json!({ "conversations": [{ "value": text(prompt) }, { "value": text(answer) }] })
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.json");
+    std::fs::write(&path, serde_json::to_string(&rows).unwrap()).unwrap();
+    let (spec, _) = Datasets::open(with_dataset(&path, ", filter = \"vllm\""), &counter).unwrap();
+    let found = findings(&spec);
+    assert_eq!((found.rows, found.filtered_rows), (2, 3));
+    assert_eq!(found.mean_input_tokens, f64::from(3 + 1_023) / 2.0, "lengths are those of the texts");
 }
 
 #[test]
@@ -323,4 +364,9 @@ fn images_go_along_as_data_urls() {
     std::fs::write(broken.path().join("notes.txt"), "hello").unwrap();
     let error = open(spec).unwrap_err().to_string();
     assert!(error.contains("notes.txt is not a PNG, JPEG, GIF or WebP image"), "{error}");
+    // A hole in a file takes no room on the disk, and must take none in memory.
+    std::fs::File::create(broken.path().join("large.png")).unwrap().set_len(3 << 30).unwrap();
+    let error = open(workload(&class.replace(folder.to_str().unwrap(), broken.path().to_str().unwrap())));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("large.png take 3072 MiB, and at most 256 MiB"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokenizers::Tokenizer;
+use tokenizers::{Encoding, Tokenizer};
 
 use super::error::PromptError;
 use super::estimate::estimate_tokens;
@@ -29,11 +29,20 @@ impl TokenCounter {
     /// Tokens of `text`; at least one if there is any.
     #[must_use]
     pub fn count(&self, text: &str) -> u32 {
+        self.encoded(text, |tokenizer| tokenizer.encode_fast(text, false))
+    }
+
+    /// The same with the special tokens that the tokenizer puts around a text by itself.
+    pub(crate) fn count_with_special(&self, text: &str) -> u32 {
+        self.encoded(text, |tokenizer| tokenizer.encode_fast(text, true))
+    }
+
+    fn encoded(&self, text: &str, encode: impl Fn(&Tokenizer) -> tokenizers::Result<Encoding>) -> u32 {
         match self {
             Self::Estimate => estimate_tokens(text),
-            Self::Tokenizer(tokenizer) => tokenizer
-                .encode_fast(text, false)
-                .map_or_else(|_| estimate_tokens(text), |ids| ids.len() as u32),
+            Self::Tokenizer(tokenizer) => {
+                encode(tokenizer).map_or_else(|_| estimate_tokens(text), |ids| ids.len() as u32)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
 
-use super::requests::{BadLine, TracedRequest, nanoseconds, parse_moment, tokens};
+use super::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
 
 /// Where the columns stand that are read.
 #[derive(Clone, Debug)]
@@ -60,8 +60,9 @@ impl Columns {
             let text = column.of(line)?;
             // Some exports write whole numbers with a fraction of zero.
             let digits = text.strip_suffix(".0").unwrap_or(text);
-            let count: u64 =
-                digits.parse().map_err(|_| column.bad(format!("{text:?} is not a whole number")))?;
+            let count: u64 = digits
+                .parse()
+                .map_err(|_| column.bad(format!("{:?} is not a whole number", excerpt(text))))?;
             tokens(count).map_err(|cause| column.bad(cause))
         };
         let moment = self.moment.of(line)?;
@@ -72,7 +73,7 @@ impl Columns {
             }
         };
         Ok(TracedRequest {
-            at_ns: at_ns.ok_or_else(|| self.moment.bad(format!("{moment:?} is not {wanted}")))?,
+            at_ns: at_ns.ok_or_else(|| self.moment.bad(format!("{:?} is not {wanted}", excerpt(moment))))?,
             input_tokens: count(&self.input)?,
             output_tokens: count(&self.output)?,
             kind: self.kind.as_ref().map(|column| column.of(line)).transpose()?.map(Into::into),
@@ -83,9 +84,8 @@ impl Columns {
 
 impl Column {
     fn of<'l>(&self, line: &'l str) -> Result<&'l str, BadLine> {
-        // None of the columns that these traces have can hold a comma.
-        line.split(',').nth(self.place).map(str::trim).ok_or_else(|| {
-            let columns = line.split(',').count();
+        cells(line).nth(self.place).ok_or_else(|| {
+            let columns = cells(line).count();
             self.bad(format!("the line has only {columns} columns"))
         })
     }
@@ -96,6 +96,17 @@ impl Column {
 }
 
 fn find(heading: &str, name: &'static str) -> Option<Column> {
-    let place = heading.trim().split(',').position(|column| column.trim().trim_matches('"') == name)?;
+    let place = cells(heading).position(|column| column == name)?;
     Some(Column { place, name })
+}
+
+/// The cells of a line without the quotes around them. None that is read has quotes or line ends inside; one that is read
+/// over may have commas.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let ends = move |c: char| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    };
+    line.split(ends).map(|cell| cell.trim().trim_matches('"').trim())
 }

@@ -14,15 +14,28 @@ pub enum TraceError {
         cause: io::Error,
     },
     /// The file's first line is like no format's.
-    #[error(
-        "{path} begins like no trace that is known ({begins:?}); name its format, or convert it: \
-         `skyline trace from {path}` reads JSON lines with fields of any name"
-    )]
+    #[error("{path} begins like no trace that is known ({begins:?}); {cure}")]
     Unknown {
         /// The file.
         path: String,
         /// How it begins.
         begins: String,
+        /// What to do.
+        cure: String,
+    },
+    /// The file has no line.
+    #[error("{path} is empty; name the file with the trace")]
+    NoLine {
+        /// The file.
+        path: String,
+    },
+    /// No line of the file is a request.
+    #[error("{path} holds no request{}; name the file with the trace", left_out(*skipped))]
+    NoRequest {
+        /// The file.
+        path: String,
+        /// Lines that were left out.
+        skipped: u64,
     },
     /// The file is packed.
     #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
@@ -45,6 +58,21 @@ pub enum TraceError {
          bad_lines = \"skip\" (--skip-bad), which is counted"
     )]
     Line {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// Where in the line.
+        place: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// A line of an access log does not say what it should.
+    #[error(
+        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; mend it, or leave out \
+         what cannot be used with --skip-bad, which is counted"
+    )]
+    LogLine {
         /// The file.
         path: String,
         /// The line, from 1.
@@ -82,14 +110,41 @@ pub enum TraceError {
         bound: usize,
     },
     /// Nothing of the trace is in the slice.
-    #[error("{path} has no request {slice}; its last is {last_s} s after its zero")]
+    #[error("{path} has no request {slice}; it ends {} s after its zero", to_the_millisecond(*last_s))]
     Empty {
         /// The file.
         path: String,
         /// Which slice.
         slice: String,
-        /// Where it ends.
+        /// Where the trace ends.
         last_s: f64,
+    },
+    /// The slice ends later than the trace.
+    #[error(
+        "{path} ends {} s after its zero, and the slice goes on until {} s; leave for_s (--trace-for) out \
+         to replay the trace to its end",
+        to_the_millisecond(*last_s), to_the_millisecond(*until_s)
+    )]
+    PastTheEnd {
+        /// The file.
+        path: String,
+        /// Where the slice ends.
+        until_s: f64,
+        /// Where the trace ends.
+        last_s: f64,
+    },
+    /// Chance kept no request.
+    #[error(
+        "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep more, or \
+         take more of the trace"
+    )]
+    Thinned {
+        /// The file.
+        path: String,
+        /// The chance with which each is kept.
+        rate_scale: f64,
+        /// What decides.
+        seed: u64,
     },
     /// The slice lasts too long.
     #[error(
@@ -102,4 +157,17 @@ pub enum TraceError {
         /// How long the slice takes.
         ends_s: f64,
     },
+}
+
+/// Seconds without the digits that only adding up made.
+fn to_the_millisecond(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+fn left_out(lines: u64) -> String {
+    match lines {
+        0 => String::new(),
+        1 => " (1 line was left out)".to_owned(),
+        lines => format!(" ({lines} lines were left out)"),
+    }
 }

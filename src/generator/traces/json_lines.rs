@@ -3,7 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::requests::{BadLine, TracedRequest, nanoseconds, tokens};
+use super::requests::{BadLine, TracedRequest, TracedWindow, nanoseconds, tokens};
+use crate::generator::objects::Object;
 use crate::workload::Priority;
 
 /// The schema of Skyline's own traces that this program writes; it reads all up to it.
@@ -18,6 +19,9 @@ pub(super) struct Heading {
     /// Tokens of the blocks that requests name, where they name any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) block_tokens: Option<u32>,
+    /// Which part a run measured, where it is the trace of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<TracedWindow>,
 }
 
 /// A request in Skyline's own traces.
@@ -85,15 +89,15 @@ pub(super) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
 }
 
 pub(super) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
-    serde_json::from_slice(line).map_err(|error| {
+    serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| {
         let cause = error.to_string();
         let cause = cause.rsplit_once(" at line ").map_or(cause.as_str(), |(cause, _)| cause).to_owned();
-        BadLine { place: format!("column {}", error.column()), cause }
+        BadLine { place: format!("column {}", error.column().max(1)), cause }
     })
 }
 
 /// A mistake in the value of a field, at the column where its name begins.
-fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
+pub(super) fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
     let column = memchr::memmem::find(line, format!("\"{field}\"").as_bytes()).map_or(1, |at| at + 1);
     BadLine { place: format!("column {column} (`{field}`)"), cause }
 }

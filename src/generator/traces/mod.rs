@@ -12,6 +12,7 @@ mod blocks;
 mod columns;
 mod error;
 mod json_lines;
+mod kinds;
 mod logs;
 mod of_run;
 mod order;
@@ -19,6 +20,7 @@ mod plan;
 mod reader;
 mod replay;
 mod requests;
+mod reuse;
 mod serve_gen;
 mod slice;
 mod survey;
@@ -26,9 +28,9 @@ mod write;
 
 pub use blocks::Blocks;
 pub use error::TraceError;
-pub use logs::{LogFields, TimeUnit, from_the_first};
+pub use logs::{LogFields, ReadLog, TimeUnit, read_log};
 pub(super) use plan::TracePlan;
-pub use requests::{Traced, TracedRequest};
+pub use requests::{Traced, TracedRequest, TracedWindow};
 pub use survey::survey;
 pub use write::TraceWriter;
 

@@ -1,14 +1,15 @@
 //! The trace of a stored run.
 
-use super::requests::{Traced, TracedRequest};
+use super::requests::{Traced, TracedRequest, TracedWindow};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
 
 /// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
 const BLOCK_TOKENS: u32 = 16;
 
 impl Traced {
-    /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes, warm-up and load after the window
-    /// included. Requests that were never due left no record and are not in it.
+    /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes,
+    /// warm-up and load after the window included, and where the window was. Requests that were never due left no record
+    /// and are not in it.
     ///
     /// A prefix becomes blocks of as many tokens as divide the length of every prefix of the run; where those are fewer
     /// than 16, of 16 tokens, and what is over is no longer shared. Blocks of a trace that the run itself replayed left
@@ -23,7 +24,10 @@ impl Traced {
             measure => measure,
         });
         let requests = records.into_iter().map(|record| request(log, record, block_tokens.unwrap_or(1)));
-        Self { requests: requests.collect(), block_tokens }
+        let plan = &log.header.plan;
+        let window =
+            TracedWindow { from_ns: plan.window_start.as_nanos(), to_ns: plan.window_end.as_nanos() };
+        Self { requests: requests.collect(), block_tokens, window: Some(window) }
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::blocks::Blocks;
 use super::error::TraceError;
+use super::kinds::ClassOfKind;
 use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
 use crate::generator::phases::Phases;
 use crate::generator::plan::{ClassDraws, models_of};
 use crate::random::{Stream, WeightedChoice};
-use crate::workload::{Trace, WorkloadSpec, as_name};
+use crate::workload::{Trace, WorkloadSpec};
 
 /// The requests of a plan that replays a trace, read as it is advanced.
 ///
@@ -23,6 +24,7 @@ pub(in crate::generator) struct TracePlan {
     /// Absent once nothing more can be read.
     replay: Option<Replay>,
     block_tokens: u32,
+    class_of_kind: ClassOfKind,
     class_choice: WeightedChoice,
     class_stream: Stream,
     /// What is drawn for the requests of each class: all but their lengths.
@@ -47,6 +49,7 @@ impl TracePlan {
         Self {
             replay,
             block_tokens,
+            class_of_kind: ClassOfKind::new(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class, None)).collect(),
@@ -61,10 +64,7 @@ impl TracePlan {
     }
 
     fn class(&mut self, kind: Option<&str>) -> usize {
-        let named = kind.and_then(|kind| {
-            let name = as_name(kind);
-            self.workload.classes.iter().position(|class| class.name == name)
-        });
+        let named = kind.and_then(|kind| self.class_of_kind.find(kind));
         named.unwrap_or_else(|| self.class_choice.draw(&mut self.class_stream))
     }
 

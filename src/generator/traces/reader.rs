@@ -6,11 +6,13 @@ use std::io::{BufRead, BufReader, Read};
 use super::columns::Columns;
 use super::error::TraceError;
 use super::json_lines::{self, Heading, SCHEMA};
-use super::requests::{BadLine, TracedRequest};
+use super::requests::{BadLine, TracedRequest, TracedWindow, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// Longest line: the hash ids of a prompt of a million tokens take a tenth of it.
-const LONGEST_LINE: u64 = 16 << 20;
+pub(super) const LONGEST_LINE: u64 = 16 << 20;
+/// Some editors put it before everything.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The requests of a trace file in the order of its lines.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(super) struct TraceReader {
     format: TraceFormat,
     layout: Layout,
     block_tokens: Option<u32>,
+    window: Option<TracedWindow>,
     bad_lines: BadLines,
     skipped: u64,
     /// The bad line after which nothing more is read.
@@ -56,6 +59,7 @@ impl TraceReader {
             format: TraceFormat::Skyline,
             layout: Layout::Own,
             block_tokens: None,
+            window: None,
             bad_lines: trace.bad_lines,
             skipped: 0,
             stopped: false,
@@ -72,6 +76,11 @@ impl TraceReader {
     /// Tokens of the blocks that its requests name; none where they name none.
     pub(super) fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
+    }
+
+    /// Which part a run measured, where it is the trace of one.
+    pub(super) fn window(&self) -> Option<TracedWindow> {
+        self.window
     }
 
     /// Lines left out so far.
@@ -91,29 +100,28 @@ impl TraceReader {
 
     fn recognise(&mut self, named: Option<TraceFormat>) -> Result<(), TraceError> {
         if !self.next_line()? {
-            return Err(self.unknown());
+            return Err(TraceError::NoLine { path: self.path.clone() });
         }
         if self.line.starts_with(&[0x1f, 0x8b]) {
             return Err(TraceError::Compressed { path: self.path.clone() });
         }
         let begins = String::from_utf8_lossy(&self.line).into_owned();
-        let begins = begins.trim_start_matches('\u{feff}');
-        let format = named.or_else(|| guess(begins)).ok_or_else(|| self.unknown())?;
+        let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown())?;
         self.format = format;
         self.block_tokens = format.block_tokens();
         let columns = |found: Option<Columns>, wanted: &str| {
             found
                 .map(Layout::Columns)
-                .ok_or_else(|| self.heading(format!("{begins:?} does not name {wanted}")))
+                .ok_or_else(|| self.heading(format!("{:?} does not name {wanted}", excerpt(&begins))))
         };
         self.layout = match format {
             TraceFormat::Mooncake => Layout::Public { unit_ns: 1e6 },
             TraceFormat::Bailian => Layout::Public { unit_ns: 1e9 },
             TraceFormat::Azure => {
-                columns(Columns::azure(begins), "the columns TIMESTAMP, ContextTokens and GeneratedTokens")?
+                columns(Columns::azure(&begins), "the columns TIMESTAMP, ContextTokens and GeneratedTokens")?
             }
             TraceFormat::BurstGpt => columns(
-                Columns::burst_gpt(begins),
+                Columns::burst_gpt(&begins),
                 "the columns Timestamp, Request tokens and Response tokens",
             )?,
             // A pool is a folder, and none of its files is read as lines of requests.
@@ -129,6 +137,7 @@ impl TraceReader {
                     )));
                 }
                 self.block_tokens = heading.block_tokens.filter(|tokens| *tokens > 0);
+                self.window = heading.window.filter(|window| window.from_ns < window.to_ns);
                 Layout::Own
             }
         };
@@ -137,8 +146,19 @@ impl TraceReader {
     }
 
     fn unknown(&self) -> TraceError {
-        let begins = String::from_utf8_lossy(&self.line).chars().take(80).collect();
-        TraceError::Unknown { path: self.path.clone(), begins }
+        let path = self.path.clone();
+        let begins = excerpt(&String::from_utf8_lossy(&self.line));
+        let cure = if begins.starts_with('{') {
+            format!(
+                "name its format (--trace-format), or convert it: `skyline trace from {path}` reads JSON lines with fields \
+                 of any name"
+            )
+        } else {
+            "of CSV files the first line names the columns: TIMESTAMP, ContextTokens and GeneratedTokens (azure), or \
+             Timestamp, Request tokens and Response tokens (burst_gpt)"
+                .to_owned()
+        };
+        TraceError::Unknown { path, begins, cure }
     }
 
     fn heading(&self, cause: String) -> TraceError {
@@ -160,6 +180,9 @@ impl TraceReader {
             self.number += 1;
             if read as u64 == LONGEST_LINE {
                 return Err(self.heading(format!("the line is longer than {LONGEST_LINE} bytes")));
+            }
+            if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+                self.line.drain(..BYTE_ORDER_MARK.len());
             }
             self.line.truncate(self.line.trim_ascii_end().len());
             if !self.line.is_empty() {

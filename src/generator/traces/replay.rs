@@ -35,7 +35,7 @@ impl Traced {
             let blocks = Blocks::of(&request.blocks, block_tokens.unwrap_or(0), copy).ids;
             requests.push(TracedRequest { at_ns, blocks, ..request });
         }
-        Ok(Self { requests, block_tokens })
+        Ok(Self { requests, block_tokens, window: None })
     }
 }
 

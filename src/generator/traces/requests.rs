@@ -1,5 +1,7 @@
 //! One request of a trace, whatever its format.
 
+use serde::{Deserialize, Serialize};
+
 use crate::workload::{Priority, TOKEN_LIMIT};
 
 /// One request of a trace.
@@ -30,6 +32,18 @@ pub struct Traced {
     pub requests: Vec<TracedRequest>,
     /// Tokens of the blocks that they name; absent where they name none.
     pub block_tokens: Option<u32>,
+    /// Which part of them a run measured; absent where they are of no run.
+    pub window: Option<TracedWindow>,
+}
+
+/// Which part of a trace the run measured that it was made of, in nanoseconds after the trace's zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracedWindow {
+    /// Where the warm-up ended.
+    pub from_ns: u64,
+    /// Where the run ended; what is later only kept the load up.
+    pub to_ns: u64,
 }
 
 /// What is wrong with a line, and where in it.
@@ -37,6 +51,17 @@ pub struct Traced {
 pub(super) struct BadLine {
     pub(super) place: String,
     pub(super) cause: String,
+}
+
+/// The beginning of a text that may be long, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    /// Characters that say enough.
+    const ENOUGH: usize = 80;
+    let mut begins: String = text.chars().take(ENOUGH).collect();
+    if begins.len() < text.len() {
+        begins.push('…');
+    }
+    begins
 }
 
 /// Nanoseconds of a moment in this unit; none where it is not a number or lies 250 years off.

@@ -3,7 +3,7 @@
 use super::error::TraceError;
 use super::order::InOrder;
 use super::reader::TraceReader;
-use super::requests::TracedRequest;
+use super::requests::{TracedRequest, TracedWindow};
 use super::serve_gen::Pool;
 use crate::workload::{Trace, TraceFormat, TraceZero};
 
@@ -14,6 +14,8 @@ pub(super) struct Slice {
     /// The trace's zero on its clock; not known before the first request where that decides it.
     zero_ns: Option<i64>,
     from_ns: i64,
+    /// The latest moment met, before the slice too: nanoseconds after the trace's zero.
+    last_ns: Option<i64>,
 }
 
 /// Where requests come from.
@@ -30,14 +32,33 @@ impl Slice {
     pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let from_ns = (trace.from_s * 1e9).round() as i64;
         if Pool::is(trace) {
-            return Ok(Self { source: Source::Drawn(Pool::open(trace, seed)?), zero_ns: Some(0), from_ns });
+            let source = Source::Drawn(Pool::open(trace, seed)?);
+            return Ok(Self { source, zero_ns: Some(0), from_ns, last_ns: None });
         }
         let reader = TraceReader::open(trace)?;
         let zero_ns = match reader.format().zero() {
             TraceZero::OwnClock => Some(0),
             TraceZero::FirstRequest => None,
         };
-        Ok(Self { source: Source::Recorded(Box::new(InOrder::new(reader))), zero_ns, from_ns })
+        let source = Source::Recorded(Box::new(InOrder::new(reader)));
+        Ok(Self { source, zero_ns, from_ns, last_ns: None })
+    }
+
+    /// Seconds after the trace's zero: of a recorded one its latest moment met, before the slice too; of one that is drawn
+    /// its end.
+    pub(super) fn last_s(&self) -> Option<f64> {
+        match &self.source {
+            Source::Recorded(_) => self.last_ns.map(|last| last as f64 / 1e9),
+            Source::Drawn(pool) => Some(pool.ends_ns() as f64 / 1e9),
+        }
+    }
+
+    /// Which part a run measured, where it is the trace of one.
+    pub(super) fn window(&self) -> Option<TracedWindow> {
+        match &self.source {
+            Source::Recorded(requests) => requests.reader().window(),
+            Source::Drawn(_) => None,
+        }
     }
 
     /// How the trace is written.
@@ -101,7 +122,9 @@ impl Iterator for Slice {
                 Err(error) => return Some(Err(error)),
             };
             let zero_ns = *self.zero_ns.get_or_insert(request.at_ns);
-            let distance = request.at_ns.saturating_sub(zero_ns).saturating_sub(self.from_ns);
+            let after_zero = request.at_ns.saturating_sub(zero_ns);
+            self.last_ns = self.last_ns.max(Some(after_zero));
+            let distance = after_zero.saturating_sub(self.from_ns);
             if let Ok(distance) = u64::try_from(distance) {
                 return Some(Ok((distance, request)));
             }

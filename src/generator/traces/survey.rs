@@ -1,19 +1,17 @@
 //! Reads a trace once before it is replayed, and says what is in its slice.
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::blocks::Blocks;
 use super::error::TraceError;
+use super::kinds::KindCounts;
 use super::replay::{Replay, Replayed};
+use super::reuse::Reuse;
 use super::slice::Slice;
 use crate::clock::Timestamp;
-use crate::workload::{Trace, TraceFindings, TraceFormat, TraceKind, as_name};
+use crate::workload::{Trace, TraceFindings, TraceFormat};
 
 /// Stretches for which arrivals are counted.
 const BINS: usize = 120;
-/// Most kinds of request that become classes.
-const MOST_KINDS: usize = 16;
-/// Most blocks that are remembered to tell which come again: 64 MB.
+/// Most blocks that are remembered to tell which come again: some 140 MB, and half as much again while their table grows.
 const MOST_BLOCKS: usize = 4_000_000;
 /// The longest run, seconds.
 const LONGEST_S: f64 = 31.0 * 86_400.0;
@@ -37,60 +35,80 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
         tally.add(&replayed);
     }
     if tally.requests == 0 {
-        // Thinned until nothing is left.
-        return Err(extent.empty(trace));
+        return Err(TraceError::Thinned { path: trace.path.clone(), rate_scale: trace.rate_scale, seed });
     }
-    Ok(tally.findings(&extent, ends_s))
+    Ok(tally.findings(&extent, ends_s, trace.time_scale))
 }
 
 /// The slice of the file, before anything is scaled.
 struct Extent {
     format: TraceFormat,
     length_ns: u64,
-    last_ns: u64,
+    warmup_ns: Option<u64>,
     skipped: u64,
     reordered: u64,
 }
 
 fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
     let mut slice = Slice::open(trace, seed)?;
-    let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64);
+    let from_ns = (trace.from_s * 1e9).round() as u64;
+    // The trace of a run has the end that the run had, and after it what kept its load up.
+    let window = slice.window();
+    let own_end = window.and_then(|window| window.to_ns.checked_sub(from_ns)).filter(|end| *end > 0);
+    let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64).or(own_end);
     if let Some(declared) = slice.declared_ns() {
-        let length_ns = until.map_or(declared, |until| until.min(declared));
-        let extent = Extent::of(&slice, length_ns, declared);
-        return if length_ns == 0 { Err(extent.empty(trace)) } else { Ok(extent) };
+        let length_ns = until.unwrap_or(declared);
+        return match declared {
+            0 => Err(empty(trace, &slice)),
+            _ if length_ns > declared => Err(past_the_end(trace, &slice, length_ns)),
+            _ => Ok(Extent::of(&slice, length_ns, None)),
+        };
     }
-    let (mut requests, mut last_ns) = (0_u64, 0);
+    let (mut requests, mut last_ns, mut whole) = (0_u64, 0, true);
     while let Some((distance, _)) = slice.next().transpose()? {
         if until.is_some_and(|until| distance >= until) {
+            whole = false;
             break;
         }
         requests += 1;
         last_ns = distance;
     }
-    let length_ns = until.unwrap_or((last_ns / MILLISECOND + 1) * MILLISECOND);
-    let extent = Extent::of(&slice, length_ns, last_ns);
-    if requests == 0 { Err(extent.empty(trace)) } else { Ok(extent) }
+    if requests == 0 {
+        // The rest of the file tells where the trace ends.
+        return Err(slice.find_map(Result::err).unwrap_or_else(|| empty(trace, &slice)));
+    }
+    let end_ns = own_end.unwrap_or(0).max((last_ns / MILLISECOND + 1) * MILLISECOND);
+    let length_ns = until.unwrap_or(end_ns);
+    if whole && length_ns > end_ns {
+        return Err(past_the_end(trace, &slice, length_ns));
+    }
+    let warmup_ns = window.filter(|_| from_ns == 0 && until == own_end).map(|window| window.from_ns);
+    Ok(Extent::of(&slice, length_ns, warmup_ns))
 }
 
 impl Extent {
-    fn of(slice: &Slice, length_ns: u64, last_ns: u64) -> Self {
+    fn of(slice: &Slice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
         let (format, skipped, reordered) = (slice.format(), slice.skipped(), slice.reordered());
-        Self { format, length_ns, last_ns, skipped, reordered }
+        Self { format, length_ns, warmup_ns, skipped, reordered }
     }
+}
 
-    fn empty(&self, trace: &Trace) -> TraceError {
-        let until = trace.for_s.map_or(String::new(), |for_s| format!(" for {for_s} s"));
-        let share = match trace.rate_scale {
-            scale if scale < 1.0 => format!(", when {scale} of them are kept"),
-            _ => String::new(),
-        };
-        TraceError::Empty {
-            path: trace.path.clone(),
-            slice: format!("from {} s on{until}{share}", trace.from_s),
-            last_s: trace.from_s + self.last_ns as f64 / 1e9,
-        }
+fn past_the_end(trace: &Trace, slice: &Slice, length_ns: u64) -> TraceError {
+    TraceError::PastTheEnd {
+        path: trace.path.clone(),
+        until_s: trace.from_s + length_ns as f64 / 1e9,
+        last_s: slice.last_s().unwrap_or_default(),
     }
+}
+
+/// Why there is nothing in the slice, which was read to the end of the trace.
+fn empty(trace: &Trace, slice: &Slice) -> TraceError {
+    let path = trace.path.clone();
+    let Some(last_s) = slice.last_s() else {
+        return TraceError::NoRequest { path, skipped: slice.skipped() };
+    };
+    let until = trace.for_s.map_or(String::new(), |for_s| format!(" for {for_s} s"));
+    TraceError::Empty { path, slice: format!("from {} s on{until}", trace.from_s), last_s }
 }
 
 /// What has been counted so far.
@@ -105,12 +123,9 @@ struct Tally {
     same_moment: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Absent when there are too many.
-    kinds: Option<BTreeMap<String, u64>>,
+    kinds: KindCounts,
     block_tokens: u32,
-    /// Tokens met of each block; absent when there are none or too many.
-    blocks: Option<HashMap<u64, u32>>,
-    reusable_tokens: u64,
+    reuse: Reuse,
 }
 
 impl Tally {
@@ -125,10 +140,9 @@ impl Tally {
             same_moment: 0,
             input_tokens: 0,
             output_tokens: 0,
-            kinds: Some(BTreeMap::new()),
+            kinds: KindCounts::default(),
             block_tokens,
-            blocks: (block_tokens > 0).then(HashMap::new),
-            reusable_tokens: 0,
+            reuse: Reuse::new(block_tokens, MOST_BLOCKS),
         }
     }
 
@@ -148,54 +162,29 @@ impl Tally {
         self.latest = Some(*at);
         self.input_tokens += u64::from(request.input_tokens);
         self.output_tokens += u64::from(request.output_tokens);
-        if let (Some(kinds), Some(kind)) = (&mut self.kinds, &request.kind) {
-            *kinds.entry(as_name(kind)).or_default() += 1;
-            if kinds.len() > MOST_KINDS {
-                self.kinds = None;
-            }
+        if let Some(kind) = &request.kind {
+            self.kinds.add(kind);
         }
-        self.look_at(&Blocks::of(&request.blocks, self.block_tokens, *copy), request.input_tokens);
+        let blocks = Blocks::of(&request.blocks, self.block_tokens, *copy);
+        self.reuse.look_at(&blocks, request.input_tokens);
     }
 
-    /// Counts the leading tokens of a prompt that were met before, and remembers its blocks.
-    fn look_at(&mut self, blocks: &Blocks, input_tokens: u32) {
-        let Some(met) = &mut self.blocks else { return };
-        let mut left = input_tokens;
-        let mut alike = true;
-        for id in &blocks.ids {
-            // The last block of a prompt ends where the prompt does.
-            let own = left.min(self.block_tokens);
-            left -= own;
-            let known = met.entry(*id).or_insert(0);
-            if alike {
-                self.reusable_tokens += u64::from(own.min(*known));
-                alike = *known >= self.block_tokens;
-            }
-            *known = own.max(*known);
-        }
-        if met.len() > MOST_BLOCKS {
-            self.blocks = None;
-        }
-    }
-
-    fn findings(self, extent: &Extent, ends_s: f64) -> TraceFindings {
+    fn findings(self, extent: &Extent, ends_s: f64, time_scale: f64) -> TraceFindings {
         let requests = self.requests as f64;
-        let kind = |(name, requests)| TraceKind { name, requests };
-        let reusable = |met: HashMap<u64, u32>| {
-            (!met.is_empty()).then(|| self.reusable_tokens as f64 / self.input_tokens as f64)
-        };
         TraceFindings {
             format: extent.format,
             requests: self.requests,
             ends_s,
+            warmup_s: extent.warmup_ns.map(|warmup| warmup as f64 / 1e9 * time_scale),
             bin_s: self.bin_s,
             arrivals: self.arrivals,
             peak_per_s: self.peak_per_s,
             same_moment: self.same_moment,
             input_tokens: self.input_tokens as f64 / requests,
             output_tokens: self.output_tokens as f64 / requests,
-            reusable_share: self.blocks.and_then(reusable),
-            kinds: self.kinds.unwrap_or_default().into_iter().map(kind).collect(),
+            reusable_share: self.reuse.share(self.input_tokens),
+            too_many_blocks: self.reuse.too_many(),
+            kinds: self.kinds.named(),
             skipped_lines: extent.skipped,
             reordered: extent.reordered,
         }

@@ -1,5 +1,7 @@
 //! Reads small traces of every format, and holds replays to what the trace says.
 
+mod slices;
+
 use std::fmt::Write as _;
 
 use super::order::InOrder;
@@ -90,6 +92,22 @@ fn every_public_format_is_recognised_and_read_as_published() {
 }
 
 #[test]
+fn byte_order_marks_and_quotes_are_no_part_of_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let lengths = |text: &str| -> Vec<(u32, u32)> {
+        let requests = read(&written(&folder, text)).unwrap();
+        requests.iter().map(|request| (request.input_tokens, request.output_tokens)).collect()
+    };
+    let line = r#"{"timestamp": 0, "input_length": 6, "output_length": 5, "hash_ids": []}"#;
+    assert_eq!(lengths(&format!("\u{feff}{line}\n{line}\n")), [(6, 5), (6, 5)]);
+    // Commas of cells that are read over end no cell.
+    let quoted = "\"Timestamp\",\"Model\",\"Request tokens\",\"Response tokens\",\"Log Type\"\n\
+                  \"5.0\",\"GPT-4, new\",\"100\",\"7\",\"API log\"\n6,GPT-4,101,8,API log\n";
+    assert_eq!(lengths(quoted), [(100, 7), (101, 8)]);
+    assert_eq!(read(&written(&folder, quoted)).unwrap()[0].kind.as_deref(), Some("API log"));
+}
+
+#[test]
 fn a_bad_line_is_named_with_line_column_and_cause() {
     let folder = tempfile::tempdir().unwrap();
     let mooncake = r#"{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": []}"#;
@@ -138,9 +156,13 @@ fn a_bad_line_is_named_with_line_column_and_cause() {
 fn a_file_that_is_no_trace_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (text, message) in [
-        ("", "begins like no trace"),
-        ("hello\n", "begins like no trace that is known (\"hello\")"),
-        ("{\"a\": 1}\n", "begins like no trace"),
+        ("", "is empty"),
+        ("\u{feff}\n\n", "is empty"),
+        (
+            "hello\n",
+            "begins like no trace that is known (\"hello\"); of CSV files the first line names the columns",
+        ),
+        ("{\"a\": 1}\n", "or convert it: `skyline trace from"),
         ("{\"skyline_trace\": 2}\n", "the trace has schema 2, and this skyline reads up to 1"),
         ("{\"skyline_trace\": 1, \"x\": 1}\n", "unknown field `x`"),
         ("\u{1f}\u{8b}", "begins like no trace"),
@@ -154,6 +176,12 @@ fn a_file_that_is_no_trace_is_refused() {
     assert!(error.contains("gunzip -k"), "{error}");
     let named = Trace { format: Some(TraceFormat::Azure), ..written(&folder, "a,b\n") };
     assert!(read(&named).unwrap_err().to_string().contains("does not name the columns TIMESTAMP"));
+    let long = Trace { format: Some(TraceFormat::Azure), ..written(&folder, &"a,b".repeat(1_000)) };
+    let error = read(&long).unwrap_err().to_string();
+    assert!(error.contains("…\" does not name") && error.len() < 400, "{error}");
+    let list = Trace { format: Some(TraceFormat::Mooncake), ..written(&folder, "[0,100,5,[1,2]]\n") };
+    let error = read(&list).unwrap_err().to_string();
+    assert!(error.contains("line 1, column 1: invalid type: sequence, expected an object"), "{error}");
     let error = read(&Trace::whole("no/such/file")).unwrap_err().to_string();
     assert!(error.contains("no/such/file cannot be read"), "{error}");
 }

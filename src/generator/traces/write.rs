@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::json_lines::{Heading, OwnLine, SCHEMA};
-use super::requests::TracedRequest;
+use super::requests::{TracedRequest, TracedWindow};
 
 /// Writes a trace, request by request, in order.
 #[derive(Debug)]
@@ -12,9 +12,10 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a trace. `block_tokens` is what one block of its requests stands for, where they have blocks.
-    pub fn begin(mut out: W, block_tokens: Option<u32>) -> io::Result<Self> {
-        serde_json::to_writer(&mut out, &Heading { skyline_trace: SCHEMA, block_tokens })?;
+    /// Begins a trace. `block_tokens` is what one block of its requests stands for, where they have blocks; `window` is
+    /// which part a run measured, where one did.
+    pub fn begin(mut out: W, block_tokens: Option<u32>, window: Option<TracedWindow>) -> io::Result<Self> {
+        serde_json::to_writer(&mut out, &Heading { skyline_trace: SCHEMA, block_tokens, window })?;
         out.write_all(b"\n")?;
         Ok(Self { out })
     }

@@ -30,7 +30,8 @@ const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 /// At 5 the largest of 100 clients sends nearly everything too.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// The processes that a class may have, and the last two only a workload.
+/// The processes that a class may have, and then two that stand only in run logs, where files have `[trace]` and
+/// arrivals of the classes.
 const KINDS: [(&str, KindReader<ArrivalPattern>); 13] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
@@ -48,9 +49,12 @@ const KINDS: [(&str, KindReader<ArrivalPattern>); 13] = [
 ];
 
 impl ArrivalPattern {
-    /// The process of a workload. One `by_class` is how run logs have it; files give each class its own.
+    /// The process of a workload.
     pub(in crate::workload) fn read(place: Place<'_>) -> Option<Self> {
-        place.tagged("arrival", &KINDS)
+        match place.field("kind") {
+            Some("trace" | "by_class") => place.tagged("arrival", &KINDS),
+            _ => Self::read_of_class(place),
+        }
     }
 
     /// The process of one class.

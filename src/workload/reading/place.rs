@@ -112,6 +112,25 @@ impl<'n> Place<'n> {
         self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
     }
 
+    /// Complains of a table whose `name` is among those `seen`, and adds it to them: whatever else is wrong with it.
+    pub(crate) fn own_name(&self, noun: &str, seen: &mut Vec<String>) {
+        let Some(name) = self.field("name") else { return };
+        if seen.iter().any(|before| before == name) {
+            self.complain(&format!("has the name \"{name}\" of a {noun} before it; give it its own"));
+        }
+        seen.push(name.to_owned());
+    }
+
+    /// The text of a field, if this is a table that has one: without complaints, for who reads the table next.
+    pub(crate) fn field(&self, name: &str) -> Option<&'n str> {
+        let NodeValue::Table(entries) = &self.node.value else { return None };
+        let entry = entries.iter().find(|entry| entry.key == name)?;
+        match &entry.node.value {
+            NodeValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// One of the named choices.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         self.named_choice(choices).map(|(_, choice)| choice)

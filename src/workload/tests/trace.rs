@@ -11,6 +11,7 @@ fn found() -> TraceFindings {
         format: TraceFormat::Bailian,
         requests: 600,
         ends_s: 60.0,
+        warmup_s: None,
         bin_s: 0.5,
         arrivals: vec![5; 120],
         peak_per_s: 10,
@@ -18,8 +19,14 @@ fn found() -> TraceFindings {
         input_tokens: 100.5,
         output_tokens: 20.0,
         reusable_share: None,
+        too_many_blocks: false,
         kinds: [("search", 150), ("text", 450)]
-            .map(|(name, requests)| TraceKind { name: name.to_owned(), requests })
+            .map(|(name, requests)| TraceKind {
+                name: name.to_owned(),
+                requests,
+                called: None,
+                rarer_kinds: 0,
+            })
             .to_vec(),
         skipped_lines: 0,
         reordered: 0,
@@ -113,7 +120,7 @@ fn mistakes_about_a_trace_are_told_with_their_fields() {
         let error = read(&text).unwrap_err().to_string();
         assert!(error.contains(message), "{text}\n{error}");
     }
-    let unreadable = |_: &Trace, _: u64| Err("a.jsonl, line 7, column 3: no".to_owned());
+    let unreadable = |_: &mut Trace, _: u64| Err("a.jsonl, line 7, column 3: no".to_owned());
     let error = WorkloadSpec::from_toml_with(SHORT, "a test", &unreadable).unwrap_err().to_string();
     assert!(error.starts_with("1 mistake in"), "{error}");
     assert!(error.contains("line 2: `trace` cannot be replayed: a.jsonl, line 7, column 3: no"), "{error}");
@@ -151,7 +158,7 @@ fn prompts_go_along_with_a_trace_where_its_lengths_fit_them() {
         let stored = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<WorkloadSpec>(&stored).unwrap(), spec);
     }
-    let alike = |_: &Trace, _| Ok(TraceFindings { reusable_share: Some(0.5), ..found() });
+    let alike = |_: &mut Trace, _| Ok(TraceFindings { reusable_share: Some(0.5), ..found() });
     let error = WorkloadSpec::from_toml_with(&ids, "a test", &alike).unwrap_err().to_string();
     assert!(
         error.contains("`classes[0].prompt` is token ids beside a trace that says which prompts begin alike"),
@@ -174,6 +181,35 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
     let dataset = DatasetChange { skip_bad: true, ..DatasetChange::default() };
     let spec = read(SHORT).unwrap();
     assert_eq!(spec.clone().with(&Overrides { dataset, ..Overrides::default() }).unwrap(), spec);
+}
+
+#[test]
+fn a_mistaken_trace_is_one_mistake() {
+    for text in [
+        "name = \"a\"\n[trace]\npath = \"a.jsonl\"\ntime_scale = 1e-12\n",
+        // What is said of its kinds cannot be judged either.
+        "name = \"a\"\n[trace]\npath = \"a.jsonl\"\nrate_scale = 0\n[[tenants]]\nname = \"t\"\nclasses = [\"text\"]\n",
+        "name = \"a\"\nseed = -1\n[trace]\npath = \"a.jsonl\"\n[[classes]]\nname = \"b\"\n",
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.starts_with("1 mistake in"), "{error}");
+    }
+    let unreadable = |_: &mut Trace, _: u64| Err("no".to_owned());
+    let tenant = format!("{SHORT}[[tenants]]\nname = \"t\"\nclasses = [\"text\"]\n");
+    let error = WorkloadSpec::from_toml_with(&tenant, "a test", &unreadable).unwrap_err().to_string();
+    assert!(error.starts_with("1 mistake in"), "{error}");
+}
+
+#[test]
+fn a_trace_may_be_changed_before_it_is_read() {
+    let file = format!("horizon_s = 5\nwarmup_s = 0\n{SHORT}");
+    let halved = |trace: &mut Trace, _| {
+        trace.rate_scale = 0.5;
+        Ok(found())
+    };
+    let spec = WorkloadSpec::from_toml_with(&file, "a test", &halved).unwrap();
+    assert_eq!((spec.horizon_s, spec.warmup_s), (5.0, 0.0), "what the file says of the window stays");
+    assert_eq!(spec.arrival.trace().unwrap().rate_scale, 0.5);
 }
 
 #[test]

@@ -9,45 +9,71 @@ fn every_bad_row_has_its_place_its_cause_and_its_cure() {
         (
             "a.json",
             "[{\"conversations\": [{\"value\": \"x\"},\n {\"value\": 7}]}]",
-            "line 2, column 12: invalid type: integer `7`, expected a string",
+            "row 1, line 2, column 12: invalid type: integer `7`, expected a string",
         ),
-        ("a.json", "[\n  7]", "line 2, column 3: invalid type: integer `7`, expected struct Conversation"),
+        (
+            "a.json",
+            "[\n  7]",
+            "row 1, line 2, column 3: invalid type: integer `7`, expected an object with named fields",
+        ),
         (
             "a.json",
             "[{\"conversations\": [{\"value\": \"x\"}]}]",
-            "line 1: it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
+            "row 1, line 1, column 2: it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
         ),
-        ("a.json", "[{\"id\": 3}]", "line 1: the prompt is empty, or there is none"),
+        (
+            "a.json",
+            "[{\"conversations\": [{\"value\": \"x\"}, {\"value\": \"y\"}]}, {\"id\": 3}]",
+            "row 2, line 1, column 55: `conversations` has no turn, or its first says nothing",
+        ),
+        (
+            "a.json",
+            "[[[[\"x\"], [\"y\"]]]]",
+            "row 1, line 1, column 2: invalid type: sequence, expected an object with named fields",
+        ),
+        (
+            "a.jsonl",
+            "[\"hello\", null, 12]",
+            "row 1, line 1, column 1: invalid type: sequence, expected an object with named fields",
+        ),
+        ("a.jsonl", "{\"prompt\": \"\"}", "row 1, line 1: `prompt` is empty"),
+        (
+            "a.jsonl",
+            "{\"messages\": [{\"role\": \"use\", \"content\": 3}]}",
+            "row 1, line 1, column 14: in `messages`: `content` of message 1 is 3, neither a text nor a list of parts",
+        ),
+        ("a.jsonl", "{\"messages\": [{\"role\": \"user\"}]}", "row 1, line 1: `messages` hold no text"),
+        ("a.csv", "prompt,output_tokens\nx,5\n,6\n", "row 2, line 3, column `prompt`: the prompt is empty"),
         (
             "a.jsonl",
             "{\"prompt\": \"x\", \"output_tokens\": 1}\n\n{oops}",
-            "line 3, column 2: key must be a string",
+            "row 2, line 3, column 2: key must be a string",
         ),
-        ("a.jsonl", "{\"text\": \"x\"}", "line 1: it has neither `prompt` nor `messages`"),
+        ("a.jsonl", "{\"text\": \"x\"}", "row 1, line 1: it has neither `prompt` nor `messages`"),
         (
             "a.jsonl",
             "{\"prompt\": \"x\", \"messages\": []}",
-            "line 1: it has both `prompt` and `messages`; leave one of them out",
+            "row 1, line 1: it has both `prompt` and `messages`; leave one of them out",
         ),
         (
             "a.jsonl",
             "{\"prompt\": \"x\", \"output_tokens\": 0}",
-            "line 1: `output_tokens` is 0; it must be a whole number from 1 to 1,000,000",
+            "row 1, line 1: `output_tokens` is 0; it must be a whole number from 1 to 1,000,000",
         ),
         (
             "a.jsonl",
             "{\"messages\": [{\"content\": \"x\"}]}",
-            "line 1, column 30: in `messages`: missing field `role`",
+            "row 1, line 1, column 30: in `messages`: missing field `role`",
         ),
         (
             "a.csv",
             "prompt,output_tokens\nx,5\ny,many\n",
-            "line 3, column `output_tokens`: is \"many\"; it must be a whole number from 1 to 1,000,000",
+            "row 2, line 3, column `output_tokens`: is \"many\"; it must be a whole number from 1 to 1,000,000",
         ),
         (
             "a.csv",
             "prompt,output_tokens\nx,5,6\n",
-            "line 2: it has 3 fields, and the first line 2; quote texts with commas",
+            "row 1, line 2: it has 3 fields, and the first line 2; quote texts with commas",
         ),
     ] {
         let error = opened(name, content, "").unwrap_err();
@@ -68,7 +94,14 @@ fn what_is_not_of_its_format_says_so() {
             "a.csv",
             "question,answer\nx,y\n",
             "a.csv, line 1: there is no column `prompt`; the columns are: question, answer\nhint: the format csv has \
-             column names in its first line, among them those of the prompts",
+             column names in its first line; name that of the prompts `prompt`, or say in a workload file what it is \
+             called: prompt_column",
+        ),
+        (
+            "a.csv",
+            "",
+            "a.csv, line 1: the file is empty\nhint: the format csv has column names in its first line; name that of the \
+             prompts `prompt`, or say in a workload file what it is called: prompt_column",
         ),
         (
             "a.jsonl",
@@ -82,7 +115,7 @@ fn what_is_not_of_its_format_says_so() {
     let error = opened("a.jsonl", "[\n1]\n", ", skip_bad = true").unwrap_err();
     assert!(
         error.contains(
-            "2 that cannot be used\nhint: check that its format is jsonl; the first bad one: line 1"
+            "2 that cannot be used\nhint: check that its format is jsonl; the first bad one: row 1, line 1"
         ),
         "{error}"
     );

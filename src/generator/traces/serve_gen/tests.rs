@@ -86,7 +86,11 @@ fn a_slice_is_drawn_from_its_beginning_and_lasts_as_long_as_it_says() {
     };
     assert_eq!(tail(&sample(), 0), tail(&later, 1_300));
     let beyond = Trace { from_s: 2_400.0, ..sample() };
-    assert!(survey(&beyond, 1).unwrap_err().to_string().contains("no request from 2400 s on"));
+    let error = survey(&beyond, 1).unwrap_err().to_string();
+    assert!(error.contains("no request from 2400 s on; it ends 2400 s after its zero"), "{error}");
+    let past = Trace { from_s: 2_000.0, for_s: Some(401.0), ..sample() };
+    let error = survey(&past, 1).unwrap_err().to_string();
+    assert!(error.contains("ends 2400 s after its zero, and the slice goes on until 2401 s"), "{error}");
 }
 
 /// A pool of one client.

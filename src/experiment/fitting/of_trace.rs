@@ -1,0 +1,85 @@
+//! A workload fitted to a trace.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::spec::{FittedWorkload, assemble, by_class, class_fit};
+use super::{ClassFit, FitError, prefixes};
+use crate::analysis::wording::percent;
+use crate::generator::{Traced, TracedRequest};
+use crate::workload::{Trace, TraceFindings, as_name};
+
+/// Most tenants and models that are taken over by name.
+const MOST_NAMES: usize = 1_000;
+
+/// Fits the slice of a trace, read as `traced`: a class for each of its kinds, with its priorities, tenants, models and
+/// the prefixes that its blocks tell.
+pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Result<FittedWorkload, FitError> {
+    let mut notes = Vec::new();
+    let mut spec = Map::new();
+    let senders = named(traced.requests.iter().map(|request| request.tenant.as_deref()));
+    if !senders.is_empty() {
+        let tenant = |(name, weight): (String, u64)| json!({ "name": as_name(&name), "weight": weight });
+        spec.insert("tenants".to_owned(), senders.into_iter().map(tenant).collect());
+    }
+    let models = named(traced.requests.iter().map(|request| request.model.as_deref()));
+    if !models.is_empty() {
+        let (names, weights): (Vec<_>, Vec<_>) = models.into_iter().unzip();
+        spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
+    }
+    // Rare kinds are told apart no more than when a trace is replayed.
+    let one = found.kinds.is_empty();
+    let gathered = if one {
+        vec![("requests".to_owned(), traced.requests.iter().collect())]
+    } else {
+        by_class(&traced.requests, "requests", |kind| {
+            found.kind(kind).map_or_else(|| as_name(kind), |kind| kind.name.clone())
+        })
+    };
+    let mut classes = Vec::new();
+    let mut repeated = 0.0;
+    for (name, requests) in &gathered {
+        let whole = || requests.iter().map(|request| request.input_tokens).collect::<Vec<_>>();
+        let shared = traced.block_tokens.and_then(|tokens| prefixes::fit(requests, tokens));
+        let (prefixes, own) = shared.unzip();
+        let Some(fit) = class_fit(name, requests, &own.unwrap_or_else(whole)) else { continue };
+        let all: f64 = requests.iter().map(|request| f64::from(request.input_tokens)).sum();
+        repeated += prefixes.as_ref().map_or(0.0, |prefixes| prefixes.repeated * all);
+        classes.push((priorities(requests), ClassFit { prefixes, ..fit }));
+    }
+    if let Some(reusable) = found.reusable_share {
+        let all: f64 = traced.requests.iter().map(|request| f64::from(request.input_tokens)).sum();
+        notes.push(format!(
+            "{} of the prompt tokens are in leading blocks that came before; prefixes that requests share from their \
+             beginning hold {}, and the fit gives up the rest: turns that go on from one another. Replay the trace \
+             itself where the prefix cache matters",
+            percent(reusable),
+            percent(repeated / all)
+        ));
+    }
+    let stem =
+        std::path::Path::new(&trace.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or("trace");
+    let name = format!("{}_fitted", as_name(stem).chars().take(50).collect::<String>());
+    assemble(spec, &name, &trace.path, &traced.requests, found.ends_s, classes, notes)
+}
+
+/// How often each name was told; nothing where not all requests have one, or there are too many.
+fn named<'t>(names: impl Iterator<Item = Option<&'t str>>) -> BTreeMap<String, u64> {
+    let mut times = BTreeMap::new();
+    for name in names {
+        let Some(name) = name else { return BTreeMap::new() };
+        *times.entry(name.to_owned()).or_insert(0) += 1;
+    }
+    if times.len() > MOST_NAMES { BTreeMap::new() } else { times }
+}
+
+/// The priorities of a class as the trace tells them.
+fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
+    let told = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
+    let told: Vec<Option<String>> = told.collect();
+    let told = named(told.iter().map(Option::as_deref));
+    let share = |(priority, weight): (String, u64)| json!({ "priority": priority, "weight": weight });
+    let shares: Vec<Value> = told.into_iter().map(share).collect();
+    if shares.is_empty() { Map::new() } else { Map::from_iter([("priorities".to_owned(), json!(shares))]) }
+}
