@@ -1,7 +1,5 @@
 //! What the users of a closed loop reached, and how many there must have been.
 
-use std::collections::HashSet;
-
 use serde::Serialize;
 
 use super::observed::Observed;
@@ -49,8 +47,6 @@ impl ClosedLoop {
         let window = (observed.start, observed.end);
         let (mut accounted, mut variance, mut begun) = (0.0, 0.0, 0.0);
         let (mut stays, mut thinks) = (Vec::new(), Vec::new());
-        let beginnings: HashSet<_> =
-            observed.log.records.iter().filter(|record| begins(record)).filter_map(place).collect();
         for record in &observed.log.records {
             accounted += part(window, record.scheduled, record.ended);
             if observed.contains(record.scheduled) && begins(record) {
@@ -59,9 +55,8 @@ impl ClosedLoop {
             if record.outcome == Outcome::Censored {
                 continue;
             }
-            let think = Think::after(observed, record, goes_on(record, &beginnings));
-            let next = Timestamp::from_secs_f64(record.ended.as_secs_f64() + think.mean_s);
-            accounted += part(window, record.ended, next);
+            let think = Think::after(observed, record, goes_on(record));
+            accounted += think.inside(window, record.ended);
             if observed.contains(record.ended) {
                 variance += think.variance;
                 stays.push(record.ended.since(record.scheduled).as_secs_f64());
@@ -87,15 +82,10 @@ fn begins(record: &RequestRecord) -> bool {
     record.turn.is_none_or(|turn| turn.place() == 0)
 }
 
-/// The user and the number of the request among the user's.
-fn place(record: &RequestRecord) -> Option<(u64, u32)> {
-    record.turn.map(|turn| (turn.session, turn.number))
-}
-
 /// Whether the user goes on with a conversation after this request, rather than beginning something else.
-fn goes_on(record: &RequestRecord, beginnings: &HashSet<(u64, u32)>) -> bool {
-    record.outcome == Outcome::Completed
-        && place(record).is_some_and(|(user, number)| !beginnings.contains(&(user, number + 1)))
+fn goes_on(record: &RequestRecord) -> bool {
+    let more = record.turn.is_some_and(|turn| turn.of.is_some_and(|of| turn.place() + 1 < of));
+    more && record.outcome == Outcome::Completed && !record.context_full
 }
 
 /// What is declared of the time between the end of a request and the user's next one.
@@ -105,9 +95,18 @@ struct Think {
     mean_s: f64,
     /// Seconds squared.
     variance: f64,
+    /// The law; none where the mean is all that counts.
+    law: Option<ThinkTime>,
 }
 
 impl Think {
+    /// The mean of what of a pause that begins at `ended` lies inside the window, seconds.
+    fn inside(&self, (start, end): (Timestamp, Timestamp), ended: Timestamp) -> f64 {
+        let law = self.law.unwrap_or(ThinkTime::Constant { value: self.mean_s });
+        let until = |moment: Timestamp| law.mean_within_s(moment.since(ended).as_secs_f64());
+        until(end) - until(start)
+    }
+
     fn after(observed: &Observed<'_>, record: &RequestRecord, goes_on: bool) -> Self {
         let workload = &observed.log.header.workload;
         let class = workload.classes.get(usize::from(record.class)).filter(|_| goes_on);
@@ -119,8 +118,12 @@ impl Think {
         let declared = conversation.map_or(of_user, |conversation| conversation.think_time_s);
         let mean_s = declared.mean_s();
         match record.outcome {
-            Outcome::Failed(_) => Self { mean_s: mean_s.max(ArrivalPattern::AFTER_FAILURE_S), variance: 0.0 },
-            Outcome::Completed | Outcome::Censored => Self { mean_s, variance: variance(&declared) },
+            Outcome::Failed(_) => {
+                Self { mean_s: mean_s.max(ArrivalPattern::AFTER_FAILURE_S), variance: 0.0, law: None }
+            }
+            Outcome::Completed | Outcome::Censored => {
+                Self { mean_s, variance: variance(&declared), law: Some(declared) }
+            }
         }
     }
 }

@@ -67,6 +67,8 @@ pub enum FindingKind {
     LostPrefixes,
     /// A golden prompt passed before the run and failed under load.
     WorseUnderLoad,
+    /// Answers do not have the form that was asked for, or were cut before they could have it.
+    WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
 }
@@ -76,7 +78,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 20] = [
+        const RULES: [Advice; 21] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -87,6 +89,7 @@ impl Finding {
             arrivals::uneven_arrivals,
             load::cooldown_failures,
             quality::worse_under_load,
+            quality::wrong_forms,
             promises::unmeasurable_slo,
             promises::no_slo,
             answers::output_length,

@@ -1,7 +1,6 @@
 //! `skyline check`: is this server ready, and does it answer correctly?
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use clap::Args;
 
@@ -27,8 +26,14 @@ pub(super) struct CheckArgs {
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.as_deref().map(|workload| checked(args, workload)).transpose()?;
-    let answers = spec.as_ref().map(|spec| golden::answers(spec, args.server.endpoint())).transpose()?;
-    let asked = Asked { answers: answers.unwrap_or_default(), ..Asked::default() };
+    let asked = match &spec {
+        None => Asked::default(),
+        Some(spec) => Asked {
+            models: golden::models(spec, &args.server)?,
+            answers: golden::answers(spec, &args.server)?,
+            ..Asked::default()
+        },
+    };
     let session = Session::open(&args.server, asked, printer)?;
     let (facts, smoke) = (session.engine.facts(), &session.smoke);
     let mut rows = vec![
@@ -53,7 +58,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     rows.push(("test request", format!("completed in {} chunks; {usage}", smoke.chunks)));
     let mut exit = Exit::Fine;
     let golden =
-        spec.as_ref().and_then(|spec| Golden::of(&session, &session.engine, spec, None, Some(LIMIT)));
+        spec.as_ref().and_then(|spec| Golden::of(&session, &session.engine, spec, None, Some(golden::LIMIT)));
     for (name, unmet) in golden.iter().flat_map(Golden::results) {
         exit = if unmet.is_some() { Exit::Missed } else { exit };
         rows.push(("check", unmet.unwrap_or_else(|| format!("`{name}` passed"))));
@@ -65,9 +70,6 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     printer.data(&text)?;
     Ok(exit)
 }
-
-/// The longest that one golden prompt may take.
-const LIMIT: Duration = Duration::from_mins(2);
 
 /// The workload whose checks are sent.
 fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {

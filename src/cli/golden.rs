@@ -7,14 +7,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::args::ServerArgs;
 use super::exit::Stop;
 use super::printer::Printer;
 use super::session::Session;
+use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt, Judge};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
+
+/// The longest that one golden prompt may take where there is no load.
+pub(super) const LIMIT: Duration = Duration::from_mins(2);
 
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(super) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
@@ -30,8 +35,19 @@ pub(super) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     }
 }
 
-/// The forms of answers that classes ask for, held against the endpoint; none where all are words.
-pub(super) fn answers(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<Vec<Option<AnswerShape>>, Stop> {
+/// The forms of answers that classes ask for, held against the endpoint and the extra body; none where all are words.
+pub(super) fn answers(spec: &WorkloadSpec, server: &ServerArgs) -> Result<Vec<Option<AnswerShape>>, Stop> {
+    let endpoint = server.endpoint();
+    for field in ["response_format", "tools", "tool_choice"] {
+        if let (Some(class), true) =
+            (spec.classes.iter().find(|class| class.answer.is_some()), server.fixes(field)?)
+        {
+            return Err(Stop::usage(format!(
+                "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
+                class.name
+            )));
+        }
+    }
     match (spec.classes.iter().find(|class| class.answer.is_some()), endpoint) {
         (None, _) => Ok(Vec::new()),
         (Some(class), Endpoint::Completions) => Err(Stop::usage(format!(
@@ -42,6 +58,27 @@ pub(super) fn answers(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<Vec<Opt
         ))),
         (Some(_), Endpoint::Chat) => Ok(spec.classes.iter().map(|class| class.answer.clone()).collect()),
     }
+}
+
+/// The models that requests of a workload ask for, held against what was typed; none where all ask for one.
+pub(super) fn models(spec: &WorkloadSpec, server: &ServerArgs) -> Result<Vec<String>, Stop> {
+    let models = spec.models.as_ref().map(|mix| mix.names.clone()).unwrap_or_default();
+    if !models.is_empty() {
+        if let Some(model) = &server.model {
+            return Err(Stop::usage(format!(
+                "--model {model} and the `models` of `{}` both say which model is asked for\n\
+                 hint: leave --model out, or take `models` out of the workload",
+                spec.name
+            )));
+        }
+        if server.fixes("model")? {
+            return Err(Stop::usage(format!(
+                "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
+                spec.name
+            )));
+        }
+    }
+    Ok(models)
 }
 
 /// The golden prompts of one run.
@@ -77,6 +114,7 @@ impl<'a> Golden<'a> {
 
     /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
     pub(super) fn before(&self, printer: Printer) -> Vec<AskedCheck> {
+        printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
         let asked = self.session.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
             if let Some(said) = in_words(&self.named, &record) {

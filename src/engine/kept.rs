@@ -82,7 +82,10 @@ impl Kept {
                 text.reasoning.push_str(choice.reasoning());
                 for (place, name, arguments) in choice.tool_calls() {
                     let call = calls.entry(place).or_default();
-                    call.name.push_str(name);
+                    // Some servers repeat the name with every piece of the arguments.
+                    if call.name != name {
+                        call.name.push_str(name);
+                    }
                     call.arguments.push_str(arguments);
                 }
             }

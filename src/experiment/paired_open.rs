@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::comparison::Latency;
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
+use crate::record::RunEnding;
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
@@ -77,9 +78,11 @@ impl PairedOpen {
         Some(WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s }, ..workload.clone() })
     }
 
-    /// Holds a closed run against its pair; `None` where it is no closed loop, or nothing came of it.
+    /// Holds a closed run against its pair; `None` where it is no closed loop, nothing came of it, or the open run was
+    /// broken off.
     #[must_use]
     pub fn of(closed: &Summary, open: &Summary) -> Option<Self> {
+        open.window.ending.filter(|ending| *ending != RunEnding::Interrupted)?;
         let (begun, rate_per_s) = begun(closed)?;
         let latency = |metric| PairedLatency::of(closed, open, metric);
         let mut pair = Self {
@@ -99,7 +102,7 @@ impl PairedOpen {
     fn in_words(&self, arrival: &ArrivalPattern) -> String {
         let what = match self.begun {
             Begun::Requests => "requests",
-            Begun::Sessions => "conversations",
+            Begun::Sessions => "sessions",
         };
         let rate = format!("{} {what}/s", three_digits(self.rate_per_s));
         let (name, p99) = match (&self.ttft, &self.e2e) {

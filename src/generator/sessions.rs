@@ -138,7 +138,9 @@ impl Sessions {
         };
         let next = going_on.or_else(|| {
             let users = self.users.as_ref()?;
-            let number = turn.begun.checked_add(turns).filter(|number| *number < Turn::MOST)?;
+            // Where the numbers that are passed over run short, the next one.
+            let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
+            let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
             let next = self.opener_of(turn.session, number)?;
             let pause = users.pauses.draw(&mut users.stream.branch(next.index));
             let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
@@ -180,7 +182,9 @@ impl Sessions {
             self.models.as_ref().map(|(models, stream)| models.draw(&mut stream.branch(index)) as u16);
         let mut opener = opening(&self.workload, class, &mut draws, row, model)?;
         opener.index = index;
-        opener.turn = Some(Turn { session: user, number, of: None, begun: number, history_tokens: 0 });
+        let turns = self.classes.get(class)?.turns();
+        let of = turns.map(|turns| turns.count(index));
+        opener.turn = Some(Turn { session: user, number, of, begun: number, history_tokens: 0 });
         Some(opener)
     }
 

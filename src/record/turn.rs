@@ -16,7 +16,7 @@ pub struct Turn {
     pub session: u64,
     /// Its place in the session, from 0.
     pub number: u32,
-    /// How many turns the session has; absent: a user of a closed loop, who goes on.
+    /// How many turns its conversation has; absent of a closed-loop user's request that opens none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
     /// The `number` of the turn that its conversation began with: 0, but for a closed-loop user's second conversation

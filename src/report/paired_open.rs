@@ -9,7 +9,7 @@ use crate::units::three_digits;
 pub(crate) fn table(page: &mut Page, pair: &PairedOpen) {
     let what = match pair.begun {
         Begun::Requests => "requests",
-        Begun::Sessions => "conversations",
+        Begun::Sessions => "sessions",
     };
     page.heading(&format!(
         "What the closed loop hides: {} {what}/s from its users, and as many whatever the server does, ms",

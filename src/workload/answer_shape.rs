@@ -168,6 +168,8 @@ fn judge_calls<'a>(
             ToolChoice::Named(only) => only == name,
         };
         let tool = tools.iter().find(|tool| meant && tool.name == name).ok_or(ShapeFault::WrongTool)?;
+        // A tool without parameters is often called with nothing at all.
+        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
         let value = serde_json::from_str(arguments).map_err(|_| ShapeFault::ArgumentsNotJson)?;
         tool.parameters.check(&value).map_err(|_| ShapeFault::ArgumentsNotOfSchema)?;
     }

@@ -156,6 +156,11 @@ impl RequestClass {
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
+            if let (Some(Some(_)), Some(Some(AnswerShape::Tools { .. }))) = (&conversation, &answer) {
+                let sentence = "stands beside `conversation`, and calls of tools are not carried on from turn to turn, for \
+                                nobody answers them; leave one of them out";
+                fields.complain_of("answer", sentence);
+            }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
             let priorities = priorities(fields, slo.unwrap_or_default());
             slo?;

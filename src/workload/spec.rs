@@ -17,6 +17,9 @@ pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
 /// Waits, which may be none.
 pub(super) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
 
+/// Seconds between golden prompts under load, if there are any.
+const SOONEST_CHECK_S: f64 = 0.05;
+
 /// A workload: which requests arrive, when, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadSpec {
@@ -163,6 +166,16 @@ impl WorkloadSpec {
             let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
             let checks = GoldenCheck::read_all(fields);
             let check_every_s = fields.optional("check_every_s", None, |place| place.number(WAIT).map(Some));
+            if let Some(Some(every_s)) = check_every_s
+                && every_s > 0.0
+                && every_s < SOONEST_CHECK_S
+            {
+                let sentence = format!(
+                    "is {every_s}, and checks that often would be a load of their own; at least {SOONEST_CHECK_S}, or 0 for \
+                     none under load"
+                );
+                fields.complain_of("check_every_s", &sentence);
+            }
             if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
                 fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
             }

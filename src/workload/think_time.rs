@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::reading::{Allowed, Fields, Place};
 use super::window::LONGEST_S;
+use crate::random::normal_cdf;
 
 /// A pause, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
@@ -90,8 +91,66 @@ impl ThinkTime {
             Self::LogNormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
         }
     }
+
+    /// Mean of the part of a pause that lies in its first `limit_s` seconds, E[min(X, limit)]: the limited expected value
+    /// (Klugman, Panjer and Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
+    #[must_use]
+    pub fn mean_within_s(&self, limit_s: f64) -> f64 {
+        let limit = limit_s.max(0.0);
+        match *self {
+            Self::Constant { value } => value.min(limit),
+            Self::Uniform { min, max } => {
+                let within = limit.clamp(min, max);
+                let width = max - min;
+                if width > 0.0 {
+                    min.min(limit) + (within - min) * (1.0 - (within - min) / (2.0 * width))
+                } else {
+                    min.min(limit)
+                }
+            }
+            Self::Exponential { mean } => -mean * libm::expm1(-limit / mean),
+            Self::LogNormal { median, sigma } if limit > 0.0 => {
+                let z = libm::log(limit / median) / sigma;
+                self.mean_s() * normal_cdf(z - sigma) + limit * normal_cdf(-z)
+            }
+            Self::LogNormal { .. } => 0.0,
+        }
+    }
 }
 
 fn seconds(fields: &mut Fields<'_>, name: &'static str, allowed: Allowed) -> Option<f64> {
     fields.required(name, |place| place.number(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy 1.17.1: `quad(dist.sf, 0, t)[0]` of uniform(1, 3), expon(scale=30) and lognorm(.8, scale=5).
+    #[test]
+    fn the_mean_within_a_limit_is_the_area_under_the_survival() {
+        let uniform = ThinkTime::Uniform { min: 1.0, max: 4.0 };
+        let exponential = ThinkTime::Exponential { mean: 30.0 };
+        let log_normal = ThinkTime::LogNormal { median: 5.0, sigma: 0.8 };
+        for (law, limit, expected) in
+            SCIPY_AREAS.map(|(law, limit, area)| ([uniform, exponential, log_normal][law], limit, area))
+        {
+            let found = law.mean_within_s(limit);
+            assert!((found - expected).abs() < 1e-9, "{law:?} within {limit}: {found}, not {expected}");
+        }
+        for law in [uniform, exponential, log_normal, ThinkTime::Constant { value: 2.0 }] {
+            assert!((law.mean_within_s(1e9) - law.mean_s()).abs() < 1e-9);
+            assert_eq!((law.mean_within_s(0.0), law.mean_within_s(-1.0)), (0.0, 0.0));
+        }
+    }
+
+    const SCIPY_AREAS: [(usize, f64, f64); 7] = [
+        (0, 0.5, 0.500_000_000_000),
+        (0, 2.0, 1.833_333_333_333),
+        (0, 3.5, 2.458_333_333_333),
+        (1, 10.0, 8.504_060_682_786),
+        (1, 60.0, 25.939_941_502_902),
+        (2, 3.0, 2.732_706_650_967),
+        (2, 20.0, 6.508_785_700_460),
+    ];
 }

@@ -13,22 +13,7 @@ use crate::workload::{SharedPrefixes, WorkloadSpec};
 
 /// What requests ask for, held against what was typed.
 pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop> {
-    let models = spec.models.as_ref().map(|mix| mix.names.clone()).unwrap_or_default();
-    if !models.is_empty() {
-        if let Some(model) = &args.server.model {
-            return Err(Stop::usage(format!(
-                "--model {model} and the `models` of `{}` both say which model is asked for\n\
-                 hint: leave --model out, or take `models` out of the workload",
-                spec.name
-            )));
-        }
-        if args.server.fixes("model")? {
-            return Err(Stop::usage(format!(
-                "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
-                spec.name
-            )));
-        }
-    }
+    let models = golden::models(spec, &args.server)?;
     let dialect = args.server.dialect();
     if args.run.send_priority && dialect.traits().priority.is_none() {
         return Err(Stop::usage(format!(
@@ -44,7 +29,7 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop
         )));
     }
     let priority = if args.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
-    Ok(Asked { models, priority, answers: golden::answers(spec, args.server.endpoint())? })
+    Ok(Asked { models, priority, answers: golden::answers(spec, &args.server)? })
 }
 
 /// Says what no answer of the server tells: whether the priorities that it is sent count.

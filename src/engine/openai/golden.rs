@@ -9,7 +9,7 @@ use crate::generator::Prompt;
 use crate::workload::GoldenCheck;
 
 /// What a golden prompt says of itself, whatever the extra body says of the load.
-const OWN_FIELDS: [&str; 14] = [
+const OWN_FIELDS: [&str; 31] = [
     "messages",
     "prompt",
     "max_tokens",
@@ -24,6 +24,23 @@ const OWN_FIELDS: [&str; 14] = [
     "response_format",
     "tools",
     "tool_choice",
+    "max_new_tokens",
+    "n_predict",
+    "stop",
+    "stop_token_ids",
+    "min_p",
+    "logit_bias",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "structured_outputs",
+    "json_schema",
+    "regex",
+    "grammar",
 ];
 
 /// The body that asks `model` this question: the likeliest tokens, the same each time, until the answer ends by itself.

@@ -1,5 +1,7 @@
 //! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
 
+use crate::random::Stream;
+
 use super::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
 
 /// Where the columns stand that are read.
@@ -10,7 +12,11 @@ pub(super) struct Columns {
     input: Column,
     output: Column,
     kind: Option<Column>,
+    session: Option<Column>,
 }
+
+/// Tokens of the blocks in which a session's text is told.
+pub(super) const SESSION_BLOCK: u32 = 16;
 
 /// A column of the file.
 #[derive(Clone, Debug)]
@@ -36,6 +42,7 @@ impl Columns {
             input: find(heading, "ContextTokens")?,
             output: find(heading, "GeneratedTokens")?,
             kind: None,
+            session: None,
         })
     }
 
@@ -47,7 +54,13 @@ impl Columns {
             input: find(heading, "Request tokens")?,
             output: find(heading, "Response tokens")?,
             kind: find(heading, "Log Type"),
+            session: find(heading, "Session ID"),
         })
+    }
+
+    /// Tokens of the blocks that requests name; none where nothing tells sessions apart.
+    pub(super) fn block_tokens(&self) -> Option<u32> {
+        self.session.as_ref().map(|_| SESSION_BLOCK)
     }
 
     /// Reads a line.
@@ -72,14 +85,25 @@ impl Columns {
                 (moment.parse().ok().and_then(|value| nanoseconds(value, 1e9)), "a number of seconds")
             }
         };
+        let input_tokens = count(&self.input)?;
+        let session = self.session.as_ref().map(|column| column.of(line)).transpose()?;
+        let blocks = session.filter(|session| !session.is_empty());
         Ok(TracedRequest {
+            blocks: blocks.map(|session| blocks_of(session, input_tokens)).unwrap_or_default(),
             at_ns: at_ns.ok_or_else(|| self.moment.bad(format!("{:?} is not {wanted}", excerpt(moment))))?,
-            input_tokens: count(&self.input)?,
+            input_tokens,
             output_tokens: count(&self.output)?,
             kind: self.kind.as_ref().map(|column| column.of(line)).transpose()?.map(Into::into),
             ..TracedRequest::default()
         })
     }
+}
+
+/// The whole blocks of a prompt of a session. All of its prompts are beginnings of one growing text, as the requests of a
+/// conversation that is sent along each time are: the k-th block is the same in each, and like no other session's.
+fn blocks_of(session: &str, input_tokens: u32) -> Box<[u64]> {
+    let text = Stream::named(0, &format!("session {session}"));
+    (0..u64::from(input_tokens / SESSION_BLOCK)).map(|place| text.branch(place).bits()).collect()
 }
 
 impl Column {

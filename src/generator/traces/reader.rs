@@ -141,6 +141,9 @@ impl TraceReader {
                 Layout::Own
             }
         };
+        if let Layout::Columns(columns) = &self.layout {
+            self.block_tokens = columns.block_tokens();
+        }
         self.unread = matches!(self.layout, Layout::Public { .. });
         Ok(())
     }

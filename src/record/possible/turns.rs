@@ -52,7 +52,7 @@ pub(super) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
         Err("it is a turn of a session, and the workload has none such".to_owned())
     } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
         Err(format!("it is said to be turn {number} of session {session}, whose index is another"))
-    } else if of.is_some() == users.is_some() || of.is_some_and(|of| number >= of) {
+    } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
         Err(format!("turn {number} is none of its session"))
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
@@ -112,7 +112,10 @@ mod tests {
             (|log| log.records[1].turn.as_mut().unwrap().session = 5, "whose index is another"),
             (|log| log.header.workload.classes[0].conversation = None, "the workload has none such"),
             (
-                |log| log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default()),
+                |log| {
+                    log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default());
+                    log.header.workload.classes[0].conversation = None;
+                },
                 "turn 0 is none of its session",
             ),
             (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens were said before"),

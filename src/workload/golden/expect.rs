@@ -47,7 +47,7 @@ impl Expect {
         if let Some(text) = self.not_contains.iter().find(|text| answer.contains(text.as_str())) {
             return Some(format!("contains {text:?}"));
         }
-        if let Some(pattern) = self.regex.as_ref().filter(|pattern| !pattern.0.is_match(answer)) {
+        if let Some(pattern) = self.regex.as_ref().filter(|pattern| !pattern.0.is_match(trimmed)) {
             return Some(format!("has no match of {:?}", pattern.0.as_str()));
         }
         if let Some(exact) = self.exact.as_ref().filter(|exact| exact.trim() != trimmed) {
