@@ -41,8 +41,8 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
     let mut repeated = 0.0;
     for (name, requests) in &gathered {
         let whole = || requests.iter().map(|request| request.input_tokens).collect::<Vec<_>>();
-        let shared = traced.block_tokens.and_then(|tokens| prefixes::fit(requests, tokens));
-        let (prefixes, own) = shared.unzip();
+        let shared = traced.block_tokens.and_then(|tokens| prefixes::fit(name, requests, tokens, &mut notes));
+        let (prefixes, own) = shared.map(|shared| (shared.fit, shared.own)).unzip();
         let Some(fit) = class_fit(name, requests, &own.unwrap_or_else(whole)) else { continue };
         let all: f64 = requests.iter().map(|request| f64::from(request.input_tokens)).sum();
         repeated += prefixes.as_ref().map_or(0.0, |prefixes| prefixes.repeated * all);
