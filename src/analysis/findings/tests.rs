@@ -246,6 +246,7 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
             too_many_blocks,
             kinds: Vec::new(),
             skipped_lines: 0,
+            nearest_drawn: 0,
             reordered: 0,
         };
         let trace = Trace { found: Some(found), ..Trace::whole("a.jsonl") };
