@@ -60,8 +60,7 @@ fn arrivals(fit: &ArrivalFit) -> String {
         ),
         _ => format!("{rate} requests/s"),
     };
-    let cv =
-        fit.gaps.cv.map_or(String::new(), |cv| format!("; gaps observed have a CV of {}", three_digits(cv)));
+    let cv = fit.gaps.cv.map_or(String::new(), |cv| format!("; gaps observed have a CV of {}", rounded(cv)));
     let bar = distance_bar(fit.gaps.n as usize);
     let distance = fit.gaps.distance.map_or(String::new(), |distance| {
         let verdict = if distance <= bar { "" } else { ", so the law does not fit them" };

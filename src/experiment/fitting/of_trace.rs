@@ -53,7 +53,7 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
         let all: f64 = traced.requests.iter().map(|request| f64::from(request.input_tokens)).sum();
         notes.push(format!(
             "{} of the prompt tokens are in leading blocks that came before; prefixes that requests share from their \
-             beginning hold {}, and the fit gives up the rest: turns that go on from one another. Replay the trace \
+             beginning hold {}, and the fit gives up the rest, such as turns that go on from one another. Replay the trace \
              itself where the prefix cache matters",
             percent(reusable),
             percent(repeated / all)

@@ -7,6 +7,7 @@ use crate::analysis::fit::{fit_lengths, zipf_exponent};
 use crate::analysis::statistics::variance;
 use crate::analysis::wording::percent;
 use crate::generator::TracedRequest;
+use crate::units::count;
 use crate::workload::zipf;
 
 /// The least share of requests that begin like another for prefixes to be fitted.
@@ -75,8 +76,8 @@ pub(super) fn fit(
              apart from how often each is sent, and the mean prompt, of {observed:.1} tokens, would be off by {} (bar {}) as \
              chance has it. Prompts keep their lengths and share nothing; replay the trace itself where the prefix cache \
              matters",
-            lengths.iter().min().copied().unwrap_or(0),
-            lengths.iter().max().copied().unwrap_or(0),
+            count(lengths.iter().min().copied().unwrap_or(0).into()),
+            count(lengths.iter().max().copied().unwrap_or(0).into()),
             percent(off),
             percent(MEAN_BAR)
         ));
