@@ -65,12 +65,19 @@ impl Kept {
     /// The words. Takes time in proportion to the answer's length: not for the path that is measured.
     #[must_use]
     pub fn read(&self) -> AnswerText {
-        let mut text = AnswerText::default();
-        let mut calls: BTreeMap<u32, ToolCall> = BTreeMap::new();
+        self.read_all().remove(&0).unwrap_or_default()
+    }
+
+    /// The same of every answer that was asked for (`n`), by its number; number 0 is always there.
+    #[must_use]
+    pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
+        let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
+            BTreeMap::from([(0, Default::default())]);
         // An answer that came whole is nothing but documents; should one be broken, what came before it stands.
         let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<Document<'_>>();
         for document in documents.map_while(Result::ok) {
-            for choice in document.choices().iter().filter(|choice| choice.index() == 0) {
+            for choice in document.choices() {
+                let (text, calls) = answers.entry(choice.index()).or_default();
                 text.content.push_str(choice.content());
                 text.reasoning.push_str(choice.reasoning());
                 for (place, name, arguments) in choice.tool_calls() {
@@ -80,8 +87,10 @@ impl Kept {
                 }
             }
         }
-        text.tool_calls = calls.into_values().collect();
-        text
+        let whole = |(number, (text, calls)): (u32, (AnswerText, BTreeMap<u32, ToolCall>))| {
+            (number, AnswerText { tool_calls: calls.into_values().collect(), ..text })
+        };
+        answers.into_iter().map(whole).collect()
     }
 }
 
@@ -89,12 +98,25 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn read(documents: &[&str]) -> AnswerText {
+    const OTHER: &str = r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#;
+
+    fn kept(documents: &[&str]) -> Kept {
         let mut kept = Kept::default();
         for document in documents {
             kept.push(document.as_bytes());
         }
-        kept.read()
+        kept
+    }
+
+    fn read(documents: &[&str]) -> AnswerText {
+        kept(documents).read()
+    }
+
+    #[test]
+    fn every_answer_is_there_for_who_wants_all() {
+        let answers = kept(&[OTHER, OTHER]).read_all();
+        let said: Vec<_> = answers.values().map(|answer| answer.content.as_str()).collect();
+        assert_eq!(said, ["", "another answeranother answer"]);
     }
 
     #[test]
@@ -102,7 +124,7 @@ mod tests {
         let text = read(&[
             r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#,
             r#"{"choices":[{"index":0,"delta":{"reasoning_content":"Hm. "}}]}"#,
-            r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#,
+            OTHER,
             "{\"choices\":[{\"index\":0,\n\"delta\":{\"content\":\"Zwei \\u00e4pfel\\n\"}}]}",
             r#"{"choices":[{"index":0,"delta":{"content":"und \"Brot\""},"finish_reason":"stop"}]}"#,
             r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}"#,

@@ -42,9 +42,12 @@ pub(super) struct Uncounted {
 }
 
 impl Uncounted {
-    pub(super) fn new(place: usize, said: AnswerText) -> Self {
-        let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
-        let texts = [said.reasoning, said.content].into_iter().chain(calls);
+    /// Of the record at `place`, which said this: as many answers as were asked for (`n`).
+    pub(super) fn new(place: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
+        let texts = said.into_iter().flat_map(|said| {
+            let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
+            [said.reasoning, said.content].into_iter().chain(calls)
+        });
         Self { place, texts: texts.filter(|text| !text.is_empty()).collect() }
     }
 }
@@ -157,7 +160,7 @@ mod tests {
         known.records[place].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
-        let answers = vec![Uncounted::new(place, said)];
+        let answers = vec![Uncounted::new(place, [said])];
         let mut gathered =
             Gathered { records: known.records.clone(), checks: Vec::new(), answers, log: Ok(log) };
         let mut told = Vec::new();
@@ -182,7 +185,7 @@ mod tests {
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
         let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
-        let answers = (0..records.len()).map(|place| Uncounted::new(place, said())).collect();
+        let answers = (0..records.len()).map(|place| Uncounted::new(place, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
         let mut gathered = Gathered { records, checks: Vec::new(), answers, log };

@@ -81,10 +81,10 @@ fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Rece
             match ended {
                 Ended::Request(landed) => {
                     let Landed { record, kept } = *landed;
-                    let said = kept.as_ref().map(Kept::read);
-                    let record = judge.request(record, said.as_ref());
+                    let said = kept.as_ref().map(Kept::read_all);
+                    let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
                     if let (Keep::Words, Some(said), true) = (uncounted, said, record.is_uncounted()) {
-                        answers.push(Uncounted::new(records.len(), said));
+                        answers.push(Uncounted::new(records.len(), said.into_values()));
                     }
                     records.push(record);
                 }
