@@ -373,6 +373,7 @@ mod tests {
             too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
+            nearest_drawn: 0,
             reordered: 0,
         };
         let trace = Trace { found: Some(found), ..Trace::whole("a.jsonl") };

@@ -15,7 +15,7 @@ use crate::generator::{LogFields, ReadLog, TimeUnit, TraceWriter, Traced, read_l
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
 use crate::units::count;
-use crate::workload::{BadLines, Trace, TraceFindings};
+use crate::workload::{BadLines, Trace};
 
 /// Say what a trace holds, or make one of a run or of a log.
 #[derive(Debug, Args)]
@@ -166,14 +166,8 @@ fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
             "{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"
         ))
     })?;
-    let replayed = log.header.workload.arrival.trace();
-    if let Some(trace) =
-        replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))
-    {
-        printer.words(&format!(
-            "note: the run replayed {}, and a run does not keep the blocks of a trace; replay that to share them again",
-            trace.path
-        ));
+    for note in Traced::given_up_of(&log) {
+        printer.words(&format!("note: {note}"));
     }
     Ok(Traced::of_run(&log))
 }

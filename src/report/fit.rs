@@ -60,8 +60,7 @@ fn arrivals(fit: &ArrivalFit) -> String {
         ),
         _ => format!("{rate} requests/s"),
     };
-    let cv =
-        fit.gaps.cv.map_or(String::new(), |cv| format!("; gaps observed have a CV of {}", three_digits(cv)));
+    let cv = fit.gaps.cv.map_or(String::new(), |cv| format!("; gaps observed have a CV of {}", rounded(cv)));
     let bar = distance_bar(fit.gaps.n as usize);
     let distance = fit.gaps.distance.map_or(String::new(), |distance| {
         let verdict = if distance <= bar { "" } else { ", so the law does not fit them" };
@@ -80,9 +79,15 @@ fn of_class(text: &mut String, class: &ClassFit) {
             "  shared_prefix: {} begin like another; {} groups, Zipf exponent {}",
             percent(prefixes.grouped),
             count(prefixes.count.into()),
-            three_digits(prefixes.zipf)
+            rounded(prefixes.zipf)
         );
         of_lengths(text, "shared_prefix.tokens", &prefixes.tokens);
+        let _ = writeln!(
+            text,
+            "  whole prompts: observed mean {:.1}, fitted {:.1}",
+            prefixes.prompt_mean,
+            class.input_tokens.fitted.mean + prefixes.tokens.fitted.mean
+        );
     }
 }
 
@@ -105,6 +110,11 @@ fn of_lengths(text: &mut String, name: &str, fit: &LengthFit) {
         let [p50, p90, p99] = [p50, p90, p99].map(|tokens| count(tokens.into()));
         let _ = writeln!(text, "    {what:8}  mean {mean:.1}  p50 {p50}  p90 {p90}  p99 {p99}");
     }
+}
+
+/// Three digits, and as nothing what is so little that none would show.
+fn rounded(value: f64) -> String {
+    if value.abs() < 0.0005 { "0".to_owned() } else { three_digits(value) }
 }
 
 fn law(distribution: &Distribution) -> String {

@@ -26,6 +26,10 @@ pub fn what(trace: &Trace, found: &TraceFindings) -> String {
     if found.skipped_lines > 0 || trace.bad_lines == BadLines::Skip {
         parts.push(format!("{} left out unread", counted(found.skipped_lines, "line")));
     }
+    if found.nearest_drawn > 0 {
+        let lines = counted(found.nearest_drawn, "line");
+        parts.push(format!("{lines} of shapes or lengths that cannot be drawn taken as the nearest"));
+    }
     if found.reordered > 0 {
         parts.push(format!("{} put in order", counted(found.reordered, "request")));
     }
@@ -117,6 +121,7 @@ mod tests {
             too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
+            nearest_drawn: 0,
             reordered: 0,
         }
     }

@@ -45,6 +45,10 @@ pub struct TraceFindings {
     pub kinds: Vec<TraceKind>,
     /// Lines that could not be read and were left out.
     pub skipped_lines: u64,
+    /// Lines and tables of a pool of clients that were taken as the nearest that can be drawn: shapes of gaps beyond what
+    /// is drawn, and lengths of 0 tokens, where nothing is sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub nearest_drawn: u64,
     /// Requests that came later in the file than one of a later moment, and were put in order.
     pub reordered: u64,
 }
@@ -89,6 +93,7 @@ impl TraceFindings {
             let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
             let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
             let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
+            let nearest_drawn = fields.optional("nearest_drawn", 0, |place| place.whole(COUNT));
             let reordered = fields.required("reordered", |place| place.whole(COUNT));
             Some(Self {
                 format: format?,
@@ -105,6 +110,7 @@ impl TraceFindings {
                 too_many_blocks: too_many_blocks?,
                 kinds: kinds?,
                 skipped_lines: skipped_lines?,
+                nearest_drawn: nearest_drawn?,
                 reordered: reordered?,
             })
         })
@@ -180,6 +186,7 @@ mod tests {
             too_many_blocks: false,
             kinds: Vec::new(),
             skipped_lines: 0,
+            nearest_drawn: 0,
             reordered: 0,
         };
         // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.

@@ -116,10 +116,123 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
         near(spec.horizon_s, 150.0, 0.01) && near(spec.arrival.mean_rate_per_s(), 20.0, 0.12),
         "{text:.300}"
     );
+    assert!(text.contains("# note: the run ended after 2 min") && text.contains(" of 5 min"), "{text:.2000}");
+    // What is one of two shards is no process of its own.
+    let shard = whole.replacen(r#""header":{"#, r#""header":{"shard":{"number":1,"of":2},"#, 1);
+    desk.file("shard.jsonl", &shard);
+    desk.skyline(&["workloads", "fit", "shard.jsonl"])
+        .assert()
+        .code(2)
+        .stderr(contains("is shard 1/2 of a run").and(contains("skyline merge")));
+    desk.skyline(&["trace", "from", "shard.jsonl"])
+        .assert()
+        .success()
+        .stderr(contains("note: the run is shard 1/2").and(contains("skyline merge")));
     // Over HTTP too.
     let bench =
         ["bench", "fitted.toml", "1", "--drain", "1s", "--quiet", "--no-calibration", "--allow-invalid"];
     again.skyline(&bench).args(["--engine", "mock", "--warmup", "0s"]).assert().success();
+}
+
+/// Conversations beside single questions, each with arrivals of its own, and prefixes of no common length.
+const SESSIONS: &str = r#"
+name = "sessions"
+horizon_s = 200
+warmup_s = 0
+[[classes]]
+name = "talk"
+arrival = { kind = "poisson", rate_per_s = 2 }
+input_tokens = { kind = "uniform", min = 5, max = 9 }
+output_tokens = { kind = "constant", value = 4 }
+conversation = { turns = 3, think_time_s = 1, first_input_tokens = 40 }
+[[classes]]
+name = "ask"
+arrival = { kind = "poisson", rate_per_s = 3 }
+input_tokens = { kind = "constant", value = 100 }
+output_tokens = { kind = "constant", value = 4 }
+shared_prefix = { count = 20, tokens = { kind = "uniform", min = 33, max = 63 } }
+"#;
+
+#[test]
+fn of_conversations_the_first_turns_are_fitted() {
+    let desk = Desk::new();
+    desk.file("sessions.toml", SESSIONS);
+    simulate("sessions.toml", &desk);
+    let run = desk.run();
+    let output = desk.skyline(&["workloads", "fit", run.to_str().unwrap()]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
+    let [ask, talk] = spec.classes.as_slice() else { panic!("{text}") };
+    let known = WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
+    assert_eq!((&talk.input_tokens, &talk.conversation), {
+        let talk = &known.classes[0];
+        (&talk.input_tokens, &talk.conversation)
+    });
+    // Its own tokens alone, however long the prefix was.
+    assert_eq!(ask.input_tokens, Distribution::Constant { value: 100 });
+    // Some 1,000 arrivals of 5 a second: a standard error of 3 %. With all three turns it would be 9.
+    let rate = spec.arrival.mean_rate_per_s();
+    assert!((rate / 5.0 - 1.0).abs() < 0.13, "{rate}");
+    for note in ["had arrivals of its own", "the first turns alone are fitted"] {
+        assert!(text.contains(note), "{text:.2000}");
+    }
+    desk.skyline(&["trace", "from", run.to_str().unwrap()])
+        .assert()
+        .success()
+        .stderr(contains("become single requests"));
+    desk.skyline(&["workloads", "fit", "results"])
+        .assert()
+        .code(2)
+        .stderr(contains("nor run.jsonl").and(contains("the run's own folder inside it")));
+}
+
+#[test]
+fn a_closed_loop_is_of_no_process() {
+    let desk = Desk::new();
+    let one = SESSIONS.split("[[classes]]").next().unwrap();
+    desk.file(
+        "users.toml",
+        &format!(
+            "{one}arrival = {{ kind = \"users\", users = 3 }}\n[[classes]]\nname = \"ask\"\n{}",
+            "input_tokens = { kind = \"constant\", value = 9 }\noutput_tokens = { kind = \"constant\", value = 4 }\n"
+        ),
+    );
+    simulate("users.toml", &desk);
+    desk.skyline(&["workloads", "fit", desk.run().to_str().unwrap()])
+        .assert()
+        .code(2)
+        .stderr(contains("was a closed loop of 3 users"));
+}
+
+#[test]
+fn prefixes_of_another_length_than_most_requests_have_are_refused() {
+    let desk = Desk::new();
+    let mut stream = Stream::named(2, "skew");
+    let (mut text, mut at) = (String::new(), 0.0);
+    // Nine in ten begin with one block of 512 tokens; fifty documents of 20 blocks are asked of twice each.
+    for place in 0..1_000_u64 {
+        at += stream.exponential() * 100.0;
+        let blocks: Vec<u64> = match place % 10 {
+            0 => (0..20).map(|block| 1_000 + place % 500 / 10 * 20 + block).collect(),
+            _ => vec![1],
+        };
+        let input = 100 + 512 * blocks.len();
+        let _ = writeln!(
+            text,
+            r#"{{"timestamp": {at:.0}, "input_length": {input}, "output_length": 20, "hash_ids": {blocks:?}}}"#
+        );
+    }
+    desk.file("skew.jsonl", &text);
+    let output = desk.skyline(&["workloads", "fit", "skew.jsonl"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(
+        text.contains("# note: the prefixes that prompts of `requests` share are not fitted"),
+        "{text:.2000}"
+    );
+    let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
+    // By hand: 612 of nine in ten, 10,340 of the rest.
+    let (prompt, shared) = (spec.classes[0].input_tokens.mean(), &spec.classes[0].shared_prefix);
+    assert!((prompt / 1_584.8 - 1.0).abs() < 0.01 && shared.is_none(), "{prompt} {shared:?}");
 }
 
 /// Talks that begin with one of three system prompts of 64 tokens, in blocks of 16, at a rate that triples half way.
@@ -164,6 +277,7 @@ fn a_trace_gives_stages_and_prefixes() {
     assert!(prefix.zipf < 0.3, "{}", prefix.zipf);
     assert!((talk.input_tokens.mean() / 168.0 - 1.0).abs() < 0.05, "{:?}", talk.input_tokens);
     assert_eq!(talk.output_tokens, Distribution::Uniform { min: 5, max: 24 });
+    assert!(text.contains("#   whole prompts: observed mean "), "{text:.2000}");
     assert!(text.contains("# note: ") && text.contains("in leading blocks that came before"), "{text:.2000}");
     desk.file("fitted.toml", &text);
     desk.skyline(&["simulate", "fitted.toml", "20", "--allow-invalid"]).assert().success();

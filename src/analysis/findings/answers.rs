@@ -23,20 +23,24 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
     if error.abs() <= LENGTH_BAR && off as f64 <= balance.requests as f64 * LENGTH_BAR {
         return None;
     }
+    let by_tokenizer = summary.tokens.from_tokenizer > summary.tokens.from_usage;
     let sentence = format!(
-        "answers came {} {} than asked ({} tokens for {}); {} of {} off by more than 10 %",
+        "answers came {} {} than asked ({} tokens for {}{}); {} of {} off by more than 10 %",
         percent(error.abs()),
         if error < 0.0 { "shorter" } else { "longer" },
         count(balance.got_tokens),
         count(balance.asked_tokens),
+        if by_tokenizer { ", by the tokenizer" } else { "" },
         count(off),
         counted(balance.requests, "request")
     );
-    Some(finding(
-        FindingKind::OutputLength,
-        sentence,
-        "use an --engine whose dialect forces the length (ignore_eos), and check the model's longest answer",
-    ))
+    let cure = if by_tokenizer {
+        "check that the tokenizer is the served model's; if it is, use an --engine whose dialect forces the length \
+         (ignore_eos), and check the model's longest answer"
+    } else {
+        "use an --engine whose dialect forces the length (ignore_eos), and check the model's longest answer"
+    };
+    Some(finding(FindingKind::OutputLength, sentence, cure))
 }
 
 pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{FindingKind, Summary, summarise};
-use crate::record::{Failure, FailureKind, Phase, ServerCounters, SharedPrefix};
+use crate::record::{Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
     SharedPrefixes, Slo, Spike, Stage, Trace, TraceFindings, TraceFormat,
@@ -246,6 +246,7 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
             too_many_blocks,
             kinds: Vec::new(),
             skipped_lines: 0,
+            nearest_drawn: 0,
             reordered: 0,
         };
         let trace = Trace { found: Some(found), ..Trace::whole("a.jsonl") };
@@ -254,4 +255,20 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
     };
     assert!(told(false).is_some(), "no prompt is like another");
     assert_eq!(told(true), None);
+}
+
+#[test]
+fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
+    let mut answered = record(0).sent_at(0, 0, 0).paced(100, 10, 10).build();
+    answered.output_tokens_asked = 10;
+    let told = |answered: &RequestRecord| {
+        let summary = summarise(&run(1_000, vec![answered.clone()]), &[]);
+        let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutputLength)?;
+        Some((finding.sentence.clone(), finding.cure.clone()))
+    };
+    assert_eq!(told(&answered), None);
+    answered.count(13);
+    let (sentence, cure) = told(&answered).unwrap();
+    assert!(sentence.contains("30.0 % longer than asked (13 tokens for 10, by the tokenizer)"), "{sentence}");
+    assert!(cure.starts_with("check that the tokenizer"), "{cure}");
 }

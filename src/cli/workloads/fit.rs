@@ -67,6 +67,12 @@ fn is_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *br#"{"header":"#
 }
 
+/// Whether it is a folder in which runs have folders of their own.
+fn holds_runs(path: &Path) -> bool {
+    let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
+    inside.map(|entry| entry.path()).any(|path| path.join(RunLog::FILE_NAME).exists())
+}
+
 fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
         return Err(Stop::usage(format!(
@@ -81,6 +87,12 @@ fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
 fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let path = args.source.display().to_string();
+    if holds_runs(&args.source) {
+        return Err(Stop::usage(format!(
+            "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; name \
+             the run's own folder inside it"
+        )));
+    }
     let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
     let traced = Traced::of_slice(&trace, &found, 0).map_err(Stop::usage)?;

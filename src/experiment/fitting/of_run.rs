@@ -1,70 +1,123 @@
 //! A workload fitted to a stored run.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::FitError;
-use super::spec::{FittedWorkload, Gathered, assemble, by_class, class_fit};
-use crate::generator::{Traced, TracedRequest};
-use crate::record::RunLog;
-use crate::workload::as_name;
+use super::spec::{FittedWorkload, assemble, class_fit};
+use crate::analysis::wording::seconds;
+use crate::clock::Timestamp;
+use crate::generator::Traced;
+use crate::record::{RequestRecord, RunLog};
+use crate::workload::{ArrivalPattern, WorkloadSpec, as_name};
 
 /// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up included.
-/// What the run's workload declares beside them stays: prompts, prefixes, images, priorities, SLOs, tenants and models.
+/// What the run's workload declares beside them stays: prompts, prefixes, conversations, images, priorities, SLOs, tenants
+/// and models.
 pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
-    let (plan, workload) = (&log.header.plan, &log.header.workload);
-    let mut traced = Traced::of_run(log);
-    // Of a run that was broken off or stopped, only the time in which requests were let go.
-    let released = match &log.footer {
-        Some(footer) => Some(footer.released_until),
-        None => log.records.iter().map(|record| record.scheduled).max(),
-    };
-    let window_end = released.map_or(plan.window_end, |released| released.min(plan.window_end));
-    let end = i64::try_from(window_end.as_nanos()).unwrap_or(i64::MAX);
-    traced.requests.retain(|request| request.at_ns < end);
-    let mut notes = Vec::new();
+    refuse(log, path)?;
+    let workload = &log.header.workload;
+    let mut notes = given_up(log);
+    let end = end(log, &mut notes);
+    let records = log.records.iter().filter(|record| record.is_opener() && record.scheduled < end);
+    let mut records: Vec<&RequestRecord> = records.collect();
+    records.sort_by_key(|record| (record.scheduled, record.index));
+    let mut gathered: BTreeMap<String, Vec<&RequestRecord>> = BTreeMap::new();
+    for record in &records {
+        let class = workload.classes.get(usize::from(record.class));
+        let name = class.map_or_else(|| "requests".to_owned(), |class| as_name(&class.name));
+        gathered.entry(name).or_default().push(record);
+    }
     let mut spec = serde_json::to_value(workload).unwrap_or_default();
     let declared = spec["classes"].take();
     let declared: Vec<Value> = declared.as_array().cloned().unwrap_or_default();
-    let recipe = |name: &str, notes: &mut Vec<String>| {
-        let recipe = declared.iter().find(|class| class["name"] == name);
-        let mut recipe = recipe.and_then(Value::as_object).cloned().unwrap_or_default();
-        if recipe.get("prompt").is_some_and(|prompt| prompt["kind"] == "dataset") {
-            recipe.remove("prompt");
-            notes.push(format!(
-                "prompts of `{name}` were a dataset's; those of the fit are everyday questions"
-            ));
-        }
-        recipe
-    };
-    // Every block of a run's trace is a shared prefix, which its workload declares.
-    let block_tokens = traced.block_tokens.unwrap_or(0);
-    let own = |request: &TracedRequest| {
-        let prefix = block_tokens.saturating_mul(request.blocks.len() as u32);
-        request.input_tokens.saturating_sub(prefix).max(1)
-    };
-    let gathered = by_class(&traced.requests, "requests", as_name);
     let mut spec = spec.as_object().cloned().unwrap_or_default();
     keep_senders(&mut spec, &gathered, &mut notes);
-    let classes = gathered.iter().filter_map(|(name, requests)| {
-        let own: Vec<u32> = requests.iter().map(|request| own(request)).collect();
-        let fit = class_fit(name, requests, &own)?;
-        Some((recipe(name, &mut notes), fit))
+    let classes = gathered.iter().filter_map(|(name, records)| {
+        // A shared prefix is declared, and comes on top of the lengths of a class.
+        let own = records.iter().map(|record| {
+            let prefix = record.prefix.map_or(0, |prefix| prefix.tokens);
+            record.input_tokens_asked.saturating_sub(prefix).max(1)
+        });
+        let answers = records.iter().map(|record| record.output_tokens_asked);
+        let fit = class_fit(name, &own.collect::<Vec<_>>(), &answers.collect::<Vec<_>>())?;
+        Some((recipe(&declared, name, &mut notes), fit))
     });
     let classes: Vec<_> = classes.collect();
     for field in ["seed", "requests", "trace", "arrival"] {
         spec.remove(field);
     }
-    spec.insert("warmup_s".to_owned(), json!(workload.warmup_s.min(window_end.as_secs_f64() / 4.0)));
-    let name = format!("{}_fitted", workload.name);
-    assemble(spec, &name, path, &traced.requests, window_end.as_secs_f64(), classes, notes)
+    let ends_s = end.as_secs_f64();
+    spec.insert("warmup_s".to_owned(), json!(workload.warmup_s.min(ends_s / 4.0)));
+    let moments: Vec<u64> = records.iter().map(|record| record.scheduled.as_nanos()).collect();
+    assemble(spec, &format!("{}_fitted", workload.name), path, &moments, ends_s, classes, notes)
+}
+
+/// Refuses runs whose moments are of no process that a workload could have.
+fn refuse(log: &RunLog, path: &str) -> Result<(), FitError> {
+    let path = path.to_owned();
+    if let Some(shard) = log.header.shard {
+        return Err(FitError::Shard { path, shard });
+    }
+    log.header.workload.arrival.users().map_or(Ok(()), |users| Err(FitError::ClosedLoop { path, users }))
+}
+
+/// What a workload fitted to the run cannot say of it.
+fn given_up(log: &RunLog) -> Vec<String> {
+    let WorkloadSpec { arrival, classes, .. } = &log.header.workload;
+    let mut notes: Vec<String> = Traced::unkept_blocks(log).into_iter().collect();
+    if matches!(arrival, ArrivalPattern::ByClass { .. }) {
+        notes.push(
+            "each class of the run had arrivals of its own; those of the fit are one process for all, of which classes \
+             take shares by chance"
+                .to_owned(),
+        );
+    }
+    if classes.iter().any(|class| class.conversation.is_some()) {
+        notes.push(
+            "of conversations the first turns alone are fitted; how many turns follow them, how long those are and when \
+             they come stays as the run's workload declares"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The end of the time in which requests were let go: that of the plan, but of a run that was broken off or stopped, which
+/// `notes` then say.
+fn end(log: &RunLog, notes: &mut Vec<String>) -> Timestamp {
+    let planned = log.header.plan.window_end;
+    let released = match &log.footer {
+        Some(footer) => Some(footer.released_until),
+        None => log.records.iter().filter(|record| record.is_opener()).map(|record| record.scheduled).max(),
+    };
+    let Some(released) = released.filter(|released| *released < planned) else { return planned };
+    notes.push(format!(
+        "the run ended after {} of {}, and is fitted as far as it went",
+        seconds(released.as_secs_f64()),
+        seconds(planned.as_secs_f64())
+    ));
+    released
+}
+
+/// What the run's workload declares of a class beside its lengths.
+fn recipe(declared: &[Value], name: &str, notes: &mut Vec<String>) -> Map<String, Value> {
+    let recipe = declared.iter().find(|class| class["name"] == name);
+    let mut recipe = recipe.and_then(Value::as_object).cloned().unwrap_or_default();
+    if recipe.get("prompt").is_some_and(|prompt| prompt["kind"] == "dataset") {
+        recipe.remove("prompt");
+        notes.push(format!("prompts of `{name}` were a dataset's; those of the fit are everyday questions"));
+    }
+    recipe
 }
 
 /// Leaves out the classes that sent nothing, and tenants that send none but them.
-fn keep_senders(spec: &mut Map<String, Value>, gathered: &Gathered<'_>, notes: &mut Vec<String>) {
+fn keep_senders<T>(spec: &mut Map<String, Value>, gathered: &BTreeMap<String, T>, notes: &mut Vec<String>) {
     let Some(tenants) = spec.get_mut("tenants").and_then(Value::as_array_mut) else { return };
     tenants.retain_mut(|tenant| {
         let Some(classes) = tenant.get_mut("classes").and_then(Value::as_array_mut) else { return true };
-        classes.retain(|class| gathered.iter().any(|(name, _)| class == name));
+        classes.retain(|class| class.as_str().is_some_and(|class| gathered.contains_key(class)));
         let sends = !classes.is_empty();
         if !sends {
             notes.push(format!("tenant {} sent nothing and is left out", tenant["name"]));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{FittedWorkload, assemble, by_class, class_fit};
+use super::spec::{FittedWorkload, assemble, class_fit};
 use super::{ClassFit, FitError, prefixes};
 use crate::analysis::wording::percent;
 use crate::generator::{Traced, TracedRequest};
@@ -18,12 +18,12 @@ const MOST_NAMES: usize = 1_000;
 pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Result<FittedWorkload, FitError> {
     let mut notes = Vec::new();
     let mut spec = Map::new();
-    let senders = named(traced.requests.iter().map(|request| request.tenant.as_deref()));
+    let senders = named(traced.requests.iter().map(|request| request.tenant.as_deref().map(as_name)));
     if !senders.is_empty() {
-        let tenant = |(name, weight): (String, u64)| json!({ "name": as_name(&name), "weight": weight });
+        let tenant = |(name, weight): (String, u64)| json!({ "name": name, "weight": weight });
         spec.insert("tenants".to_owned(), senders.into_iter().map(tenant).collect());
     }
-    let models = named(traced.requests.iter().map(|request| request.model.as_deref()));
+    let models = named(traced.requests.iter().map(|request| request.model.as_deref().map(str::to_owned)));
     if !models.is_empty() {
         let (names, weights): (Vec<_>, Vec<_>) = models.into_iter().unzip();
         spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
@@ -41,9 +41,10 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
     let mut repeated = 0.0;
     for (name, requests) in &gathered {
         let whole = || requests.iter().map(|request| request.input_tokens).collect::<Vec<_>>();
-        let shared = traced.block_tokens.and_then(|tokens| prefixes::fit(requests, tokens));
-        let (prefixes, own) = shared.unzip();
-        let Some(fit) = class_fit(name, requests, &own.unwrap_or_else(whole)) else { continue };
+        let shared = traced.block_tokens.and_then(|tokens| prefixes::fit(name, requests, tokens, &mut notes));
+        let (prefixes, own) = shared.map(|shared| (shared.fit, shared.own)).unzip();
+        let answers: Vec<u32> = requests.iter().map(|request| request.output_tokens).collect();
+        let Some(fit) = class_fit(name, &own.unwrap_or_else(whole), &answers) else { continue };
         let all: f64 = requests.iter().map(|request| f64::from(request.input_tokens)).sum();
         repeated += prefixes.as_ref().map_or(0.0, |prefixes| prefixes.repeated * all);
         classes.push((priorities(requests), ClassFit { prefixes, ..fit }));
@@ -52,7 +53,7 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
         let all: f64 = traced.requests.iter().map(|request| f64::from(request.input_tokens)).sum();
         notes.push(format!(
             "{} of the prompt tokens are in leading blocks that came before; prefixes that requests share from their \
-             beginning hold {}, and the fit gives up the rest: turns that go on from one another. Replay the trace \
+             beginning hold {}, and the fit gives up the rest, such as turns that go on from one another. Replay the trace \
              itself where the prefix cache matters",
             percent(reusable),
             percent(repeated / all)
@@ -61,15 +62,30 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
     let stem =
         std::path::Path::new(&trace.path).file_stem().and_then(|stem| stem.to_str()).unwrap_or("trace");
     let name = format!("{}_fitted", as_name(stem).chars().take(50).collect::<String>());
-    assemble(spec, &name, &trace.path, &traced.requests, found.ends_s, classes, notes)
+    let moments = traced.requests.iter().map(|request| u64::try_from(request.at_ns).unwrap_or(0));
+    let moments: Vec<u64> = moments.collect();
+    assemble(spec, &name, &trace.path, &moments, found.ends_s, classes, notes)
+}
+
+/// Classes by name, with their requests.
+type Gathered<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
+
+/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without one.
+fn by_class<'t>(requests: &'t [TracedRequest], other: &str, called: impl Fn(&str) -> String) -> Gathered<'t> {
+    let mut classes: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for request in requests {
+        let name = request.kind.as_deref().map_or_else(|| other.to_owned(), &called);
+        classes.entry(name).or_default().push(request);
+    }
+    classes.into_iter().collect()
 }
 
 /// How often each name was told; nothing where not all requests have one, or there are too many.
-fn named<'t>(names: impl Iterator<Item = Option<&'t str>>) -> BTreeMap<String, u64> {
+fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     for name in names {
         let Some(name) = name else { return BTreeMap::new() };
-        *times.entry(name.to_owned()).or_insert(0) += 1;
+        *times.entry(name).or_insert(0) += 1;
     }
     if times.len() > MOST_NAMES { BTreeMap::new() } else { times }
 }
@@ -77,8 +93,7 @@ fn named<'t>(names: impl Iterator<Item = Option<&'t str>>) -> BTreeMap<String, u
 /// The priorities of a class as the trace tells them.
 fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
     let told = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
-    let told: Vec<Option<String>> = told.collect();
-    let told = named(told.iter().map(Option::as_deref));
+    let told = named(told);
     let share = |(priority, weight): (String, u64)| json!({ "priority": priority, "weight": weight });
     let shares: Vec<Value> = told.into_iter().map(share).collect();
     if shares.is_empty() { Map::new() } else { Map::from_iter([("priorities".to_owned(), json!(shares))]) }

@@ -4,50 +4,104 @@ use std::collections::HashMap;
 
 use super::PrefixFit;
 use crate::analysis::fit::{fit_lengths, zipf_exponent};
+use crate::analysis::statistics::variance;
+use crate::analysis::wording::percent;
 use crate::generator::TracedRequest;
+use crate::units::count;
+use crate::workload::zipf;
 
 /// The least share of requests that begin like another for prefixes to be fitted.
 const LEAST_GROUPED: f64 = 0.5;
 /// Most prefixes of a class.
 const MOST: usize = 100_000;
+/// The most that the mean prompt of a workload may be off what was observed, as a share of it.
+const MEAN_BAR: f64 = 0.1;
 
-/// The prefixes of a class, and how long each request's prompt is without its own; none where most requests begin like
-/// no other.
+/// The prefixes of a class, and how long each request's prompt is without its own.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) fit: PrefixFit,
+    pub(super) own: Vec<u32>,
+}
+
+/// The prefixes of the class called `name`; none where most requests begin like no other, and, which `notes` then say,
+/// where prompts would not be as long on average as those observed.
 ///
 /// Requests whose first block is the same are a group, and what all of a group have in common is its prefix. One that is
-/// alone in its group is given a prefix of the mean length, so that prompts keep their lengths.
-pub(super) fn fit(requests: &[&TracedRequest], block_tokens: u32) -> Option<(PrefixFit, Vec<u32>)> {
+/// alone in its group, or names no block, is given a prefix of the mean length, so that prompts keep their lengths. How
+/// long a prefix is counts for each request that begins with it, since prompts are drawn apart from their lengths.
+pub(super) fn fit(
+    name: &str,
+    requests: &[&TracedRequest],
+    block_tokens: u32,
+    notes: &mut Vec<String>,
+) -> Option<Shared> {
     let mut groups: HashMap<u64, Group> = HashMap::new();
+    let mut without_blocks = 0_u64;
     for request in requests {
-        let first = request.blocks.first()?;
-        groups.entry(*first).or_insert_with(|| Group::of(request)).join(request);
+        match request.blocks.first() {
+            Some(first) => groups.entry(*first).or_insert_with(|| Group::of(request)).join(request),
+            None => without_blocks += 1,
+        }
     }
-    let shared = |group: &&Group| group.requests > 1;
-    let grouped = groups.values().filter(shared).map(|group| group.requests).sum::<u64>();
-    let grouped = grouped as f64 / requests.len() as f64;
-    if grouped < LEAST_GROUPED || groups.len() > MOST {
+    let of = |request: &TracedRequest| {
+        let group = request.blocks.first().and_then(|first| groups.get(first));
+        group.filter(|group| group.requests > 1).map(|group| group.tokens(block_tokens))
+    };
+    let lengths: Vec<u32> = requests.iter().filter_map(|request| of(request)).collect();
+    let grouped = lengths.len() as f64 / requests.len() as f64;
+    let prefixes = groups.len() + without_blocks as usize;
+    if grouped < LEAST_GROUPED || prefixes > MOST {
         return None;
     }
-    let lengths: Vec<u32> = groups.values().filter(shared).map(|group| group.tokens(block_tokens)).collect();
     let tokens = fit_lengths(&lengths)?;
     let usual = tokens.observed.mean.round() as u32;
     let own = requests.iter().map(|request| {
-        let group = request.blocks.first().and_then(|first| groups.get(first));
-        let prefix = group.filter(shared).map_or(usual, |group| group.tokens(block_tokens));
+        let prefix = of(request).unwrap_or(usual);
         request.input_tokens.saturating_sub(prefix).max(1)
     });
+    let own: Vec<u32> = own.collect();
     let again: u64 =
         groups.values().map(|group| (group.requests - 1) * u64::from(group.tokens(block_tokens))).sum();
     let all: u64 = requests.iter().map(|request| u64::from(request.input_tokens)).sum();
-    let times: Vec<u64> = groups.values().map(|group| group.requests).collect();
+    let times = groups.values().map(|group| group.requests);
+    let times: Vec<u64> = times.chain((0..without_blocks).map(|_| 1)).collect();
+    let zipf = zipf_exponent(&times);
+    let observed = all as f64 / requests.len() as f64;
+    let drawn = own.iter().copied().map(f64::from).sum::<f64>() / own.len() as f64 + tokens.fitted.mean;
+    let off = (drawn - observed).abs().max(swing(&lengths, prefixes, zipf)) / observed;
+    if off > MEAN_BAR {
+        notes.push(format!(
+            "the prefixes that prompts of `{name}` share are not fitted: their lengths, from {} to {} tokens, would be drawn \
+             apart from how often each is sent, and the mean prompt, of {observed:.1} tokens, would be off by {} (bar {}) as \
+             chance has it. Prompts keep their lengths and share nothing; replay the trace itself where the prefix cache \
+             matters",
+            count(lengths.iter().min().copied().unwrap_or(0).into()),
+            count(lengths.iter().max().copied().unwrap_or(0).into()),
+            percent(off),
+            percent(MEAN_BAR)
+        ));
+        return None;
+    }
     let fit = PrefixFit {
-        count: groups.len() as u32,
-        zipf: zipf_exponent(&times),
+        count: prefixes as u32,
+        zipf,
         tokens,
         grouped,
         repeated: again as f64 / all as f64,
+        prompt_mean: observed,
     };
-    Some((fit, own.collect()))
+    Some(Shared { fit, own })
+}
+
+/// By how much the mean prefix of a workload's requests swings from seed to seed, tokens: each of `prefixes` has a length
+/// of its own, drawn once, and the k-th is that of a share p of the requests, so that the standard deviation is
+/// σ·√(Σp²).
+fn swing(lengths: &[u32], prefixes: usize, exponent: f64) -> f64 {
+    let lengths: Vec<f64> = lengths.iter().copied().map(f64::from).collect();
+    let (all, squares) = zipf(prefixes as u64, exponent)
+        .fold((0.0, 0.0), |(all, squares), weight| (all + weight, squares + weight * weight));
+    libm::sqrt(variance(&lengths).unwrap_or(0.0) * squares) / all
 }
 
 /// Requests that begin with the same block.
@@ -96,15 +150,42 @@ mod tests {
             request(40, &[7, 8, 9]),
             request(48, &[7, 8, 9]),
             request(50, &[20, 21]),
+            request(50, &[]),
         ];
-        let (fit, own) = fit(&requests.each_ref(), 16).unwrap();
+        let shared = fit("talk", &requests.each_ref(), 16, &mut Vec::new()).unwrap();
         // By hand: 32 tokens of the first two; of the next two 48 would leave the shorter nothing of its own, so 39; the
-        // last is alone and is given their mean, 35.5.
-        assert_eq!(own, [38, 28, 1, 9, 14]);
-        assert_eq!((fit.count, fit.grouped), (3, 0.8));
-        assert_eq!(fit.repeated, f64::from(32 + 39) / f64::from(70 + 60 + 40 + 48 + 50));
+        // last two share nothing and are given their mean, 35.5.
+        assert_eq!(shared.own, [38, 28, 1, 9, 14, 14]);
+        assert_eq!((shared.fit.count, shared.fit.grouped), (4, 4.0 / 6.0));
+        assert_eq!(shared.fit.prompt_mean, 53.0);
+        assert_eq!(shared.fit.repeated, f64::from(32 + 39) / f64::from(70 + 60 + 40 + 48 + 50 + 50));
+        let mut notes = Vec::new();
         let alone: Vec<TracedRequest> = (0..9).map(|place| request(50, &[place, 100])).collect();
-        assert!(super::fit(&alone.iter().collect::<Vec<_>>(), 16).is_none());
-        assert!(super::fit(&[&request(5, &[])], 16).is_none());
+        assert!(fit("talk", &alone.iter().collect::<Vec<_>>(), 16, &mut notes).is_none());
+        assert!(fit("talk", &[&request(5, &[])], 16, &mut notes).is_none());
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn prefixes_that_would_make_prompts_of_other_lengths_are_refused() {
+        // Nine in ten begin with one prefix of 16 tokens, one in ten with one of 640.
+        let long: Vec<u64> = (100..140).collect();
+        let mut requests: Vec<TracedRequest> = (0..90).map(|_| request(26, &[1])).collect();
+        requests.extend((0..10).map(|_| request(650, &long)));
+        let mut notes = Vec::new();
+        assert!(fit("ask", &requests.iter().collect::<Vec<_>>(), 16, &mut notes).is_none());
+        let [note] = notes.as_slice() else { panic!("{notes:?}") };
+        assert!(note.contains("`ask`") && note.contains("from 16 to 640 tokens"), "{note}");
+        // Of two that are alike, chance changes nothing.
+        let alike: Vec<TracedRequest> = (0..100).map(|place| request(26, &[u64::from(place < 90)])).collect();
+        assert!(fit("ask", &alike.iter().collect::<Vec<_>>(), 16, &mut Vec::new()).is_some());
+    }
+
+    #[test]
+    fn the_swing_is_that_of_one_length_for_each_prefix() {
+        // By hand: two prefixes, two thirds and one third; lengths 0 and 30 have a variance of 450.
+        let by_hand = (450.0_f64 * (4.0 + 1.0) / 9.0).sqrt();
+        assert!((swing(&[0, 30], 2, 1.0) - by_hand).abs() < 1e-9);
+        assert_eq!(swing(&[5, 5, 5], 1, 0.0), 0.0);
     }
 }

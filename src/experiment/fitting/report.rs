@@ -49,14 +49,16 @@ pub struct ClassFit {
 /// Prefixes that requests of a class share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrefixFit {
-    /// How many there are: groups of requests whose first block is the same.
+    /// How many there are: groups of requests whose first block is the same, and requests that name none.
     pub count: u32,
     /// How popular they are: the exponent of Zipf's law.
     pub zipf: f64,
-    /// Tokens that all requests of a group have in common, of groups of two and more.
+    /// Tokens that all requests of a group have in common, of groups of two and more: once for each request.
     pub tokens: LengthFit,
     /// Share of the requests that are in such a group.
     pub grouped: f64,
     /// Share of all prompt tokens that such groups say again.
     pub repeated: f64,
+    /// Tokens of the observed prompts, prefix and all, on average.
+    pub prompt_mean: f64,
 }

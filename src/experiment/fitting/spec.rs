@@ -1,17 +1,16 @@
 //! A fit as a workload.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use super::{ArrivalFit, ClassFit, FitReport, arrivals};
 use crate::analysis::fit::fit_lengths;
-use crate::generator::TracedRequest;
+use crate::record::Shard;
 use crate::units::count;
 use crate::workload::{WorkloadSpec, as_name};
 
 /// Digits of a fitted figure: more than any fit is good for.
 const DIGITS: usize = 5;
+
 /// A workload, and how well it describes what it was fitted to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedWorkload {
@@ -32,6 +31,29 @@ pub enum FitError {
         /// Its requests.
         requests: u64,
     },
+    /// It is a share of a run.
+    #[error(
+        "{path} is shard {shard} of a run, and has the arrivals of none; join all {} shards with skyline merge, and fit \
+         what they were",
+        shard.of
+    )]
+    Shard {
+        /// What was to be fitted to.
+        path: String,
+        /// Which share.
+        shard: Shard,
+    },
+    /// Its requests came when answers had come.
+    #[error(
+        "{path} was a closed loop of {users} users, whose requests come when answers have come, so that no process \
+         describes them; fly its own workload again, or make a trace of it (skyline trace from {path})"
+    )]
+    ClosedLoop {
+        /// What was to be fitted to.
+        path: String,
+        /// How many users.
+        users: u64,
+    },
     /// What was fitted is no workload.
     #[error(
         "what was fitted to {path} cannot be flown: {cause}; take another slice, or replay the trace itself"
@@ -44,51 +66,32 @@ pub enum FitError {
     },
 }
 
-/// Classes by name, with their requests.
-pub(super) type Gathered<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
-
-/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without one.
-pub(super) fn by_class<'t>(
-    requests: &'t [TracedRequest],
-    other: &str,
-    called: impl Fn(&str) -> String,
-) -> Gathered<'t> {
-    let mut classes: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for request in requests {
-        let name = request.kind.as_deref().map_or_else(|| other.to_owned(), &called);
-        classes.entry(name).or_default().push(request);
-    }
-    classes.into_iter().collect()
-}
-
-pub(super) fn class_fit(name: &str, requests: &[&TracedRequest], own: &[u32]) -> Option<ClassFit> {
-    let answers: Vec<u32> = requests.iter().map(|request| request.output_tokens).collect();
+/// A class with these lengths of its own prompts and of its answers; none where it has no request.
+pub(super) fn class_fit(name: &str, own: &[u32], answers: &[u32]) -> Option<ClassFit> {
     Some(ClassFit {
         name: name.to_owned(),
-        requests: requests.len() as u64,
+        requests: answers.len() as u64,
         input_tokens: fit_lengths(own)?,
-        output_tokens: fit_lengths(&answers)?,
+        output_tokens: fit_lengths(answers)?,
         prefixes: None,
     })
 }
 
-/// Puts the parts together, and holds them to the rules that files are held to.
+/// Puts the parts together with arrivals at `moments` (nanoseconds, in order), and holds them to the rules that files are held to.
 pub(super) fn assemble(
     mut spec: Map<String, Value>,
     name: &str,
     path: &str,
-    requests: &[TracedRequest],
+    moments: &[u64],
     ends_s: f64,
     classes: Vec<(Map<String, Value>, ClassFit)>,
     mut notes: Vec<String>,
 ) -> Result<FittedWorkload, FitError> {
-    let number = requests.len() as u64;
+    let number = moments.len() as u64;
     if number < 2 {
         return Err(FitError::TooFew { path: path.to_owned(), requests: number });
     }
-    let moments: Vec<u64> =
-        requests.iter().map(|request| u64::try_from(request.at_ns).unwrap_or(0)).collect();
-    let ArrivalFit { pattern, gaps } = arrivals::fit(&moments, ends_s, &mut notes);
+    let ArrivalFit { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
     spec.insert("name".to_owned(), json!(as_name(name)));
     spec.insert("description".to_owned(), json!(format!("Fitted to {} requests of {path}.", count(number))));
     spec.insert("horizon_s".to_owned(), tidy(json!(ends_s)));
@@ -97,7 +100,12 @@ pub(super) fn assemble(
         let mut class = recipe.clone();
         class.insert("name".to_owned(), json!(fit.name));
         class.insert("weight".to_owned(), json!(fit.requests));
-        class.insert("input_tokens".to_owned(), tidy(json!(fit.input_tokens.distribution)));
+        let own = tidy(json!(fit.input_tokens.distribution));
+        // Of conversations the first turns were fitted, whose lengths may be declared apart from those of later ones.
+        match class.get_mut("conversation").and_then(|talk| talk.get_mut("first_input_tokens")) {
+            Some(first) => *first = own,
+            None => drop(class.insert("input_tokens".to_owned(), own)),
+        }
         class.insert("output_tokens".to_owned(), tidy(json!(fit.output_tokens.distribution)));
         if let Some(prefixes) = &fit.prefixes {
             let tokens = &prefixes.tokens.distribution;

@@ -2,6 +2,7 @@
 
 use super::requests::{Traced, TracedRequest, TracedWindow};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
+use crate::workload::TraceFindings;
 
 /// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
 const BLOCK_TOKENS: u32 = 16;
@@ -28,6 +29,37 @@ impl Traced {
         let window =
             TracedWindow { from_ns: plan.window_start.as_nanos(), to_ns: plan.window_end.as_nanos() };
         Self { requests: requests.collect(), block_tokens, window: Some(window) }
+    }
+
+    /// What the trace of a run cannot say of it, in sentences: the shares of other generators, that turns follow answers,
+    /// and the blocks of a trace.
+    #[must_use]
+    pub fn given_up_of(log: &RunLog) -> Vec<String> {
+        let shard = log.header.shard.map(|shard| {
+            format!(
+                "the run is shard {shard}, and what the other shards sent is not in its trace; join all {} with skyline \
+                 merge first",
+                shard.of
+            )
+        });
+        let turns = log.records.iter().any(|record| !record.is_opener()).then(|| {
+            "turns of conversations, and the requests of a user, become single requests at the moments at which they came, \
+             each with a new prompt of its whole length; fly the workload again where they should follow answers and say \
+             again what was said"
+                .to_owned()
+        });
+        [shard, turns, Self::unkept_blocks(log)].into_iter().flatten().collect()
+    }
+
+    /// That a run does not keep the blocks of the trace that it replayed; none where there were none.
+    #[must_use]
+    pub fn unkept_blocks(log: &RunLog) -> Option<String> {
+        let replayed = log.header.workload.arrival.trace();
+        let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;
+        Some(format!(
+            "the run replayed {}, and a run does not keep the blocks of a trace; replay that to share them again",
+            trace.path
+        ))
     }
 }
 

@@ -85,6 +85,14 @@ impl Slice {
         }
     }
 
+    /// Lines and tables of a pool that were taken as the nearest that can be drawn.
+    pub(super) fn nearest(&self) -> u64 {
+        match &self.source {
+            Source::Recorded(_) => 0,
+            Source::Drawn(pool) => pool.nearest(),
+        }
+    }
+
     /// Requests so far that came later in the file than one of a later moment.
     pub(super) fn reordered(&self) -> u64 {
         match &self.source {

@@ -46,6 +46,7 @@ struct Extent {
     length_ns: u64,
     warmup_ns: Option<u64>,
     skipped: u64,
+    nearest: u64,
     reordered: u64,
 }
 
@@ -88,8 +89,14 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
 
 impl Extent {
     fn of(slice: &Slice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
-        let (format, skipped, reordered) = (slice.format(), slice.skipped(), slice.reordered());
-        Self { format, length_ns, warmup_ns, skipped, reordered }
+        Self {
+            format: slice.format(),
+            length_ns,
+            warmup_ns,
+            skipped: slice.skipped(),
+            nearest: slice.nearest(),
+            reordered: slice.reordered(),
+        }
     }
 }
 
@@ -186,6 +193,7 @@ impl Tally {
             too_many_blocks: self.reuse.too_many(),
             kinds: self.kinds.named(),
             skipped_lines: extent.skipped,
+            nearest_drawn: extent.nearest,
             reordered: extent.reordered,
         }
     }

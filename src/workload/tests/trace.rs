@@ -29,6 +29,7 @@ fn found() -> TraceFindings {
             })
             .to_vec(),
         skipped_lines: 0,
+        nearest_drawn: 0,
         reordered: 0,
     }
 }

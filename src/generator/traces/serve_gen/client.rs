@@ -1,5 +1,6 @@
 //! The requests of one client of a pool.
 
+use super::tables::Lengths;
 use super::{Stretch, Tables};
 use crate::arrivals::Arrivals;
 use crate::random::Stream;
@@ -59,6 +60,10 @@ impl Client {
             let begins_ns = nanoseconds(f64::from(stretch.at_s).max(self.from_s));
             let ends_ns = nanoseconds(f64::from(end.at_s));
             let tables = self.tables.iter().rposition(|tables| tables.at_s <= stretch.at_s);
+            let told = |place: &usize| {
+                self.tables.get(*place).is_some_and(|tables| matches!(tables.lengths, Lengths::Told { .. }))
+            };
+            let tables = tables.filter(told);
             if let (Some((rate, form)), Some(tables), true) = (stretch.sent, tables, begins_ns < ends_ns) {
                 let [gaps, input, output] =
                     self.streams.each_ref().map(|stream| stream.branch(place as u64 + 1));
@@ -80,7 +85,7 @@ impl Iterator for Client {
                     arrival.map(|arrival| sending.begins_ns.saturating_add(arrival.moment.as_nanos()));
                 if let Some(at_ns) = at_ns.filter(|at_ns| *at_ns < sending.ends_ns) {
                     let tables = self.tables.get(sending.tables)?;
-                    let (input, output) = tables.draw(&mut sending.input, &mut sending.output);
+                    let (input, output) = tables.draw(&mut sending.input, &mut sending.output)?;
                     return Some((at_ns, input, output));
                 }
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::client::Client;
-use super::tables::BadTable;
+use super::tables::{BadTable, Lengths};
 use super::{Stretch, Tables};
 use crate::arrivals::Superposition;
 use crate::generator::traces::error::TraceError;
@@ -21,6 +21,8 @@ pub(in crate::generator::traces) struct Pool {
     ends_ns: u64,
     /// Lines, tables and stretches left out.
     skipped: u64,
+    /// Lines and tables that were taken as the nearest that can be drawn.
+    nearest: u64,
 }
 
 impl Pool {
@@ -34,7 +36,7 @@ impl Pool {
 
     /// Opens the pool. Tables are read whole and held: of the largest pool, two weeks of 160 clients, some 50 MB.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
-        let mut reading = Reading { bad_lines: trace.bad_lines, skipped: 0 };
+        let mut reading = Reading { bad_lines: trace.bad_lines, skipped: 0, nearest: 0 };
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;
@@ -49,6 +51,7 @@ impl Pool {
             requests: Superposition::new(clients),
             ends_ns: u64::from(ends_s) * 1_000_000_000,
             skipped: reading.skipped,
+            nearest: reading.nearest,
         })
     }
 
@@ -58,6 +61,10 @@ impl Pool {
 
     pub(in crate::generator::traces) fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    pub(in crate::generator::traces) fn nearest(&self) -> u64 {
+        self.nearest
     }
 }
 
@@ -94,6 +101,7 @@ fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
 struct Reading {
     bad_lines: BadLines,
     skipped: u64,
+    nearest: u64,
 }
 
 impl Reading {
@@ -108,14 +116,21 @@ impl Reading {
     }
 
     /// The stretches of a client; a further one, in which nothing is sent, says where the last ends: it takes as long as
-    /// the one before.
+    /// the one before. In one whose line is passed over nothing is sent either.
     fn stretches(&mut self, path: &Path) -> Result<Vec<Stretch>, TraceError> {
         let text = read(path)?;
         let mut stretches: Vec<Stretch> = Vec::new();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-            match Stretch::read(line, stretches.last().map(|stretch| stretch.at_s)) {
-                Ok(stretch) => stretches.push(stretch),
-                Err(bad) => self.refuse(path, number, bad)?,
+            let after_s = stretches.last().map(|stretch| stretch.at_s);
+            match Stretch::read(line, after_s) {
+                Ok(stretch) => {
+                    self.nearest += u64::from(stretch.is_nearest);
+                    stretches.push(stretch);
+                }
+                Err(bad) => {
+                    self.refuse(path, number, bad)?;
+                    stretches.extend(Stretch::silent_of(line, after_s));
+                }
             }
         }
         let [.., before, last] = stretches.as_slice() else {
@@ -124,7 +139,7 @@ impl Reading {
             return Err(TraceError::Heading { path: path.display().to_string(), line: 1, cause });
         };
         let at_s = last.at_s.saturating_add(last.at_s - before.at_s);
-        stretches.push(Stretch { at_s, sent: None });
+        stretches.push(Stretch::silent(at_s));
         Ok(stretches)
     }
 
@@ -139,11 +154,16 @@ impl Reading {
         for (moment, fields) in &told {
             let none = Map::new();
             match Tables::read(moment, fields.as_object().unwrap_or(&none)) {
-                Ok(read) => tables.extend(read),
+                Ok(read) => {
+                    let sends_nothing = |read: &Tables| read.lengths == Lengths::Nothing;
+                    self.nearest += u64::from(read.as_ref().is_some_and(sends_nothing));
+                    tables.extend(read);
+                }
                 Err(BadTable { at: [moment, field], cause }) => {
                     let line = line_of(&text, &moment, &field);
                     let place = format!("moment \"{moment}\", field \"{field}\"");
                     self.refuse(path, line, BadLine { place, cause })?;
+                    tables.extend(Tables::untold(&moment));
                 }
             }
         }
@@ -151,16 +171,17 @@ impl Reading {
         Ok(tables)
     }
 
-    /// Refuses stretches with requests before the first table, which nothing says the lengths of.
+    /// Refuses stretches with requests which nothing says the lengths of: before the first table, or where one is left out.
     fn check_told(
         &mut self,
         stretches: &[Stretch],
         tables: &[Tables],
         path: &Path,
     ) -> Result<(), TraceError> {
-        let first = tables.first().map(|tables| tables.at_s);
-        let untold =
-            |stretch: &&Stretch| stretch.sent.is_some() && first.is_none_or(|first| stretch.at_s < first);
+        let untold = |stretch: &&Stretch| {
+            let holds = tables.iter().rfind(|tables| tables.at_s <= stretch.at_s);
+            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == Lengths::Untold)
+        };
         for stretch in stretches.iter().filter(untold) {
             let place = format!("moment \"{}\"", stretch.at_s);
             let cause = "the client sends requests then, and no table says how long they are".to_owned();

@@ -5,8 +5,9 @@ use crate::workload::GapForm;
 
 /// Most requests per second of one client.
 const MOST_PER_S: f64 = 1_000_000.0;
-/// Shapes that gaps can be drawn with.
-const SHAPES: std::ops::RangeInclusive<f64> = 0.009..=1_000.0;
+/// Shapes that gaps are drawn with; one beyond is drawn as the nearest. At the upper end gaps vary by a thousandth: they
+/// are all alike.
+const SHAPES: (f64, f64) = (0.009, 1e6);
 const COLUMNS: [&str; 6] = ["t", "rate", "cv", "pattern", "shape", "scale"];
 
 /// A stretch of time, to the beginning of the next one.
@@ -16,9 +17,22 @@ pub(super) struct Stretch {
     pub(super) at_s: u32,
     /// Requests per second and the form of their gaps; absent where the client sends nothing.
     pub(super) sent: Option<(f64, GapForm)>,
+    /// Whether its shape was beyond what is drawn.
+    pub(super) is_nearest: bool,
 }
 
 impl Stretch {
+    /// A stretch in which nothing is sent.
+    pub(super) const fn silent(at_s: u32) -> Self {
+        Self { at_s, sent: None, is_nearest: false }
+    }
+
+    /// Where a stretch begins whose line says nothing else that can be used.
+    pub(super) fn silent_of(line: &str, after_s: Option<u32>) -> Option<Self> {
+        let at_s = line.split(',').next()?.trim().parse().ok()?;
+        after_s.is_none_or(|after| at_s > after).then(|| Self::silent(at_s))
+    }
+
     /// The stretch that a line says; `after_s` is where the one before begins.
     pub(super) fn read(line: &str, after_s: Option<u32>) -> Result<Self, BadLine> {
         let columns: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -43,21 +57,20 @@ impl Stretch {
             return Err(bad(1, format!("{rate} is not a rate from 0 to {MOST_PER_S}")));
         }
         if pattern.is_empty() || rate == 0.0 {
-            return Ok(Self { at_s, sent: None });
+            return Ok(Self::silent(at_s));
         }
         let shape = number(4)?;
-        if !SHAPES.contains(&shape) {
-            return Err(bad(
-                4,
-                format!("{shape} is not a shape from {} to {}", SHAPES.start(), SHAPES.end()),
-            ));
+        if shape <= 0.0 {
+            return Err(bad(4, format!("{shape} is not a shape above 0")));
         }
+        let drawn = shape.clamp(SHAPES.0, SHAPES.1);
         let form = match pattern {
-            "Gamma" => GapForm::Gamma(shape),
-            "Weibull" => GapForm::Weibull(shape),
+            "Gamma" => GapForm::Gamma(drawn),
+            "Weibull" => GapForm::Weibull(drawn),
             other => return Err(bad(3, format!("{other:?} is neither Gamma nor Weibull"))),
         };
-        Ok(Self { at_s, sent: Some((rate, form)) })
+        let is_nearest = !(SHAPES.0..=SHAPES.1).contains(&shape);
+        Ok(Self { at_s, sent: Some((rate, form)), is_nearest })
     }
 }
 

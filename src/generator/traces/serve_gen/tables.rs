@@ -14,7 +14,7 @@ const OUTPUT: &str = "output_tokens";
 
 /// Counts of tokens with their chances.
 #[derive(Clone, Debug, PartialEq)]
-struct Table {
+pub(super) struct Table {
     counts: Vec<u32>,
     choice: WeightedChoice,
 }
@@ -24,8 +24,23 @@ struct Table {
 pub(super) struct Tables {
     /// From when, seconds.
     pub(super) at_s: u32,
-    input: Table,
-    output: Table,
+    pub(super) lengths: Lengths,
+}
+
+/// What is known of lengths.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Lengths {
+    /// Both are known.
+    Told {
+        /// Of prompts.
+        input: Table,
+        /// Of answers.
+        output: Table,
+    },
+    /// All prompts or all answers have 0 tokens, of which there is nothing to send.
+    Nothing,
+    /// The table could not be read and was left out.
+    Untold,
 }
 
 /// What is wrong with a table.
@@ -50,18 +65,29 @@ impl Tables {
             Table::read(text).map_err(|cause| bad(name, cause))
         };
         let input = INPUT.into_iter().find(|name| fields.contains_key(*name)).unwrap_or(INPUT[0]);
-        Ok(Some(Self { at_s, input: table(input)?, output: table(OUTPUT)? }))
+        let lengths = match (table(input)?, table(OUTPUT)?) {
+            (Some(input), Some(output)) => Lengths::Told { input, output },
+            _ => Lengths::Nothing,
+        };
+        Ok(Some(Self { at_s, lengths }))
     }
 
-    /// Tokens of a prompt and of an answer.
-    pub(super) fn draw(&self, input: &mut Stream, output: &mut Stream) -> (u32, u32) {
-        (self.input.draw(input), self.output.draw(output))
+    /// Those of a moment that were left out.
+    pub(super) fn untold(moment: &str) -> Option<Self> {
+        Some(Self { at_s: moment.parse().ok()?, lengths: Lengths::Untold })
+    }
+
+    /// Tokens of a prompt and of an answer; none where lengths are not known.
+    pub(super) fn draw(&self, input_chance: &mut Stream, output_chance: &mut Stream) -> Option<(u32, u32)> {
+        let Lengths::Told { input, output } = &self.lengths else { return None };
+        Some((input.draw(input_chance), output.draw(output_chance)))
     }
 }
 
 impl Table {
-    /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing.
-    fn read(text: &str) -> Result<Self, String> {
+    /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing;
+    /// none where that is all.
+    fn read(text: &str) -> Result<Option<Self>, String> {
         let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         let inside = inside.ok_or_else(|| {
             format!("{:?} is not a table in braces", text.chars().take(30).collect::<String>())
@@ -88,10 +114,7 @@ impl Table {
         if (total - 1.0).abs() > TOTAL_ERROR {
             return Err(format!("its shares are {total} together, not 1"));
         }
-        if counts.is_empty() {
-            return Err("has no count above 0".to_owned());
-        }
-        Ok(Self { counts, choice: WeightedChoice::new(shares) })
+        Ok((!counts.is_empty()).then(|| Self { counts, choice: WeightedChoice::new(shares) }))
     }
 
     fn draw(&self, stream: &mut Stream) -> u32 {

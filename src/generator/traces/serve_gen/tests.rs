@@ -116,7 +116,7 @@ fn what_is_wrong_is_named() {
         ),
         ("0,1,1,Gamma,1,1\n0,0,0,,0,0\n", "line 2, column 1 (`t`): 0 s does not lie after the line before"),
         ("0,1,1,Pareto,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): \"Pareto\" is neither Gamma nor Weibull"),
-        ("0,1,1,Gamma,0,1\n600,0,0,,0,0\n", "column 5 (`shape`): 0 is not a shape from 0.009 to 1000"),
+        ("0,1,1,Gamma,0,1\n600,0,0,,0,0\n", "column 5 (`shape`): 0 is not a shape above 0"),
         ("0,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): the line has only 3 columns"),
         ("0,1,1,Gamma,1,1\n", "has fewer than two lines"),
     ] {
@@ -134,7 +134,6 @@ fn what_is_wrong_is_named() {
             "{\"0\": {\"input_tokens\": \"{1 1}\", \"output_tokens\": \"{1: 1}\"}}",
             "entry 1, \"1 1\", is not a count",
         ),
-        ("{\"0\": {\"input_tokens\": \"{0: 1}\", \"output_tokens\": \"{1: 1}\"}}", "has no count above 0"),
         (
             "{\"600\": {\"input_tokens\": \"{1: 1}\", \"output_tokens\": \"{1: 1}\"}}",
             "moment \"0\": the client sends requests then, and no table says how long they are",
@@ -152,4 +151,53 @@ fn what_is_wrong_is_named() {
     assert!(Pool::open(&good, 0).unwrap_err().to_string().contains("chunk-3-dataset.json cannot be read"));
     std::fs::remove_file(folder.path().join("chunk-3-trace.csv")).unwrap();
     assert!(survey(&good, 0).unwrap_err().to_string().contains("holds no file chunk-N-trace.csv"));
+}
+
+/// How many requests of a pool of one client leave in each of its stretches of 600 s.
+fn sent(trace: &Trace) -> [usize; 3] {
+    let mut sent = [0; 3];
+    for request in Pool::open(trace, 1).unwrap() {
+        sent[(request.at_ns / 600_000_000_000) as usize] += 1;
+    }
+    sent
+}
+
+#[test]
+fn nothing_is_sent_where_a_line_or_table_was_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let skipping = |trace: &str, dataset: &str| Trace {
+        bad_lines: BadLines::Skip,
+        ..pool(folder.path(), trace, dataset)
+    };
+    let bad_line = "0,2,1,Gamma,1,0.5\n600,2,1,Pareto,1,0.5\n1200,2,1,Gamma,1,0.5\n";
+    let [before, bad, after] = sent(&skipping(bad_line, DATASET));
+    assert!(before > 900 && bad == 0 && after > 900, "{before} {bad} {after}");
+    let good = "0,2,1,Gamma,1,0.5\n600,2,1,Gamma,1,0.5\n1200,2,1,Gamma,1,0.5\n";
+    let told = r#"{"input_tokens": "{8: 1}", "output_tokens": "{5: 1}"}"#;
+    for (table, skipped, nearest) in [("{8: 0.4}", 2, 0), ("{0: 1.0}", 0, 1)] {
+        let other = format!(r#"{{"input_tokens": "{table}", "output_tokens": "{{5: 1}}"}}"#);
+        let dataset = format!(r#"{{"0": {told}, "600": {other}, "1200": {told}}}"#);
+        let trace = skipping(good, &dataset);
+        let [before, bad, after] = sent(&trace);
+        assert!(before > 900 && bad == 0 && after > 900, "{table}: {before} {bad} {after}");
+        let pool = Pool::open(&trace, 1).unwrap();
+        assert_eq!((pool.skipped(), pool.nearest()), (skipped, nearest), "{table}");
+    }
+}
+
+#[test]
+fn shapes_beyond_what_is_drawn_are_taken_as_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    // Shapes of m-large and m-mid, and one so large that gaps are all alike.
+    for (shape, nearest) in [("45230", 0), ("2198", 0), ("0.0067", 1), ("1e9", 1)] {
+        let text = format!("0,2,1,Gamma,{shape},1\n600,2,1,Weibull,1,1\n1200,0,0,,0,0\n");
+        let trace = pool(folder.path(), &text, DATASET);
+        assert_eq!(Pool::open(&trace, 1).unwrap().nearest(), nearest, "{shape}");
+        let found = survey(&trace, 1).unwrap();
+        assert_eq!(found.nearest_drawn, nearest, "{shape}");
+        if shape != "0.0067" {
+            // Two a second, next to evenly.
+            assert!((1_199..=1_201).contains(&sent(&trace)[0]), "{shape}: {:?}", sent(&trace));
+        }
+    }
 }
