@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skyline::analysis::{Quantile, summarise};
+use skyline::analysis::{Quantile, Rule, summarise};
 use skyline::clock::Timestamp;
 use skyline::experiment::Flown;
 use skyline::record::{Outcome, Phase, RequestRecord, RunLog};
@@ -167,4 +167,23 @@ fn no_more_than_all_users_are_there_at_once_and_turns_find_their_history() {
     assert!(summary.in_flight.unwrap().peak <= 4);
     assert_eq!(summary.rates.offered_requests_per_s, None, "the server decides how many there are");
     assert!(summary.sessions.unwrap().completed > 20);
+}
+
+#[test]
+fn think_times_that_the_window_cuts_short_are_counted_by_what_lies_in_it() {
+    // Half as long as the window, so that a fifth of a user's thinking lies beyond its end.
+    let users = "{ kind = \"users\", users = 400, think_time_s = { kind = \"exponential\", mean = 30 } }";
+    let spec = workload(60.0, users, 5, "");
+    let flown = fly(&spec, &mut *plain(1_000, 30.0, 7.0).server().unwrap());
+    let log = RunLog {
+        header: header(&spec),
+        records: flown.records,
+        checks: Vec::new(),
+        footer: Some(flown.footer),
+    };
+    let summary = summarise(&log, &[]);
+    assert!(!summary.verdict.breaks(Rule::InteractiveLaw), "{:?}", summary.verdict.reasons);
+    let closed = summary.closed_loop.unwrap();
+    let (accounted, error) = (closed.accounted_users.unwrap(), closed.accounted_error.unwrap());
+    assert!((accounted - 400.0).abs() < 3.0 * error, "{accounted} ± {error} of 400");
 }
