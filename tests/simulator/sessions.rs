@@ -38,6 +38,11 @@ fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
     Fleet::of_one(engine, 0)
 }
 
+/// The log of a run.
+fn log(spec: &WorkloadSpec, flown: Flown) -> RunLog {
+    RunLog { header: header(spec), records: flown.records, checks: Vec::new(), footer: Some(flown.footer) }
+}
+
 const fn ms(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
 }
@@ -65,13 +70,7 @@ fn a_later_turn_leaves_a_think_time_after_the_end_of_the_one_before() {
     // What was said before, its answers too, and ten tokens more.
     assert_eq!(turns.iter().map(|turn| turn.input_tokens_asked).collect::<Vec<_>>(), [10, 25, 40]);
     assert_eq!(flown.footer.sessions.unwrap().broken_off, 0);
-    let log = RunLog {
-        header: header(&spec),
-        records: flown.records,
-        checks: Vec::new(),
-        footer: Some(flown.footer),
-    };
-    let summary = summarise(&log, &[]);
+    let summary = summarise(&log(&spec, flown), &[]);
     assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
     let sessions = summary.sessions.unwrap();
     assert_eq!(sessions.begun, 19);
@@ -156,13 +155,7 @@ fn no_more_than_all_users_are_there_at_once_and_turns_find_their_history() {
         let expected = u64::from(turn.history_tokens).saturating_sub(1) / 16 * 16;
         assert_eq!(usage.cached_tokens, Some(expected), "{turn:?}");
     }
-    let log = RunLog {
-        header: header(&spec),
-        records: flown.records,
-        checks: Vec::new(),
-        footer: Some(flown.footer),
-    };
-    let summary = summarise(&log, &[]);
+    let summary = summarise(&log(&spec, flown), &[]);
     assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
     assert!(summary.in_flight.unwrap().peak <= 4);
     assert_eq!(summary.rates.offered_requests_per_s, None, "the server decides how many there are");
@@ -175,13 +168,7 @@ fn think_times_that_the_window_cuts_short_are_counted_by_what_lies_in_it() {
     let users = "{ kind = \"users\", users = 400, think_time_s = { kind = \"exponential\", mean = 30 } }";
     let spec = workload(60.0, users, 5, "");
     let flown = fly(&spec, &mut *plain(1_000, 30.0, 7.0).server().unwrap());
-    let log = RunLog {
-        header: header(&spec),
-        records: flown.records,
-        checks: Vec::new(),
-        footer: Some(flown.footer),
-    };
-    let summary = summarise(&log, &[]);
+    let summary = summarise(&log(&spec, flown), &[]);
     assert!(!summary.verdict.breaks(Rule::InteractiveLaw), "{:?}", summary.verdict.reasons);
     let closed = summary.closed_loop.unwrap();
     let (accounted, error) = (closed.accounted_users.unwrap(), closed.accounted_error.unwrap());
