@@ -18,9 +18,6 @@ use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt, Judge};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
-/// The longest that one golden prompt may take where there is no load.
-pub(super) const LIMIT: Duration = Duration::from_mins(2);
-
 /// Refuses golden prompts that the endpoint cannot carry.
 pub(super) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     let chat = spec.checks.iter().find(|check| check.messages.is_some());

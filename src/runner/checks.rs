@@ -14,6 +14,9 @@ use crate::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
+/// The longest that an answer may take where there is no load: nobody should wait long for a run to begin.
+const ALONE: Duration = Duration::from_mins(2);
+
 /// A golden prompt that was asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedCheck {
@@ -53,7 +56,8 @@ impl<E: Engine> Checks<E> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut asked = Vec::new();
         for (check, prompt) in (0..).zip(&self.prompts) {
-            let end = ask(&*self.engine, prompt.clone(), clock, self.limit).await;
+            let limit = self.limit.map_or(ALONE, |limit| limit.min(ALONE));
+            let end = ask(&*self.engine, prompt.clone(), clock, Some(limit)).await;
             asked.push(AskedCheck { check, released: None, end: Some(end) });
         }
         asked

@@ -1,8 +1,7 @@
 //! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
 
-use crate::random::Stream;
-
 use super::requests::{BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens};
+use crate::random::Stream;
 
 /// Where the columns stand that are read.
 #[derive(Clone, Debug)]
@@ -16,7 +15,7 @@ pub(super) struct Columns {
 }
 
 /// Tokens of the blocks in which a session's text is told.
-pub(super) const SESSION_BLOCK: u32 = 16;
+const SESSION_BLOCK: u32 = 16;
 
 /// A column of the file.
 #[derive(Clone, Debug)]
