@@ -5,9 +5,12 @@
 //! [`crate::random`].
 
 mod anderson_darling;
+mod bootstrap;
 mod dispersion;
 mod distributions;
 mod estimate;
+mod holm;
+mod isotonic;
 mod kolmogorov;
 mod moments;
 mod mser;
@@ -15,14 +18,18 @@ mod ranks;
 mod sections;
 mod slope;
 mod von_neumann;
+mod wilcoxon;
 
 pub use anderson_darling::{
     EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform,
 };
+pub use bootstrap::bootstrap;
 pub use dispersion::{Dispersion, dispersion};
 pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile};
 pub use estimate::{CONFIDENCE, Estimate};
+pub use holm::holm;
+pub use isotonic::non_decreasing;
 pub use kolmogorov::uniform_distance;
 pub use moments::{mean, variance};
 pub use mser::{Truncation, mser5};
@@ -30,6 +37,7 @@ pub use ranks::{lag1_spearman, ranks};
 pub use sections::{SECTIONS, Sectioned, sectioned};
 pub use slope::slope;
 pub use von_neumann::{VonNeumann, von_neumann};
+pub use wilcoxon::signed_rank_p;
 
 #[cfg(test)]
 mod test_sequences;

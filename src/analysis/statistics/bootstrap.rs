@@ -1,0 +1,101 @@
+//! Intervals by resampling, for figures whose distribution nobody knows.
+
+use super::{CONFIDENCE, Estimate};
+use crate::random::{Stream, normal_cdf, normal_quantile};
+
+/// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.
+const RESAMPLES: usize = 10_000;
+
+/// The bias-corrected and accelerated bootstrap interval of `figure` over independent `units`, such as the runs of an
+/// experiment or its pairs (Efron, *Better Bootstrap Confidence Intervals*, JASA 82, 1987; as `scipy.stats.bootstrap`
+/// with method `BCa`).
+///
+/// The same units and the same name give the same interval, on every machine. Absent for fewer than two units or where
+/// the figure is not finite; without spread, both ends are the figure.
+#[must_use]
+pub fn bootstrap<T: Copy>(units: &[T], name: &str, figure: impl Fn(&[T]) -> f64) -> Option<Estimate> {
+    let value = figure(units);
+    if units.len() < 2 || !value.is_finite() {
+        return None;
+    }
+    let mut stream = Stream::named(units.len() as u64, &format!("bootstrap/{name}"));
+    let mut sample = units.to_vec();
+    let mut resampled: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            for place in &mut sample {
+                let drawn = stream.below(units.len() as u64) as usize;
+                *place = units[drawn];
+            }
+            figure(&sample)
+        })
+        .filter(|value| value.is_finite())
+        .collect();
+    resampled.sort_by(f64::total_cmp);
+    let (first, last) = (*resampled.first()?, *resampled.last()?);
+    if first.total_cmp(&last).is_eq() {
+        return Some(Estimate { value, low: value, high: value });
+    }
+    // Ties with the figure itself count half, so that a discrete distribution shows no bias of its own.
+    let n = resampled.len() as f64;
+    let below = resampled.partition_point(|v| *v < value) as f64;
+    let up_to = resampled.partition_point(|v| *v <= value) as f64;
+    let bias = normal_quantile((f64::midpoint(below, up_to) / n).clamp(1.0 / n, 1.0 - 1.0 / n));
+    let acceleration = acceleration(units, &figure);
+    let end = |p: f64| {
+        let shifted = bias + normal_quantile(p);
+        let level = normal_cdf(bias + shifted / (1.0 - acceleration * shifted));
+        quantile(&resampled, level)
+    };
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some(Estimate { value, low: end(tail), high: end(1.0 - tail) })
+}
+
+/// A sixth of the skewness of the figure when one unit is left out, for each of them (the jackknife).
+fn acceleration<T: Copy>(units: &[T], figure: impl Fn(&[T]) -> f64) -> f64 {
+    let mut rest = Vec::with_capacity(units.len());
+    let without: Vec<f64> = (0..units.len())
+        .map(|left_out| {
+            rest.clear();
+            rest.extend(units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit));
+            figure(&rest)
+        })
+        .collect();
+    let mean = without.iter().sum::<f64>() / without.len() as f64;
+    let sum = |power: i32| without.iter().map(|value| (mean - value).powi(power)).sum::<f64>();
+    let spread = sum(2);
+    if spread > 0.0 && spread.is_finite() { sum(3) / (6.0 * spread * libm::sqrt(spread)) } else { 0.0 }
+}
+
+/// Linear between closest ranks, as numpy's default.
+fn quantile(sorted: &[f64], level: f64) -> f64 {
+    let place = level.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let (below, share) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + share * (sorted[above] - sorted[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::statistics::mean;
+
+    const SAMPLE: [f64; 10] = [10.2, 9.8, 11.5, 10.9, 12.1, 8.7, 10.4, 13.9, 9.9, 10.8];
+
+    fn mean_of(sample: &[f64]) -> f64 {
+        mean(sample).unwrap_or(f64::NAN)
+    }
+
+    /// scipy 1.17.1: `bootstrap((x,), np.mean, n_resamples=400000, method="BCa", rng=1)` is 10.11 to 11.84.
+    #[test]
+    fn the_interval_is_scipys_but_for_chance() {
+        let found = bootstrap(&SAMPLE, "a test", mean_of).unwrap();
+        assert!((found.low - 10.11).abs() < 0.04 && (found.high - 11.84).abs() < 0.04, "{found:?}");
+        assert_eq!(found, bootstrap(&SAMPLE, "a test", mean_of).unwrap());
+    }
+
+    #[test]
+    fn no_spread_and_no_sample() {
+        assert_eq!(bootstrap(&[2.0; 5], "alike", mean_of), Some(Estimate { value: 2.0, low: 2.0, high: 2.0 }));
+        assert_eq!(bootstrap(&[1.0], "one", mean_of), None);
+    }
+}
