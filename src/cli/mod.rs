@@ -7,6 +7,7 @@ mod check;
 mod command_line;
 mod datasets;
 mod exit;
+mod flight;
 mod folder;
 mod golden;
 mod host;
@@ -20,6 +21,8 @@ mod printer;
 mod report;
 mod series;
 mod session;
+#[allow(dead_code)] // The verbs of many runs are to come.
+mod shelf;
 mod simulate;
 mod trace;
 mod workloads;

@@ -56,7 +56,9 @@ fn acceleration<T: Copy>(units: &[T], figure: impl Fn(&[T]) -> f64) -> f64 {
     let without: Vec<f64> = (0..units.len())
         .map(|left_out| {
             rest.clear();
-            rest.extend(units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit));
+            rest.extend(
+                units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit),
+            );
             figure(&rest)
         })
         .collect();
@@ -95,7 +97,10 @@ mod tests {
 
     #[test]
     fn no_spread_and_no_sample() {
-        assert_eq!(bootstrap(&[2.0; 5], "alike", mean_of), Some(Estimate { value: 2.0, low: 2.0, high: 2.0 }));
+        assert_eq!(
+            bootstrap(&[2.0; 5], "alike", mean_of),
+            Some(Estimate { value: 2.0, low: 2.0, high: 2.0 })
+        );
         assert_eq!(bootstrap(&[1.0], "one", mean_of), None);
     }
 }

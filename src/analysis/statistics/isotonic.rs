@@ -27,7 +27,8 @@ mod tests {
     /// scipy 1.17.1: `isotonic_regression([1, 3, 2, 4, 3.5, 3, 7, 6.5], weights=[1, 1, 2, 1, 1, 3, 1, 1]).x`.
     #[test]
     fn violators_are_pooled_as_scipy_does() {
-        let points = [(1.0, 1.0), (3.0, 1.0), (2.0, 2.0), (4.0, 1.0), (3.5, 1.0), (3.0, 3.0), (7.0, 1.0), (6.5, 1.0)];
+        let points =
+            [(1.0, 1.0), (3.0, 1.0), (2.0, 2.0), (4.0, 1.0), (3.5, 1.0), (3.0, 3.0), (7.0, 1.0), (6.5, 1.0)];
         let expected = [1.0, 7.0 / 3.0, 7.0 / 3.0, 3.3, 3.3, 3.3, 6.75, 6.75];
         let found = non_decreasing(&points);
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");

@@ -77,7 +77,9 @@ mod tests {
 
     #[test]
     fn the_normal_limit_joins_on() {
-        let values = |n: i32| (1..=n).map(|i| if i % 5 < 2 { -f64::from(i) } else { f64::from(i) }).collect::<Vec<_>>();
+        let values = |n: i32| {
+            (1..=n).map(|i| if i % 5 < 2 { -f64::from(i) } else { f64::from(i) }).collect::<Vec<_>>()
+        };
         let (exact, limit) = (signed_rank_p(&values(200)).unwrap(), signed_rank_p(&values(201)).unwrap());
         assert!((exact / limit - 1.0).abs() < 0.15, "{exact} and {limit}");
     }

@@ -4,10 +4,23 @@ use clap::Args;
 
 use crate::record::Shard;
 
-/// The part of this machine, and of others beside it.
-#[derive(Debug, Args)]
+/// Whether this machine is asked first what it can do, and heeded.
+#[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
-pub(in crate::cli) struct GeneratorArgs {
+pub(in crate::cli) struct MachineArgs {
+    /// Do not ask first, for half a second, what this machine can do
+    #[arg(long)]
+    pub(in crate::cli) no_calibration: bool,
+
+    /// Fly a plan that asks for more than this machine can be trusted with
+    #[arg(long, conflicts_with = "no_calibration")]
+    pub(in crate::cli) force: bool,
+}
+
+/// The part of this machine beside others. The default is the whole plan at once.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "This machine")]
+pub(in crate::cli) struct ShareArgs {
     /// Fly only the I-th of N equal shares of the plan, such as 1/2, while other generators fly the others; limits
     /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
     #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
@@ -17,14 +30,6 @@ pub(in crate::cli) struct GeneratorArgs {
     /// soon as everything is ready]
     #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(in crate::cli) start_at: Option<jiff::Timestamp>,
-
-    /// Do not ask first, for half a second, what this machine can do
-    #[arg(long)]
-    pub(in crate::cli) no_calibration: bool,
-
-    /// Fly a plan that asks for more than this machine can be trusted with
-    #[arg(long, conflicts_with = "no_calibration")]
-    pub(in crate::cli) force: bool,
 }
 
 /// A moment with its offset from UTC.

@@ -9,7 +9,7 @@ mod trace;
 mod validity;
 mod workload;
 
-pub(super) use generator::GeneratorArgs;
+pub(super) use generator::{MachineArgs, ShareArgs};
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};

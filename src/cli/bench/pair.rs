@@ -1,11 +1,12 @@
 //! Flies the open run that goes with a closed one.
 
-use super::{BenchArgs, Field, Flown, fly};
+use super::BenchArgs;
 use crate::cli::exit::Stop;
+use crate::cli::flight::{Field, Flown};
 use crate::cli::pair;
 use crate::cli::planned::PlannedRun;
-use crate::experiment::{PairedOpen, seed_of_run};
-use crate::generator::{PromptBuilder, Schedule};
+use crate::experiment::PairedOpen;
+use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
@@ -20,7 +21,7 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
          hint: give --users, or leave --paired-open out: this load is not closed"
     } else if args.workload.repeats > 1 {
         "--paired-open goes with one run\nhint: leave --repeats out, or fly the pairs one by one with --seed"
-    } else if args.generator.shard.is_some() || args.generator.start_at.is_some() {
+    } else if args.share.shard.is_some() || args.share.start_at.is_some() {
         "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
          hint: leave --shard and --start-at out, or fly the open run by itself at the rate that the report tells"
     } else {
@@ -32,15 +33,14 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
 /// Flies it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
 /// the two was interrupted.
 pub(super) fn fly_open(
-    field: Field<'_>,
+    args: &BenchArgs,
+    field: &Field<'_>,
     (workload, schedule): (&WorkloadSpec, &Schedule),
-    prompts: PromptBuilder,
-    salt: u64,
     closed: &Flown,
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.summary);
     let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
-    if !field.args.quiet {
+    if !args.quiet {
         let rate = three_digits(workload.arrival.mean_rate_per_s());
         field.printer.words(&format!(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
@@ -48,8 +48,7 @@ pub(super) fn fly_open(
     }
     let run = PlannedRun::like(schedule, workload)?;
     // Other texts, so that the closed run has not warmed the prefix cache.
-    let prompts = prompts.with_salt(seed_of_run(salt, 2));
-    let open = fly(field, run, prompts, |_| pair::folder_in(&closed.folder))?;
+    let open = field.fly(run, 2, |_| pair::folder_in(&closed.folder))?;
     open.stored?;
     let whole = open.ending != RunEnding::Interrupted;
     Ok(PairedOpen::of(&closed.summary, &open.summary).filter(|_| whole))

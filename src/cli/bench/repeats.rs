@@ -2,28 +2,26 @@
 
 use std::path::Path;
 
-use super::{Field, Flown, fly};
+use super::BenchArgs;
 use crate::cli::exit::{Exit, Stop};
+use crate::cli::flight::{Field, Flown};
 use crate::cli::outcome::Format;
 use crate::cli::planned::PlannedRun;
 use crate::cli::series::{Series, folder_of};
-use crate::experiment::seed_of_run;
-use crate::generator::PromptBuilder;
 use crate::record::RunEnding;
 
 /// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
 /// is on, if one is, and spares the rest; what had finished is reported.
 pub(super) fn fly_all(
-    field: Field<'_>,
+    args: &BenchArgs,
+    field: &Field<'_>,
     runs: Vec<PlannedRun>,
-    prompts: &PromptBuilder,
-    salt: u64,
     parent: &Path,
 ) -> Result<Exit, Stop> {
-    let Field { args, interrupts, printer, .. } = field;
+    let Field { interrupts, printer, .. } = field;
     interrupts.series_begins();
     let format = if args.json { Format::Json } else { Format::Text };
-    let mut series = Series::new(Some(parent), &args.objectives, printer);
+    let mut series = Series::new(Some(parent), &args.objectives, *printer);
     let of = runs.len() as u64;
     for run in runs {
         let (number, seed) = (run.number(), run.workload.seed);
@@ -31,8 +29,7 @@ pub(super) fn fly_all(
             printer.words(&format!("run {number} of {of}, seed {seed}"));
         }
         // Other texts in each run, so that the runs before have not warmed the prefix cache.
-        let prompts = prompts.clone().with_salt(seed_of_run(salt, number));
-        let Flown { summary, stored, ending, .. } = fly(field, run, prompts, |_| folder_of(parent, number))?;
+        let Flown { summary, stored, ending, .. } = field.fly(run, number, |_| folder_of(parent, number))?;
         series.add(summary)?;
         stored?;
         if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::Setup;
 use crate::calibration::{Capacity, Demand, Overload, QUICK, calibrate};
-use crate::cli::args::GeneratorArgs;
+use crate::cli::args::MachineArgs;
 use crate::cli::command_line;
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
@@ -17,32 +18,29 @@ const WRITTEN_OUT: u64 = 4;
 /// Time for a person to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
 
-/// What this machine was found to do, where it was asked and could be.
-pub(super) fn calibrated(
-    args: &GeneratorArgs,
-    spec: &WorkloadSpec,
-    form: AnswerForm,
-    printer: Printer,
-) -> Result<Option<Calibration>, Stop> {
+/// What this machine can do, where it is asked and can be.
+pub(super) fn calibrated(args: MachineArgs, printer: Printer) -> Option<Calibration> {
     if args.no_calibration {
-        return Ok(None);
+        return None;
     }
-    let found = match calibrate(QUICK, |_| {}) {
-        Ok(found) => found,
-        Err(error) => {
-            printer.words(&format!("this machine is not calibrated: {error}"));
-            return Ok(None);
-        }
-    };
-    let whole = match form {
+    let found = calibrate(QUICK, |_| {});
+    found.inspect_err(|error| printer.words(&format!("this machine is not calibrated: {error}"))).ok()
+}
+
+/// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with.
+pub(super) fn bears(
+    setup: Setup<'_>,
+    calibration: Option<&Calibration>,
+    spec: &WorkloadSpec,
+) -> Result<(), Stop> {
+    let Some(found) = calibration.filter(|_| !setup.machine.force) else { return Ok(()) };
+    let whole = match setup.server.form() {
         AnswerForm::Streamed => Demand::of(spec),
         AnswerForm::Whole => Demand::of_whole_answers(spec),
     };
-    let demand = args.shard.map_or(whole, |shard| whole.shared(shard));
-    match Capacity(&found).judge(demand) {
-        Err(overload) if !args.force => Err(refusal(&overload, args.shard, spec)),
-        _ => Ok(Some(found)),
-    }
+    let shard = setup.share.shard;
+    let demand = shard.map_or(whole, |shard| whole.shared(shard));
+    Capacity(found).judge(demand).map_err(|overload| refusal(&overload, shard, spec))
 }
 
 fn refusal(overload: &Overload, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {

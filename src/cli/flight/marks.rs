@@ -1,6 +1,6 @@
 //! What a workload asks of the server beyond load: models, priorities, a prefix cache in a known state.
 
-use super::BenchArgs;
+use super::Setup;
 use crate::cli::exit::Stop;
 use crate::cli::golden;
 use crate::cli::printer::Printer;
@@ -12,29 +12,29 @@ use crate::units::count;
 use crate::workload::{SharedPrefixes, WorkloadSpec};
 
 /// What requests ask for, held against what was typed.
-pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<Asked, Stop> {
-    let models = golden::models(spec, &args.server)?;
-    let dialect = args.server.dialect();
-    if args.run.send_priority && dialect.traits().priority.is_none() {
+pub(super) fn asked(setup: Setup<'_>, spec: &WorkloadSpec) -> Result<Asked, Stop> {
+    let models = golden::models(spec, setup.server)?;
+    let dialect = setup.server.dialect();
+    if setup.run.send_priority && dialect.traits().priority.is_none() {
         return Err(Stop::usage(format!(
             "--send-priority: `{dialect}` has no field for the priority of a request\n\
              hint: leave it out, or choose --engine vllm or sglang if that is what serves"
         )));
     }
-    if args.generator.shard.is_some() && args.run.salt.is_none() && shared(spec) {
+    if setup.share.shard.is_some() && setup.run.salt.is_none() && shared(spec) {
         return Err(Stop::usage(format!(
             "the requests of `{}` share prefixes, and generators with salts of their own would share none\n\
              hint: give all of them the same --salt, a new one for each run",
             spec.name
         )));
     }
-    let priority = if args.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
-    Ok(Asked { models, priority, answers: golden::answers(spec, &args.server)? })
+    let priority = if setup.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
+    Ok(Asked { models, priority, answers: golden::answers(spec, setup.server)? })
 }
 
 /// Says what no answer of the server tells: whether the priorities that it is sent count.
-pub(super) fn advise(args: &BenchArgs, printer: Printer) {
-    if args.run.send_priority {
+pub(super) fn advise(setup: Setup<'_>, printer: Printer) {
+    if setup.run.send_priority {
         printer.words(
             "note: a server that does not schedule by priority (vLLM without --scheduling-policy priority, SGLang \
              without --enable-priority-scheduling) passes over the field; the table by priority shows whether it counts",
@@ -48,13 +48,13 @@ fn shared(spec: &WorkloadSpec) -> bool {
 
 /// Empties the cache if that is wished, and sends the prefixes that the workload wants warm.
 pub(super) fn prepare_cache(
-    args: &BenchArgs,
+    setup: Setup<'_>,
     spec: &WorkloadSpec,
     session: &Session,
     prompts: &PromptBuilder,
     printer: Printer,
 ) -> Result<Option<CachePreparation>, Stop> {
-    if args.run.reset_cache {
+    if setup.run.reset_cache {
         session.runtime.block_on(session.engine.reset_cache()).map_err(Stop::impossible)?;
     }
     let warmed = warmed(spec);
@@ -72,7 +72,7 @@ pub(super) fn prepare_cache(
         session.runtime.block_on(session.engine.warm_cache(requests)).map_err(Stop::impossible)?;
     }
     let preparation =
-        CachePreparation { emptied: args.run.reset_cache, warmed_prefixes: warmed.len() as u64 };
+        CachePreparation { emptied: setup.run.reset_cache, warmed_prefixes: warmed.len() as u64 };
     Ok((preparation != CachePreparation::default()).then_some(preparation))
 }
 

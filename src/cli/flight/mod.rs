@@ -1,0 +1,256 @@
+//! One run against a server: what every verb that flies shares, from the checks before it to its folder.
+
+mod answers;
+mod connections;
+mod machine;
+mod marks;
+mod plan;
+mod prompts;
+mod start;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::{MachineArgs, RunArgs, Server, ServerArgs, ShareArgs};
+use super::exit::Stop;
+use super::golden::Golden;
+use super::interrupts::Interrupts;
+use super::planned::PlannedRun;
+use super::printer::Printer;
+use super::session::{Asked, Session};
+use super::{command_line, datasets, golden, host, outcome};
+use crate::analysis::{self, Objective, Summary};
+use crate::clock::RunClock;
+use crate::engine::{ConnectionLimits, Engine};
+use crate::experiment::seed_of_run;
+use crate::generator::{Datasets, PromptBuilder};
+use crate::live::{LiveLine, Screen};
+use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
+use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run};
+use crate::workload::WorkloadSpec;
+
+/// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
+const LEAD: Duration = Duration::from_millis(50);
+
+/// What was typed about how runs are flown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setup<'a> {
+    pub(super) server: &'a ServerArgs,
+    pub(super) run: &'a RunArgs,
+    pub(super) machine: MachineArgs,
+    /// The default for verbs that know no other generators.
+    pub(super) share: ShareArgs,
+    /// What each run is held against.
+    pub(super) objectives: &'a [Objective],
+    /// Whether progress is shown.
+    pub(super) screen: Screen,
+}
+
+/// A workload that can be flown as it was typed, as far as can be known before the server is asked.
+pub(super) struct Checked {
+    asked: Asked,
+    /// Prompts, where a tokenizer here counts them.
+    exact: Option<PromptBuilder>,
+    /// What varies the texts of the first run.
+    salt: u64,
+}
+
+impl<'a> Setup<'a> {
+    /// Finds what is wrong with flying `spec`, whose datasets are these, before anything is sent.
+    pub(super) fn check(self, spec: &WorkloadSpec, datasets: &Datasets) -> Result<Checked, Stop> {
+        datasets::fit(spec, datasets, self.server.endpoint())?;
+        golden::fit(spec, self.server.endpoint())?;
+        outcome::fit(self.objectives, spec)?;
+        let salt = self.run.salt.unwrap_or_else(rand::random);
+        let exact = prompts::exact(spec, salt, self.run.tokenizer.as_deref())?;
+        self.common_server()?;
+        Ok(Checked { asked: marks::asked(self, spec)?, exact, salt })
+    }
+
+    /// Several generators that each start a mock of their own would not fly one run.
+    fn common_server(self) -> Result<(), Stop> {
+        match (self.share.shard, self.server.server()?) {
+            (Some(shard), Server::EmbeddedMock) => Err(Stop::usage(format!(
+                "--shard {shard} needs a server that all generators share\n\
+                 hint: name it with --url; `skyline mock` starts one"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes all ready for runs of `spec`, which was checked: this machine calibrated, the server waited for and asked one
+    /// question.
+    pub(super) fn open(
+        self,
+        spec: &WorkloadSpec,
+        datasets: Arc<Datasets>,
+        checked: Checked,
+        interrupts: &'a Interrupts,
+        printer: Printer,
+    ) -> Result<Field<'a>, Stop> {
+        let Checked { asked, exact, salt } = checked;
+        marks::advise(self, printer);
+        start::in_time(self.share.start_at)?;
+        let calibration = machine::calibrated(self.machine, printer);
+        machine::bears(self, calibration.as_ref(), spec)?;
+        let session = Session::open(self.server, asked, printer)?;
+        let prompts = match exact {
+            Some(exact) => exact,
+            None if datasets.writes_words() => prompts::counted(spec, salt, &session, printer)?,
+            None => PromptBuilder::with_word_list(&spec.classes, salt),
+        };
+        let prompts = prompts.with_datasets(datasets);
+        let template_tokens = prompts::template_tokens(&session, &prompts, printer);
+        Ok(Field { setup: self, session, interrupts, calibration, prompts, salt, template_tokens, printer })
+    }
+}
+
+/// Refuses a plan whose arrivals hardly ever come of the process that its workload declares.
+pub(super) fn check_plan(run: &PlannedRun) -> Result<(), Stop> {
+    plan::check(&run.workload, &run.schedule, &run.plan)
+}
+
+/// Where runs are flown from: what was typed, and what is ready.
+pub(super) struct Field<'a> {
+    setup: Setup<'a>,
+    /// The server.
+    pub(super) session: Session,
+    pub(super) interrupts: &'a Interrupts,
+    /// What this machine was found to do.
+    calibration: Option<Calibration>,
+    /// Makes the prompts of the first run.
+    prompts: PromptBuilder,
+    salt: u64,
+    /// What the server was found to add to a prompt.
+    template_tokens: Option<u64>,
+    pub(super) printer: Printer,
+}
+
+/// What a run leaves behind.
+pub(super) struct Flown {
+    pub(super) summary: Summary,
+    pub(super) folder: PathBuf,
+    /// Whether all of it could be written.
+    pub(super) stored: Result<(), Stop>,
+    pub(super) ending: RunEnding,
+}
+
+impl Field<'_> {
+    #[allow(dead_code)] // The verbs that change the load from run to run are to come.
+    /// Refuses a workload that asks for more than this machine can be trusted with.
+    pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        machine::bears(self.setup, self.calibration.as_ref(), spec)
+    }
+
+    /// Flies `run` and keeps it in the folder that `folder` creates for it. Runs of different `texts`, counted from 1, say
+    /// different things, so that none finds the prefix cache warm from another; runs of the same texts say the same.
+    pub(super) fn fly(
+        &self,
+        run: PlannedRun,
+        texts: u64,
+        folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
+    ) -> Result<Flown, Stop> {
+        let Self { setup, session, interrupts, calibration, template_tokens, printer, .. } = self;
+        let Setup { share, .. } = *setup;
+        let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, texts));
+        let PlannedRun { repeat, workload: spec, schedule, plan } = run;
+        let options = setup.run.options(&spec);
+        let sending = connections::Sending::of(&spec, share.shard);
+        let limits = ConnectionLimits::raised();
+        if let Some(warning) =
+            connections::warning(limits, &options, &plan, sending, session.files_per_connection())
+        {
+            printer.words(&warning);
+        }
+        let counter = prompts.counter();
+        let keep = answers::keep(&session.smoke, counter.as_ref());
+        let engine = Arc::new(session.engine.for_another_run().keeping(keep));
+        let prompt_facts = PromptFacts { template_tokens: *template_tokens, ..prompts.facts() };
+        let prompts = Arc::new(prompts);
+        let openers = schedule.generate_stream(Arc::clone(&prompts));
+        let feed =
+            Feed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), Arc::clone(&prompts));
+
+        // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
+        let cache = marks::prepare_cache(*setup, &spec, session, &prompts, *printer)?;
+        let golden = Golden::of(session, &engine, &spec, share.shard, options.timeouts.total);
+        let asked = golden.as_ref().map(|golden| golden.before(*printer)).unwrap_or_default();
+        // Of several generators each would count what all of them send.
+        let counted_before = match share.shard {
+            Some(_) => None,
+            None => session.runtime.block_on(engine.counters()),
+        };
+        let told = counted_before.and_then(|reading| reading.block_tokens());
+        let cache_block_tokens = told.or(engine.facts().cache_block_tokens);
+        // All that may take long is done; connections are opened last, before servers close them again.
+        start::wait(share.start_at, *printer);
+        session.runtime.block_on(engine.warm_up(sending.opened_ahead(options.max_concurrency)));
+        let clock = match share.start_at {
+            Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
+            None => RunClock::starting_in(LEAD),
+        };
+        let header = RunHeader {
+            schema: RunHeader::SCHEMA,
+            skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: clock.started_at(),
+            command: command_line::masked(std::env::args_os()),
+            repeat,
+            plan: plan.clone(),
+            prompts: prompt_facts,
+            cache,
+            engine: EngineFacts { cache_block_tokens, ..engine.facts().clone() },
+            limits: setup.run.limits(),
+            objectives: setup.objectives.iter().map(ToString::to_string).collect(),
+            host: host::facts(),
+            shard: share.shard,
+            calibration: *calibration,
+            stamps: engine.stamp_source(),
+            workload: spec,
+        };
+        let folder = folder(&header)?;
+        let judge = Judge::new(&header.workload, engine.secrets());
+        let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
+        let keeper = Keeper::start(log, keep, judge);
+        for asked in asked {
+            keeper.keep_check(asked);
+        }
+
+        let progress = Arc::new(Progress::default());
+        let live = LiveLine::start(setup.screen, Arc::clone(&progress), clock, plan.window_end);
+        let footer = session.runtime.block_on(async {
+            let interrupt = interrupts.run_begins();
+            let server = Arc::clone(&engine);
+            let times = Golden::times(&header.workload, &plan);
+            let run = Run { engine, clock, plan, options, progress, interrupt: interrupt.clone() };
+            let flown = run.fly(feed, |landed| keeper.keep(landed));
+            let mut footer = match golden {
+                None => flown.await,
+                Some(golden) => golden.beside(flown, clock, times, interrupt, keeper.check_keeper()).await,
+            };
+            if let Some(before) = counted_before {
+                footer.server = server.counters().await.and_then(|after| after.since(&before));
+            }
+            if let Some(client) = &mut footer.client {
+                client.read_delay = server.read_delays();
+            }
+            footer
+        });
+        drop(live);
+        let mut gathered = keeper.stop();
+        answers::count(&mut gathered, counter.as_ref(), interrupts, setup.screen);
+        let KeptRun { records, checks, written } = gathered.finish(&footer);
+        // Only now: until all is stored, no signal may end the program.
+        interrupts.run_ends();
+        if let Err(error) = &written {
+            printer.words(&format!(
+                "error: {error}; what follows is computed from memory, and the log is not whole"
+            ));
+        }
+        let ending = footer.ending;
+        let log = RunLog { header, records, checks, footer: Some(footer) };
+        let summary = analysis::summarise(&log, setup.objectives);
+        let stored = outcome::store(&summary, &folder);
+        Ok(Flown { summary, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
+    }
+}

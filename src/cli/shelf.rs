@@ -1,0 +1,193 @@
+//! The runs of an experiment, each in a folder of its own: flown once, read ever after.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::exit::Stop;
+use super::folder;
+use crate::record::{RunEnding, RunLog};
+
+/// What was asked of the experiment, kept with its runs.
+const ASKED: &str = "asked.json";
+/// What follows the name of a run's folder when the run was broken off, before a number.
+const BROKEN_OFF: &str = "broken-off";
+
+/// The folder of an experiment.
+///
+/// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
+/// been flown where it would fly, comes to where it was, and goes on.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    folder: PathBuf,
+}
+
+impl Shelf {
+    /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
+    /// gone on with later.
+    pub(super) fn create(
+        base: &Path,
+        name: &str,
+        engine: &str,
+        asked: &impl Serialize,
+    ) -> Result<Self, Stop> {
+        let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
+        let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
+        let shelf = Self { folder };
+        shelf.write(ASKED, &text)?;
+        Ok(shelf)
+    }
+
+    /// That of an experiment that was interrupted, if the same is asked of it now.
+    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+        let path = folder.join(ASKED);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Stop::usage(format!(
+                "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
+                path.display()
+            ))
+        })?;
+        let before: Value = serde_json::from_str(&text)
+            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))?;
+        let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
+        let mut changes = String::new();
+        tell_changes("", &before, &now, &mut changes);
+        if changes.is_empty() {
+            return Ok(Self { folder: folder.to_path_buf() });
+        }
+        Err(Stop::usage(format!(
+            "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
+            folder.display()
+        )))
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes `text` to the file `name`, whole or not at all.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
+        let path = self.folder.join(name);
+        let beside = self.folder.join(format!(".{name}.new"));
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        std::fs::write(&beside, format!("{text}{end}"))
+            .and_then(|()| std::fs::rename(&beside, &path))
+            .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+    }
+
+    /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
+    pub(super) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
+        let folder = self.folder.join(name);
+        if !folder.join(RunLog::FILE_NAME).exists() {
+            return Ok(None);
+        }
+        let log = match RunLog::read(&folder) {
+            Ok(log) => log,
+            Err(error) if broken_off_at_once(&folder) => {
+                tracing::info!("{name} was broken off before it began: {error}");
+                return Ok(None);
+            }
+            Err(error) => return Err(Stop::usage(error)),
+        };
+        let whole = log
+            .footer
+            .as_ref()
+            .is_some_and(|footer| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit));
+        if whole && log.header.plan.hash != plan_hash {
+            return Err(Stop::usage(format!(
+                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
+                 without --resume",
+                folder.display()
+            )));
+        }
+        Ok(whole.then_some(log))
+    }
+
+    /// An empty folder for the run called `name`; what a run of that name left that was broken off is kept beside it.
+    pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
+        let folder = self.folder.join(name);
+        if folder.exists() {
+            let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
+            let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());
+            std::fs::rename(&folder, &free).map_err(|error| {
+                Stop::impossible(format!("cannot move {} aside: {error}", folder.display()))
+            })?;
+        }
+        folder::inside(&self.folder, name)
+    }
+}
+
+/// Whether the log in `folder` does not even have the line that says what was to be flown.
+fn broken_off_at_once(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
+}
+
+/// Says where two JSON values differ, a line each, by the dotted names of what differs.
+fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => {
+            let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
+            let added = now.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(added) {
+                let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                tell_changes(&inner, &missing(before, key), &missing(now, key), into);
+            }
+        }
+        (before, now) if before != now => {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(into, "\n  {name} was {before}, and is {now} now");
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_experiment_goes_on_only_if_the_same_is_asked() {
+        let base = tempfile::tempdir().unwrap();
+        let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
+        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
+        assert_eq!(Shelf::resume(shelf.folder(), &asked).unwrap().folder(), shelf.folder());
+        let other = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
+        let refusal = Shelf::resume(shelf.folder(), &other).unwrap_err();
+        assert!(
+            refusal.message().contains("\n  workload.seed was 1, and is 2 now")
+                && refusal.message().contains("\n  sustain was null, and is 300 now"),
+            "{}",
+            refusal.message()
+        );
+        let nothing = Shelf::resume(base.path(), &asked).unwrap_err();
+        assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
+    }
+
+    #[test]
+    fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
+        let base = tempfile::tempdir().unwrap();
+        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
+        assert!(shelf.kept("run-1", "h").unwrap().is_none());
+        let log = crate::analysis::test_runs::run(1_000, Vec::new());
+        let hash = log.header.plan.hash.clone();
+        log.store(&shelf.place("run-1").unwrap()).unwrap();
+        assert_eq!(shelf.kept("run-1", &hash).unwrap(), Some(log.clone()));
+        let other = shelf.kept("run-1", "another").unwrap_err();
+        assert!(other.message().contains("another plan"), "{}", other.message());
+
+        let mut footer = log.footer.clone().unwrap();
+        footer.ending = RunEnding::Interrupted;
+        let broken = RunLog { footer: Some(footer), ..log };
+        broken.store(&shelf.place("run-2").unwrap()).unwrap();
+        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        let again = shelf.place("run-2").unwrap();
+        assert!(std::fs::read_dir(&again).unwrap().next().is_none());
+        assert!(shelf.folder().join("run-2.broken-off-1").join(RunLog::FILE_NAME).exists());
+        std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
+        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+    }
+}
