@@ -9,7 +9,9 @@ use super::{
     PrefixCache, Quality, Rates, RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts,
     TokenAccount, Verdict,
 };
-use crate::record::{EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard};
+use crate::record::{
+    DeploymentFacts, EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard,
+};
 use crate::workload::ArrivalPattern;
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
@@ -109,6 +111,8 @@ pub struct RunDescription {
     pub models: Vec<String>,
     /// Who answered.
     pub engine: EngineFacts,
+    /// What serves, as the person said who ran it.
+    pub deployment: DeploymentFacts,
     /// What the client enforced.
     pub limits: Limits,
     /// The machine that sent.
@@ -219,6 +223,7 @@ fn describe(log: &RunLog) -> RunDescription {
         images: TakenImages::all(log),
         models: header.workload.models.map(|mix| mix.names).unwrap_or_default(),
         engine: header.engine,
+        deployment: header.deployment,
         limits: header.limits,
         host: header.host,
         calibration: header.calibration.map(CalibrationSummary::from),

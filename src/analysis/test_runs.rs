@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    ChunkTrain, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts, PromptFacts,
-    PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource, TokenChunk,
-    TokenSource, Usage,
+    ChunkTrain, DeploymentFacts, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts,
+    PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource,
+    TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
@@ -211,6 +211,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             stamps: StampSource::default(),
             shard: None,
             calibration: None,
+            deployment: DeploymentFacts::default(),
         },
         records,
         checks: Vec::new(),

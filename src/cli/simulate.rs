@@ -13,7 +13,9 @@ use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{predict, seed_of_run};
-use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::record::{
+    DeploymentFacts, EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource,
+};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::workload::TraceFindings;
 
@@ -170,6 +172,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
+        deployment: DeploymentFacts::default(),
         workload: run.workload,
     }
 }

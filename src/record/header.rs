@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Calibration, ClientFacts, ServerCounters, SessionCounts, Shard, StampSource};
+use super::{Calibration, ClientFacts, DeploymentFacts, ServerCounters, SessionCounts, Shard, StampSource};
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
 
@@ -33,6 +33,9 @@ pub struct RunHeader {
     pub cache: Option<CachePreparation>,
     /// Who answered.
     pub engine: EngineFacts,
+    /// What serves, as the person said who ran it.
+    #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
+    pub deployment: DeploymentFacts,
     /// What the client was told to enforce.
     pub limits: Limits,
     /// Objectives that the run is held against, as typed.

@@ -4,6 +4,7 @@ mod calibration;
 mod check;
 mod chunks;
 mod client;
+mod deployment;
 mod header;
 mod merge;
 mod outcome;
@@ -18,6 +19,7 @@ pub use calibration::Calibration;
 pub use check::{CheckRecord, CheckResult};
 pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
+pub use deployment::DeploymentFacts;
 pub use header::{
     CachePreparation, EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat,
     RunEnding, RunFooter, RunHeader,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use skyline::experiment::{Flown, VirtualRun};
 use skyline::generator::Schedule;
-use skyline::record::{EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
+use skyline::record::{
+    DeploymentFacts, EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource,
+};
 use skyline::simulator::Server;
 use skyline::workload::WorkloadSpec;
 
@@ -45,5 +47,6 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
+        deployment: DeploymentFacts::default(),
     }
 }

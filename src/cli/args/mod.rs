@@ -1,6 +1,7 @@
 //! Arguments that several verbs share, as typed, and what they mean.
 
 mod dataset;
+mod deployment;
 mod generator;
 mod model;
 mod run;
@@ -9,6 +10,7 @@ mod trace;
 mod validity;
 mod workload;
 
+pub(super) use deployment::DeploymentArgs;
 pub(super) use generator::{MachineArgs, ShareArgs};
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;

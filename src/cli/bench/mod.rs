@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
+use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Setup};
 use super::interrupts::Interrupts;
@@ -26,6 +26,8 @@ pub(super) struct BenchArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     server: ServerArgs,
+    #[command(flatten)]
+    deployment: DeploymentArgs,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -63,6 +65,7 @@ impl BenchArgs {
     fn setup(&self) -> Setup<'_> {
         Setup {
             server: &self.server,
+            deployment: &self.deployment,
             run: &self.run,
             machine: self.machine,
             share: self.share,

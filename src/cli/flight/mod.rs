@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::{MachineArgs, RunArgs, Server, ServerArgs, ShareArgs};
+use super::args::{DeploymentArgs, MachineArgs, RunArgs, Server, ServerArgs, ShareArgs};
 use super::exit::Stop;
 use super::golden::Golden;
 use super::interrupts::Interrupts;
@@ -37,6 +37,7 @@ const LEAD: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup<'a> {
     pub(super) server: &'a ServerArgs,
+    pub(super) deployment: &'a DeploymentArgs,
     pub(super) run: &'a RunArgs,
     pub(super) machine: MachineArgs,
     /// The default for verbs that know no other generators.
@@ -200,6 +201,7 @@ impl Field<'_> {
             prompts: prompt_facts,
             cache,
             engine: EngineFacts { cache_block_tokens, ..engine.facts().clone() },
+            deployment: setup.deployment.facts(),
             limits: setup.run.limits(),
             objectives: setup.objectives.iter().map(ToString::to_string).collect(),
             host: host::facts(),

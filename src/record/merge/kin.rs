@@ -70,6 +70,10 @@ fn rules(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
             differ("the limits", &a.limits, &b.limits, cure)
         })
         .or_else(|| {
+            let cure = "fly all shards again with the same --hardware, --gpus, --serving-model, --precision and --label";
+            differ("what was said of the deployment", &a.deployment, &b.deployment, cure)
+        })
+        .or_else(|| {
             let (one, other) = (&a.skyline_version, &b.skyline_version);
             differ("the version of skyline", one, other, "fly all shards again with the same skyline")
         })

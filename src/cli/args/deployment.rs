@@ -1,0 +1,51 @@
+//! What serves, as the person says who knows it.
+
+use clap::Args;
+
+use crate::record::DeploymentFacts;
+
+/// The deployment. It is kept with the run; nothing of it is sent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Deployment")]
+pub(in crate::cli) struct DeploymentArgs {
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
+    /// name [default: not said]
+    #[arg(long, value_name = "NAME")]
+    hardware: Option<String>,
+
+    /// Accelerators that serve together, for figures per GPU [default: not said]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    gpus: Option<u32>,
+
+    /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
+    /// deepseek-v3, whose sizes are known, or any other name [default: not said]
+    #[arg(long, value_name = "NAME")]
+    serving_model: Option<String>,
+
+    /// Format of the weights, such as bf16, fp8 or int4 [default: not said]
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<String>,
+
+    /// Anything else to keep with the run, as `name=value`; may be repeated [default: nothing]
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
+}
+
+impl DeploymentArgs {
+    pub(in crate::cli) fn facts(&self) -> DeploymentFacts {
+        DeploymentFacts {
+            hardware: self.hardware.clone(),
+            gpus: self.gpus,
+            serving_model: self.serving_model.clone(),
+            precision: self.precision.clone(),
+            labels: self.labels.iter().cloned().collect(),
+        }
+    }
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not a label; write it as name=value, such as commit=4f2a91c")),
+    }
+}
