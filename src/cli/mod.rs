@@ -10,6 +10,8 @@ mod exit;
 mod flight;
 mod folder;
 mod golden;
+#[allow(dead_code)] // The verbs that start servers are to come.
+mod hooks;
 mod host;
 mod interrupts;
 mod merge;
