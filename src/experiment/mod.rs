@@ -31,6 +31,6 @@ pub use repeats::{
 };
 pub use sweep::{
     Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PointFigures, Search,
-    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Wanted, drive,
+    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted, drive,
 };
 pub use virtual_run::{Flown, VirtualRun};
