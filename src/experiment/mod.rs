@@ -8,6 +8,7 @@
 
 mod bottleneck;
 mod comparison;
+mod diagnosis;
 mod evidence;
 mod fitting;
 mod later_turns;
@@ -20,6 +21,7 @@ mod virtual_run;
 
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
+pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};

@@ -33,7 +33,7 @@ pub use isotonic::non_decreasing;
 pub use kolmogorov::uniform_distance;
 pub use moments::{mean, variance};
 pub use mser::{Truncation, mser5};
-pub use ranks::{lag1_spearman, ranks};
+pub use ranks::{lag1_spearman, ranks, spearman};
 pub use sections::{SECTIONS, Sectioned, sectioned};
 pub use slope::slope;
 pub use von_neumann::{VonNeumann, von_neumann};
