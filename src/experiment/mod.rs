@@ -6,6 +6,7 @@
 //! simulator, because neither may know of the other, and because whatever repeats runs wants it without a command
 //! line.
 
+mod ab;
 mod bottleneck;
 mod comparison;
 mod evidence;
@@ -18,6 +19,11 @@ mod repeats;
 mod virtual_log;
 mod virtual_run;
 
+pub use ab::{
+    AbClass, AbDesign, AbEstimate, AbMetric, AbOverall, AbPair, AbRound, AbSide, AbSides, AbTest, AbUnit,
+    AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power, Scale, TooFewRounds,
+    Unlike, fewest_rounds,
+};
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use evidence::Evidence;
