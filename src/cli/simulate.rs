@@ -37,7 +37,8 @@ pub(super) struct SimulateArgs {
     tokenizer: Option<String>,
 
     /// Hold the prediction against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
-    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or
+    /// a preset of two, such as `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 

@@ -16,6 +16,7 @@ mod leading;
 mod paired_open;
 mod prediction;
 mod repeats;
+mod sweep;
 mod virtual_log;
 mod virtual_run;
 
@@ -33,5 +34,9 @@ pub use prediction::{Prediction, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
+};
+pub use sweep::{
+    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PointFigures, Search,
+    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Wanted, drive,
 };
 pub use virtual_run::{Flown, VirtualRun};
