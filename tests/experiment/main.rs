@@ -1,8 +1,8 @@
-//! Experiments in virtual time against servers whose truth is known in closed form.
+//! What experiments conclude, held against servers whose truth is known.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-#![allow(clippy::panic, reason = "a test that cannot go on should panic")]
 
+mod ab;
 mod highest_load;
 mod queues;
 #[path = "../support/virtual_time.rs"]
