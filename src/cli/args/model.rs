@@ -177,7 +177,8 @@ impl Described {
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
         let told = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
         let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
-        let gpus = ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        let gpus =
+            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
         DeploymentFacts {
             hardware: told("hardware"),
             gpus,

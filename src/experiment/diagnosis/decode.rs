@@ -50,8 +50,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         ));
     }
     let in_company = far == FAR_IN_COMPANY;
-    let held: Vec<Held> =
-        answers.iter().filter_map(|answer| Held::of(answer, physics, in_company)).collect();
+    let held: Vec<Held> = answers.iter().filter_map(|answer| Held::of(answer, physics, in_company)).collect();
     let of = |value: fn(&Held) -> f64| median(&held.iter().map(value).collect::<Vec<_>>());
     let (measured, predicted) = (of(|held| held.measured_ms), of(|held| held.predicted_ms));
     let (memory, compute) = (of(|held| held.memory_ms), of(|held| held.compute_ms));
@@ -69,7 +68,9 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         three_digits(read / 1e9),
         percent(memory / measured),
     );
-    let Some(symptom) = judged(ratio, measured, memory, compute, far, seen_so) else { return Opinion::Nothing };
+    let Some(symptom) = judged(ratio, measured, memory, compute, far, seen_so) else {
+        return Opinion::Nothing;
+    };
     symptom
         .with([
             ("measured_ms", measured),
@@ -104,9 +105,7 @@ fn middle_gap_ms(answer: &Answer<'_>) -> Option<f64> {
     let chunks: Vec<_> = answer.record.chunks.iter().collect();
     let gaps: Vec<f64> = chunks
         .windows(2)
-        .map(|pair| {
-            pair[1].at.since(pair[0].at).as_secs_f64() * 1e3 / f64::from(pair[1].tokens.max(1))
-        })
+        .map(|pair| pair[1].at.since(pair[0].at).as_secs_f64() * 1e3 / f64::from(pair[1].tokens.max(1)))
         .collect();
     Some(median(&gaps)).filter(|&gap| gap > 0.0)
 }
@@ -133,9 +132,13 @@ fn judged(
             .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
                           is nearly free")
     } else if ratio <= NEAR {
-        seen(Regime::ComputeBoundDecode, seen_so, "compute-bound decode: the batch is so large that arithmetic decides")
-            .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
-            .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
+        seen(
+            Regime::ComputeBoundDecode,
+            seen_so,
+            "compute-bound decode: the batch is so large that arithmetic decides",
+        )
+        .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
+        .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
     } else if ratio >= far {
         seen(
             Regime::NotMemory,

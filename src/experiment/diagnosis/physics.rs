@@ -30,7 +30,8 @@ impl Physics {
         };
         let hardware = told(&facts.hardware, "hardware").ok_or("nobody said what it runs on (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
-        let model = told(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
+        let model =
+            told(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
         let model: ServingModel =
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = told(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
@@ -41,7 +42,10 @@ impl Physics {
             .ok()
             .filter(|&ranks| (1..=8).contains(&ranks) && model.shares_out_over(ranks))
             .ok_or_else(|| {
-                format!("nobody said how {} is laid out over {ranks} GPUs: no one server has so many", model.name)
+                format!(
+                    "nobody said how {} is laid out over {ranks} GPUs: no one server has so many",
+                    model.name
+                )
             })?;
         let deployment = Deployment { weights, tensor_parallel, ..Deployment::new(hardware, model) };
         let lossless =
