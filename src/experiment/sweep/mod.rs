@@ -7,6 +7,7 @@
 mod answer;
 mod drive;
 mod load;
+mod paired;
 mod plan;
 mod point;
 mod readings;
@@ -18,6 +19,7 @@ mod whole;
 pub use answer::{HighestLoad, StopReason, Sustained};
 pub use drive::drive;
 pub use load::Load;
+pub use paired::PairedLoad;
 pub use plan::{LoadAxis, SweepPlan};
 pub use point::{LoadClass, SweepPoint};
 pub use readings::PointFigures;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Frontier, HighestLoad, Knee, Load, LoadClass, PointFigures, Search, StopReason, Sustained, SweepPlan,
+    Frontier, HighestLoad, Knee, Load, LoadClass, PairedLoad, PointFigures, Search, StopReason, Sustained, SweepPlan,
     SweepPoint,
 };
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -38,6 +38,10 @@ pub struct Sweep {
     pub answer: Option<HighestLoad>,
     /// That load held for longer; absent where nobody asked.
     pub sustained: Option<Sustained>,
+    /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
+    /// flown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedLoad>,
     /// What ended it.
     pub stopped: StopReason,
     /// The same for a person, with its figures.
@@ -96,6 +100,7 @@ impl Sweep {
             frontiers: Vec::new(),
             answer: None,
             sustained: None,
+            paired: Vec::new(),
             stopped,
             stopped_sentence: String::new(),
             valid: true,
