@@ -26,7 +26,7 @@ fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) -> Sweep {
     let spec = WorkloadSpec::from_toml(WORKLOAD, "a queue").unwrap();
     let objectives: Vec<Objective> = vec![queue.objective.parse().unwrap()];
     let plan = SweepPlan {
-        axis: LoadAxis::Automatic { from_per_s: 1.0, up_to_per_s: None },
+        axis: LoadAxis::Automatic { from_per_s: 1.0 },
         objectives: vec![queue.objective.to_owned()],
         repeats: 2,
         samples,

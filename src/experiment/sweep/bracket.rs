@@ -44,22 +44,16 @@ impl Bracket {
     }
 }
 
-/// The next of a search that began at `from` and may go up to `most`, requests per second.
-pub(super) fn next(tallies: &[Tally<'_>], from: f64, most: f64) -> Next {
+/// The next of a search that began at `from` requests per second.
+pub(super) fn next(tallies: &[Tally<'_>], from: f64) -> Next {
     let (Some(lowest), Some(highest)) = (tallies.first(), tallies.last()) else {
-        return Next::Measure(from.min(most));
+        return Next::Measure(from);
     };
     let (lowest, highest) = (lowest.load.amount(), highest.load.amount());
     match Bracket::of(tallies) {
         Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine(bracket),
         Some(bracket) => Next::Measure(bracket.middle()),
-        None if tallies.iter().all(|tally| tally.passes) => {
-            if highest < most {
-                Next::Measure((2.0 * highest).min(most))
-            } else {
-                Next::Done(StopReason::EverythingPasses)
-            }
-        }
+        None if tallies.iter().all(|tally| tally.passes) => Next::Measure(2.0 * highest),
         None if lowest > from / DEEPEST * (1.0 + 1e-9) => Next::Measure(lowest / 2.0),
         None => Next::Done(StopReason::NothingPasses),
     }

@@ -81,8 +81,10 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
-            Self::EverythingPasses => {
-                format!("the highest load that may be measured here passes, after {runs}")
+            Self::Generator => {
+                format!(
+                    "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"
+                )
             }
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }

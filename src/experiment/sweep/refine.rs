@@ -23,7 +23,7 @@ impl Refinement<'_> {
     /// The next rate, or why there is none.
     pub(super) fn next(&self) -> Next {
         let plan = self.search.plan();
-        let LoadAxis::Automatic { from_per_s, up_to_per_s } = plan.axis else {
+        let LoadAxis::Automatic { from_per_s } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
         let trials = self.search.trials();
@@ -39,11 +39,10 @@ impl Refinement<'_> {
         let rates = (0..=SIDE)
             .map(|n| f64::from(n) * apart)
             .flat_map(|away| [away, -away])
-            .map(|away| from_per_s * libm::exp((middle + away) * step))
-            .filter(|rate| up_to_per_s.is_none_or(|most| *rate <= most));
+            .map(|away| from_per_s * libm::exp((middle + away) * step));
         let flown = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
         // Of those with as few runs the first: the middle, then its neighbours.
-        rates.min_by_key(|rate| flown(*rate)).map_or(Next::Done(StopReason::EverythingPasses), Next::Measure)
+        rates.min_by_key(|rate| flown(*rate)).map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 
     /// The best guess of the highest load.

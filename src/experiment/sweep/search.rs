@@ -115,9 +115,7 @@ impl Search {
     /// What the first part of an automatic search would do.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
-            LoadAxis::Automatic { from_per_s, up_to_per_s } => {
-                bracket::next(&self.tallies(), from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
-            }
+            LoadAxis::Automatic { from_per_s } => bracket::next(&self.tallies(), from_per_s),
             _ => Next::Done(StopReason::AllMeasured),
         }
     }

@@ -8,8 +8,8 @@ use super::judge::{Judged, judge};
 use super::knee::knee;
 use super::loads::Tally;
 use super::{
-    Frontier, HighestLoad, Knee, LoadClass, PointFigures, Search, StopReason, Sustained, SweepPlan,
-    SweepPoint,
+    Frontier, HighestLoad, Knee, LoadClass, PairedLoad, PointFigures, Search, StopReason, Sustained,
+    SweepPlan, SweepPoint,
 };
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
@@ -43,6 +43,10 @@ pub struct Sweep {
     pub answer: Option<HighestLoad>,
     /// That load held for longer; absent where nobody asked.
     pub sustained: Option<Sustained>,
+    /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
+    /// flown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedLoad>,
     /// What ended it.
     pub stopped: StopReason,
     /// The same for a person, with its figures.
@@ -96,6 +100,7 @@ impl Sweep {
             points,
             answer,
             sustained: None,
+            paired: Vec::new(),
             stopped,
             stopped_sentence: stopped.sentence(search),
             valid,
