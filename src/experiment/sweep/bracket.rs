@@ -13,33 +13,33 @@ const DEEPEST: f64 = 256.0;
 pub(super) enum Next {
     /// A run at this rate.
     Measure(f64),
-    /// The refinement, between the largest rate that passed and the smallest that failed.
-    Refine(Bracket),
+    /// The refinement: the largest rate that passed and the smallest that failed are near each other.
+    Refine,
     /// Nothing.
     Done(StopReason),
 }
 
 /// The largest load that passed below the smallest that failed, by what their runs say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bracket {
-    pub(super) passed: f64,
-    pub(super) failed: f64,
+struct Bracket {
+    passed: f64,
+    failed: f64,
 }
 
 impl Bracket {
     /// Of these loads, ascending; `None` where all passed, or the lowest failed.
-    pub(super) fn of(tallies: &[Tally<'_>]) -> Option<Self> {
+    fn of(tallies: &[Tally<'_>]) -> Option<Self> {
         let over = tallies.iter().position(|tally| !tally.passes)?;
         let passed = tallies[over.checked_sub(1)?].load.amount();
         Some(Self { passed, failed: tallies[over].load.amount() })
     }
 
     /// How many times its upper end is the lower.
-    pub(super) fn ratio(self) -> f64 {
+    fn ratio(self) -> f64 {
         self.failed / self.passed
     }
 
-    pub(super) fn middle(self) -> f64 {
+    fn middle(self) -> f64 {
         libm::sqrt(self.passed * self.failed)
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn next(tallies: &[Tally<'_>], from: f64) -> Next {
     };
     let (lowest, highest) = (lowest.load.amount(), highest.load.amount());
     match Bracket::of(tallies) {
-        Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine(bracket),
+        Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine,
         Some(bracket) => Next::Measure(bracket.middle()),
         None if tallies.iter().all(|tally| tally.passes) => Next::Measure(2.0 * highest),
         None if lowest > from / DEEPEST * (1.0 + 1e-9) => Next::Measure(lowest / 2.0),
