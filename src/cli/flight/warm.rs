@@ -37,11 +37,7 @@ impl Field<'_> {
 
     /// How long the server takes for one request of `schedule` alone, in the middle of three that follow the first
     /// `after`; `None` where it is interrupted.
-    pub(in crate::cli) fn alone(
-        &self,
-        schedule: &Schedule,
-        after: usize,
-    ) -> Result<Option<Duration>, Stop> {
+    pub(in crate::cli) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
         let Self { session, interrupts, .. } = self;
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut stays = Vec::new();

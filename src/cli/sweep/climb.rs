@@ -6,7 +6,8 @@ use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
 use crate::cli::shelf::Shelf;
 use crate::experiment::{
-    HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted, seed_of_run,
+    HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
+    seed_of_run,
 };
 
 /// Folder of the run that holds the answer.
@@ -25,7 +26,7 @@ pub(super) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn new(flights: Flights<'a>, told: Told) -> Self {
+    pub(super) fn new(flights: Flights<'a>, told: Told) -> Result<Self, Stop> {
         let asked = flights.asked;
         let swept = Swept {
             started_at: jiff::Timestamp::now(),
@@ -33,8 +34,8 @@ impl<'a> Climb<'a> {
             engine: flights.field.session.engine.facts().clone(),
             deployment: asked.deployment.clone(),
         };
-        let search = Search::new(asked.plan.clone(), flights.objectives.to_vec());
-        Self { flights, search, told, swept, paired: Vec::new(), sustained: None, answer: None }
+        let search = Search::new(asked.plan.clone(), flights.objectives).map_err(Stop::usage)?;
+        Ok(Self { flights, search, told, swept, paired: Vec::new(), sustained: None, answer: None })
     }
 
     /// Runs that came to their end.

@@ -40,7 +40,8 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let begun = args.resume.as_deref().and_then(begun_at);
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
     let from_per_s = args.loads.start_rate.or(begun);
-    let axis = typed.clone().unwrap_or(LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) });
+    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s, up_to_per_s: None };
+    let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
     let lowest = check(args, &spec, &axis, &datasets)?;
     let setup = args.setup();
     let checked = setup.check(&lowest.workload, &datasets)?;
@@ -51,7 +52,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let axis = match (typed, from_per_s) {
         (Some(_), _) | (None, Some(_)) => axis,
         (None, None) => match start_of_search(args, &field, &lowest)? {
-            Some(from_per_s) => LoadAxis::Automatic { from_per_s },
+            Some(from_per_s) => search_from(from_per_s),
             None => return Ok(Exit::Interrupted),
         },
     };
@@ -65,7 +66,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let told = Told { printer, screen: args.screen() };
     let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
-    let mut climb = Climb::new(flights, told);
+    let mut climb = Climb::new(flights, told)?;
     let climbed = climb.climb(&shelf);
     if climbed.is_err() && climb.runs() > 0 {
         printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
@@ -108,7 +109,7 @@ fn check(
              hint: raise --max-seconds"
         )));
     }
-    let search = Search::new(asked::plan(args, spec, axis.clone()), args.objectives.clone());
+    let search = Search::new(asked::plan(args, spec, axis.clone()), &args.objectives).map_err(Stop::usage)?;
     let Step::Measure(lowest) = search.next() else {
         return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
     };
@@ -126,11 +127,7 @@ fn check(
 
 /// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person
 /// stopped it.
-fn start_of_search(
-    args: &SweepArgs,
-    field: &Field<'_>,
-    lowest: &PlannedRun,
-) -> Result<Option<f64>, Stop> {
+fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
     let stay = field.alone(&lowest.schedule, args.loads.warmup_requests as usize)?;
     Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
 }

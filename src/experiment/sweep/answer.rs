@@ -58,8 +58,6 @@ pub enum StopReason {
     Saturated,
     /// The bracket is as narrow as asked.
     Narrow,
-    /// The loads inside the bracket stay undecided after the most runs that one gets.
-    Undecided,
     /// The search has had its most runs.
     TrialsSpent,
     /// Even the lowest load misses the objectives.

@@ -10,8 +10,10 @@ const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
 /// The steepest line that is told from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
 const STEEPEST: f64 = 400.0;
-/// Turns of the fit; it settles in ten.
+/// Turns of the fit; it settles in twenty, or never.
 const TURNS: usize = 60;
+/// A slope that still changes by this share has not settled.
+const SETTLED: f64 = 1e-3;
 
 /// Where a figure crosses its limit: requests per second, or users.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +21,17 @@ pub(super) struct Crossing {
     pub(super) estimate: f64,
     /// The 95 % interval; absent where runs are too few, or do not even tell that the figure rises.
     pub(super) interval: Option<(f64, f64)>,
+}
+
+/// What becomes of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fit {
+    /// A line.
+    Line(Line),
+    /// The figure jumps between two loads, so that any steep line would do: the crossing may be anywhere between them.
+    Step,
+    /// There is too little.
+    Nothing,
 }
 
 /// A straight line through the figures of runs against the logarithm of the load: through the log odds of a share,
@@ -40,7 +53,7 @@ struct Line {
 /// The crossing of `demand` in what runs read of it; `None` where all keep the limit, or none does.
 ///
 /// First by isotonic regression, which asks nothing of the curve but that it rises. Then, where there are runs enough near
-/// that, by a line: quasi-likelihood (McCullagh and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
+/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
 /// the unit, the dispersion taken from how runs of the same loads differ; its interval is that of inverse prediction
 /// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
 /// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 95 to 98,
@@ -58,7 +71,7 @@ pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing
     if near.len() < FEWEST_RUNS || loads.len() < FEWEST_LOADS || demand.limit <= 0.0 {
         return Some(rough);
     }
-    let line = match demand.scale {
+    let fit = match demand.scale {
         Scale::Share => of_shares(&near),
         Scale::Magnitude => of_magnitudes(&near),
     };
@@ -66,11 +79,11 @@ pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing
         Scale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
         Scale::Magnitude => ln(demand.limit),
     };
-    let Some(line) = line.filter(|line| line.slope > 0.0) else { return Some(rough) };
-    if line.slope >= STEEPEST {
-        // A step: nothing was measured between its sides.
-        return Some(Crossing { interval: sides(demand, &near), ..rough });
-    }
+    let line = match fit {
+        Fit::Line(line) if line.slope > 0.0 => line,
+        Fit::Step => return Some(Crossing { interval: sides(demand, &near), ..rough }),
+        Fit::Line(_) | Fit::Nothing => return Some(rough),
+    };
     let estimate = libm::exp(line.middle + (target - line.level) / line.slope);
     if !(least / BAND..=most * BAND).contains(&estimate) {
         return Some(rough);
@@ -103,8 +116,14 @@ impl Line {
         let squares = sum(&|(x, _, w)| w * (x - middle) * (x - middle));
         let slope = sum(&|(x, y, w)| w * (x - middle) * (y - level)) / squares;
         let freedom = points.len() as f64 - 2.0;
-        let line =
-            Self { level, slope, middle, level_variance: 1.0 / weight, slope_variance: 1.0 / squares, freedom };
+        let line = Self {
+            level,
+            slope,
+            middle,
+            level_variance: 1.0 / weight,
+            slope_variance: 1.0 / squares,
+            freedom,
+        };
         (squares > 0.0 && slope.is_finite() && level.is_finite()).then_some(line)
     }
 
@@ -119,9 +138,9 @@ impl Line {
 }
 
 /// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests.
-fn of_shares(near: &[Reading]) -> Option<Line> {
+fn of_shares(near: &[Reading]) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
-    let mean = pooled(near)?.clamp(0.5 / requests, 1.0 - 0.5 / requests);
+    let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
     let middle = near.iter().map(|reading| ln(reading.load)).sum::<f64>() / near.len() as f64;
     let mut line = Line {
         level: ln(mean / (1.0 - mean)),
@@ -131,7 +150,10 @@ fn of_shares(near: &[Reading]) -> Option<Line> {
         slope_variance: 0.0,
         freedom: 0.0,
     };
-    let share = |line: &Line, reading: &Reading| 1.0 / (1.0 + libm::exp(-line.at(ln(reading.load)).clamp(-25.0, 25.0)));
+    let share = |line: &Line, reading: &Reading| {
+        1.0 / (1.0 + libm::exp(-line.at(ln(reading.load)).clamp(-25.0, 25.0)))
+    };
+    let mut change = f64::INFINITY;
     for _ in 0..TURNS {
         let points: Vec<_> = near
             .iter()
@@ -141,14 +163,15 @@ fn of_shares(near: &[Reading]) -> Option<Line> {
                 (x, ln(m / (1.0 - m)) + (reading.figure - m) / slack, reading.requests * slack)
             })
             .collect();
-        let next = Line::through(&points)?;
+        let Some(next) = Line::through(&points) else { return Fit::Nothing };
         // Half-way, so that shares of nought on one side and of one on the other do not swing.
         let before = line.at(next.middle);
-        line = Line {
-            level: f64::midpoint(before, next.level),
-            slope: f64::midpoint(line.slope, next.slope).clamp(-STEEPEST, STEEPEST),
-            ..next
-        };
+        let slope = f64::midpoint(line.slope, next.slope);
+        change = (slope - line.slope).abs() / slope.abs().max(1.0);
+        line = Line { level: f64::midpoint(before, next.level), slope, ..next };
+    }
+    if change > SETTLED || line.slope >= STEEPEST {
+        return if line.slope > 0.0 { Fit::Step } else { Fit::Nothing };
     }
     let pearson: f64 = near
         .iter()
@@ -157,16 +180,16 @@ fn of_shares(near: &[Reading]) -> Option<Line> {
             reading.requests * (reading.figure - m).powi(2) / (m * (1.0 - m))
         })
         .sum();
-    Some(line.dispersed((pearson / line.freedom).max(1.0)))
+    Fit::Line(line.dispersed((pearson / line.freedom).max(1.0)))
 }
 
 /// Log-normal: the logarithms of the figures have one variance, whatever the load.
-fn of_magnitudes(near: &[Reading]) -> Option<Line> {
+fn of_magnitudes(near: &[Reading]) -> Fit {
     let points: Vec<_> =
         near.iter().filter(|r| r.figure > 0.0).map(|r| (ln(r.load), ln(r.figure), 1.0)).collect();
-    let line = Line::through(&points).filter(|line| line.freedom > 0.0)?;
+    let Some(line) = Line::through(&points).filter(|line| line.freedom > 0.0) else { return Fit::Nothing };
     let squares: f64 = points.iter().map(|(x, y, _)| (y - line.at(*x)).powi(2)).sum();
-    Some(line.dispersed(squares / line.freedom))
+    Fit::Line(line.dispersed(squares / line.freedom))
 }
 
 /// The readings of each load joined, ascending by load.

@@ -3,7 +3,7 @@
 use super::Trial;
 use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
 
-/// An objective as a search sees it.
+/// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
 ///
 /// Whole runs are averaged, so the figure is one whose mean over runs is the truth, however short they are. The p99 of a
 /// run is none: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
@@ -11,7 +11,8 @@ use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
 /// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Demand {
-    pub(super) objective: Objective,
+    /// Absent: that the server keeps up.
+    objective: Option<Objective>,
     pub(super) scale: Scale,
     /// What the figure may be at most.
     pub(super) limit: f64,
@@ -66,7 +67,9 @@ impl Demand {
                 (Scale::Share, 1.0 - bound)
             }
             (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (Scale::Share, bound),
-            (Subject::Latency(Statistic::Percentile(quantile), metric), true) if metric.is_one_per_request() => {
+            (Subject::Latency(Statistic::Percentile(quantile), metric), true)
+                if metric.is_one_per_request() =>
+            {
                 (Scale::Share, 1.0 - quantile.fraction())
             }
             (Subject::Latency(..), true) => (Scale::Magnitude, bound),
@@ -74,13 +77,28 @@ impl Demand {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
-        Ok(Self { objective: objective.clone(), scale, limit })
+        Ok(Self { objective: Some(objective.clone()), scale, limit })
+    }
+
+    /// That the server keeps up, which fails where most runs say that it did not.
+    pub(super) const fn keeping_up() -> Self {
+        Self { objective: None, scale: Scale::Share, limit: 0.5 }
+    }
+
+    /// As a person typed it, or would have.
+    pub(super) fn text(&self) -> &str {
+        self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 
     /// What `trial` says of it, `place` being that of the objective among those of the sweep; `None` where it cannot tell.
     pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<Reading> {
+        let load = trial.load.amount();
+        let Some(objective) = &self.objective else {
+            let figure = f64::from(u8::from(trial.saturated.is_some()));
+            return Some(Reading { load, figure, requests: 1.0 });
+        };
         let judged = trial.judged.get(place)?;
-        let figure = match (self.objective.subject, self.scale) {
+        let figure = match (objective.subject, self.scale) {
             (Subject::Latency(..), Scale::Share) => judged.over_share?,
             (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
                 1.0 - judged.value?
@@ -88,7 +106,7 @@ impl Demand {
             // What was cut off is at least that, which is what an overloaded server shows.
             _ => judged.value.or(judged.at_least)?,
         };
-        Some(Reading { load: trial.load.amount(), figure, requests: trial.requests as f64 })
+        Some(Reading { load, figure, requests: trial.requests as f64 })
     }
 
     /// Whether the figure keeps the limit.

@@ -36,8 +36,7 @@ pub(super) fn table(page: &mut Page, sweep: &Sweep) {
     page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
     let mut columns = COLUMNS.to_vec();
     if sweep.deployment.gpus.is_some() {
-        let per_gpu: Column =
-            ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
+        let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
         columns.insert(11, per_gpu);
     }
     let titles: Vec<_> = [("load", ALWAYS)]
@@ -126,9 +125,8 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     for point in &sweep.points {
         let met = (0..objectives.len()).map(|place| {
             let judged = point.trials.iter().filter_map(|trial| trial.judged.get(place));
-            let (met, of) = judged.fold((0, 0), |(met, of), judged| {
-                (met + u64::from(judged.status == Status::Met), of + 1)
-            });
+            let (met, of) = judged
+                .fold((0, 0), |(met, of), judged| (met + u64::from(judged.status == Status::Met), of + 1));
             format!("{} of {}", count(met), count(of))
         });
         grid.row([point.load.to_string()].into_iter().chain(met));

@@ -80,10 +80,11 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     page.entry(Tone::Normal, "  server      ", &server);
     let facts = &sweep.deployment;
     let gpus = facts.gpus.map(|gpus| format!("{} ×", count(gpus.into())));
-    let deployment: Vec<_> = [gpus, facts.hardware.clone(), facts.serving_model.clone(), facts.precision.clone()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let deployment: Vec<_> =
+        [gpus, facts.hardware.clone(), facts.serving_model.clone(), facts.precision.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
     if !deployment.is_empty() {
         page.entry(Tone::Normal, "  deployment  ", &deployment.join(" "));
     }
@@ -115,7 +116,7 @@ fn axis(axis: &LoadAxis, precision: f64) -> String {
             three_digits(*to_per_s),
             three_digits(*ratio)
         ),
-        LoadAxis::Automatic { from_per_s } => format!(
+        LoadAxis::Automatic { from_per_s, .. } => format!(
             "doubled from {} requests/s, then refined to within {}",
             three_digits(*from_per_s),
             percent(precision)
