@@ -7,6 +7,7 @@
 //! line.
 
 mod bottleneck;
+pub mod compare;
 mod comparison;
 mod evidence;
 mod fitting;

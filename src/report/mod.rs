@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod calibration;
+mod compare;
 mod fit;
 mod flow_lines;
 mod grid;
@@ -21,6 +22,7 @@ mod trace;
 mod troubles;
 
 pub use calibration::{calibration_json, calibration_text};
+pub use compare::{compared_json, compared_text};
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};
 pub use page::{Colour, Style, printable};
