@@ -1,6 +1,6 @@
 //! Holds a run against an objective.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Figure, Flow, LatencyRow, Mark, Objective, Share, Statistic, Subject, Summary};
 use crate::units::{count, three_digits};
@@ -23,6 +23,10 @@ pub struct Judgement {
     pub interval: Option<(Option<f64>, Option<f64>)>,
     /// Whether the bound lies inside that interval, so that another run may well come out on the other side of it.
     pub close: bool,
+    /// Of a percentile of one latency per request: the share of the requests that do not keep the bound, between 0 and
+    /// 1. Where it is known how many of those that were cut off do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_share: Option<f64>,
     /// A reservation about the figure.
     pub mark: Option<Mark>,
     /// The judgement as a person reads it.
@@ -30,7 +34,7 @@ pub struct Judgement {
 }
 
 /// Whether an objective was met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It was.
@@ -97,6 +101,7 @@ impl Objective {
             at_most: open.and_then(Figure::at_most),
             interval,
             close: close.is_some(),
+            over_share: None,
             mark: mark.map(|(mark, _)| mark),
             line: format!("{word}: {} ({was}{reservation}{doubt})", self.text),
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::group::promises;
 use super::scope::Scope;
 use super::subject::{Comparison, Share, Subject};
-use super::{Figure, LatencyRow, Mark, Quantile, Statistic, Summary};
+use super::{Figure, LatencyRow, Mark, ObjectivePreset, Quantile, Statistic, Summary};
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -43,7 +43,8 @@ impl ObjectiveError {
         goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n    \
         p95 ttft of chat < 1s  the figure of one class, priority, tenant or model (`of tenant chat`, where several\n                          \
         have the name): ttft tpot e2e error_rate reject_rate timeout_rate slo_attainment goodput\n  \
-        comparisons are < <= > >=";
+        comparisons are < <= > >=\n  \
+        or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive";
 }
 
 /// An objective that a workload leaves nothing to hold against.
@@ -64,6 +65,9 @@ impl FromStr for Objective {
 }
 
 fn parse(text: &str) -> Result<Objective, String> {
+    if let Some(mistake) = ObjectivePreset::mistake(text) {
+        return Err(mistake);
+    }
     let at = text.find(['<', '>']).ok_or("it has no comparison")?;
     let (figure, rest) = text.split_at(at);
     let (sign, comparison) = Comparison::SIGNS

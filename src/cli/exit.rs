@@ -48,6 +48,11 @@ impl Stop {
         Self { exit: Exit::Invalid, message: message.to_string() }
     }
 
+    /// A person stopped it.
+    pub(super) fn interrupted(message: impl Display) -> Self {
+        Self { exit: Exit::Interrupted, message: message.to_string() }
+    }
+
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -11,6 +11,8 @@ mod exit;
 mod flight;
 mod folder;
 mod golden;
+#[allow(dead_code)] // The verbs that start servers are to come.
+mod hooks;
 mod host;
 mod interrupts;
 mod merge;
@@ -18,6 +20,7 @@ mod mock;
 mod outcome;
 mod pair;
 mod planned;
+mod presets;
 mod printer;
 mod report;
 mod series;
@@ -95,7 +98,7 @@ pub fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .without_time()
         .init();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),

@@ -8,9 +8,9 @@ use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::compare::Compared;
-use crate::experiment::{AcrossJudgement, PairedOpen, Prediction, Repeats};
+use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats};
 use crate::record::{Calibration, HostFacts, RunHeader};
-use crate::report::{self, Colour, Style};
+use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
 
 /// The form in which a summary is printed.
@@ -41,24 +41,11 @@ const FILE_NAME: &str = "summary.json";
 /// Name of what several runs say together, inside the folder that holds theirs.
 const REPEATS_FILE_NAME: &str = "repeats.json";
 
-/// The summary in the form asked for.
-pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> {
+/// The summary in the form asked for, with what goes beside it.
+pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::text(summary, style())),
-        Format::Json => report::json(summary).map_err(Stop::impossible),
-    }
-}
-
-/// The summary of a closed loop in the form asked for, with the open run that goes with it, if one was flown.
-pub(super) fn render_beside(
-    summary: &Summary,
-    open: Option<&PairedOpen>,
-    format: Format,
-) -> Result<String, Stop> {
-    let Some(open) = open else { return render(summary, format) };
-    match format {
-        Format::Text => Ok(report::text_beside(summary, Some(open), style())),
-        Format::Json => report::json_beside(summary, open).map_err(Stop::impossible),
+        Format::Text => Ok(report::text_beside(summary, beside, style())),
+        Format::Json => report::json_beside(summary, beside).map_err(Stop::impossible),
     }
 }
 
@@ -109,9 +96,10 @@ fn width() -> usize {
     columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
-/// Writes the summary beside the run's log.
-pub(super) fn store(summary: &Summary, folder: &Path) -> Result<(), Stop> {
-    write(&folder.join(FILE_NAME), &render(summary, Format::Json)?)
+/// Writes the summary beside the run's log, and what it points to with it.
+pub(super) fn store(summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+    let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)
 }
 
 /// Writes what several runs say together beside their folders.

@@ -22,6 +22,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How often a server that is not ready is mentioned.
 const MENTION: Duration = Duration::from_secs(5);
 
+/// How often it is asked whether waiting is in vain.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// Says why waiting for the server is in vain, once it is: the process that was to serve has ended, say.
+pub(super) type InVain<'a> = &'a dyn Fn() -> Option<Stop>;
+
 /// What requests of a run ask for one by one; the default asks for nothing but the one model.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
@@ -53,6 +59,16 @@ impl Session {
 
     /// Waits for the server, connects and sends one test request, before any load.
     pub(super) fn open(args: &ServerArgs, asked: Asked, printer: Printer) -> Result<Self, Stop> {
+        Self::open_unless(&|| None, args, asked, printer)
+    }
+
+    /// The same, unless `in_vain` comes to know a reason why the server will never be ready.
+    pub(super) fn open_unless(
+        in_vain: InVain<'_>,
+        args: &ServerArgs,
+        asked: Asked,
+        printer: Printer,
+    ) -> Result<Self, Stop> {
         let (url, mock) = match args.server()? {
             Server::At(url) => (url, None),
             Server::EmbeddedMock => {
@@ -89,11 +105,27 @@ impl Session {
                 }
                 ConnectProgress::ModelChosen { .. } => {}
             });
-            let engine = connecting.await.map_err(Stop::impossible)?;
-            let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
-            engine.probe_forms(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
-            Ok::<_, Stop>((engine, smoke))
+            let opening = async {
+                let engine = connecting.await.map_err(Stop::impossible)?;
+                let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
+                engine.probe_forms(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
+                Ok::<_, Stop>((engine, smoke))
+            };
+            tokio::select! {
+                opened = opening => opened,
+                reason = reason_of(in_vain) => Err(reason),
+            }
         })?;
         Ok(Self { runtime, engine, smoke, mock })
+    }
+}
+
+/// Waits until there is a reason to wait for the server no longer.
+async fn reason_of(in_vain: InVain<'_>) -> Stop {
+    loop {
+        if let Some(reason) = in_vain() {
+            return reason;
+        }
+        tokio::time::sleep(ASK_EVERY).await;
     }
 }

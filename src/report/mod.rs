@@ -1,8 +1,10 @@
 //! A summary as bytes: text for people, JSON for programs.
 
 mod arrivals;
+mod beside;
 mod calibration;
 mod compare;
+mod diagnosis;
 mod fit;
 mod flow_lines;
 mod grid;
@@ -21,8 +23,10 @@ mod text;
 mod trace;
 mod troubles;
 
+pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
 pub use compare::{compared_json, compared_text};
+pub use diagnosis::diagnosis_text;
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};
 pub use page::{Colour, Style, printable};

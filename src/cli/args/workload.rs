@@ -9,19 +9,9 @@ use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
 use crate::workload::{Overrides, WorkloadSpec};
 
-/// The workload and its overrides.
+/// The workload, what load it brings, and its overrides.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkloadArgs {
-    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file; may be left out
-    /// where a trace is named
-    #[arg(required_unless_present = "trace")]
-    workload: Option<String>,
-
-    /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
-    /// last of them are done [default: the workload's]
-    #[arg(value_parser = seconds, allow_negative_numbers = true)]
-    seconds: Option<f64>,
-
     /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
     /// of them are done [default: no such end]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
@@ -41,6 +31,42 @@ pub(in crate::cli) struct WorkloadArgs {
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     users: Option<u64>,
 
+    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
+    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
+    #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+    pub(in crate::cli) repeats: u64,
+
+    #[command(flatten)]
+    what: WorkArgs,
+}
+
+impl WorkloadArgs {
+    /// The workload that was meant, overrides applied.
+    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
+        let load = Overrides {
+            requests: self.requests,
+            rate_per_s: self.rate,
+            users: self.users,
+            ..Overrides::default()
+        };
+        self.what.spec(load, printer)
+    }
+}
+
+/// The workload and all of its overrides but those of its load, for verbs that choose the load.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct WorkArgs {
+    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file; may be left out
+    /// where a trace is named
+    #[arg(required_unless_present = "trace")]
+    workload: Option<String>,
+
+    /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
+    /// last of them are done [default: the workload's]
+    #[arg(value_parser = seconds, allow_negative_numbers = true)]
+    seconds: Option<f64>,
+
     /// How long a closed-loop user waits after an answer before the next request; after a failure a second at least
     /// [default: the workload's, else none]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration)]
@@ -50,12 +76,6 @@ pub(in crate::cli) struct WorkloadArgs {
     /// workload's]
     #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
     seed: Option<u64>,
-
-    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
-    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
-    #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
-          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
-    pub(in crate::cli) repeats: u64,
 
     /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
@@ -71,7 +91,7 @@ pub(in crate::cli) struct WorkloadArgs {
     dataset: DatasetArgs,
 }
 
-impl WorkloadArgs {
+impl WorkArgs {
     /// The workload and the seconds: where a trace stands for the workload, a lone length of time is the seconds.
     fn named(&self) -> (Option<&str>, Option<f64>) {
         let typed = self.workload.as_deref();
@@ -84,20 +104,18 @@ impl WorkloadArgs {
         }
     }
 
-    /// The workload that was meant, overrides applied.
-    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
+    /// The workload that was meant, under this load, with the overrides.
+    pub(in crate::cli) fn spec(&self, load: Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
         let overrides = Overrides {
             horizon_s: seconds,
-            requests: self.requests,
-            rate_per_s: self.rate,
             seed: self.seed,
-            users: self.users,
             think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
+            ..load
         };
         let spec = self.trace.apply(workload, self.seed, printer)?;
         spec.with(&overrides).map_err(Stop::usage)

@@ -18,6 +18,7 @@ use super::{datasets, folder, series};
 use crate::analysis::Objective;
 use crate::live::Screen;
 use crate::record::RunEnding;
+use crate::report::Beside;
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -41,7 +42,8 @@ pub(super) struct BenchArgs {
     paired_open: bool,
 
     /// Hold the run against an objective, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`,
-    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`; a miss exits with 1; may be repeated
+    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or
+    /// a preset of two, such as `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
     objectives: Vec<Objective>,
 
@@ -120,8 +122,9 @@ fn once(args: &BenchArgs, field: &Field<'_>, run: PlannedRun) -> Result<Exit, St
     };
     let format = if args.json { Format::Json } else { Format::Text };
     // Whatever became of the open run, the closed one is reported.
-    let beside = open.as_ref().ok().and_then(Option::as_ref);
-    printer.data(&outcome::render_beside(&flown.summary, beside, format)?)?;
+    let paired_open = open.as_ref().ok().and_then(Option::as_ref);
+    let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
+    printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     flown.stored.and(open)?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
     let interrupted = args.paired_open && interrupts.stop_is_wished();

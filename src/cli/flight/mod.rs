@@ -18,12 +18,12 @@ use super::golden::Golden;
 use super::interrupts::Interrupts;
 use super::planned::PlannedRun;
 use super::printer::Printer;
-use super::session::{Asked, Session};
+use super::session::{Asked, InVain, Session};
 use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
-use crate::experiment::seed_of_run;
+use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveLine, Screen};
 use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
@@ -90,12 +90,25 @@ impl<'a> Setup<'a> {
         interrupts: &'a Interrupts,
         printer: Printer,
     ) -> Result<Field<'a>, Stop> {
+        self.open_unless(&|| None, spec, datasets, checked, interrupts, printer)
+    }
+
+    /// The same, unless `in_vain` comes to know a reason why the server will never be ready.
+    pub(super) fn open_unless(
+        self,
+        in_vain: InVain<'_>,
+        spec: &WorkloadSpec,
+        datasets: Arc<Datasets>,
+        checked: Checked,
+        interrupts: &'a Interrupts,
+        printer: Printer,
+    ) -> Result<Field<'a>, Stop> {
         let Checked { asked, exact, salt } = checked;
         marks::advise(self, printer);
         start::in_time(self.share.start_at)?;
         let calibration = machine::calibrated(self.machine, printer);
         machine::bears(self, calibration.as_ref(), spec)?;
-        let session = Session::open(self.server, asked, printer)?;
+        let session = Session::open_unless(in_vain, self.server, asked, printer)?;
         let prompts = match exact {
             Some(exact) => exact,
             None if datasets.writes_words() => prompts::counted(spec, salt, &session, printer)?,
@@ -131,6 +144,7 @@ pub(super) struct Field<'a> {
 /// What a run leaves behind.
 pub(super) struct Flown {
     pub(super) summary: Summary,
+    pub(super) diagnosis: Diagnosis,
     pub(super) folder: PathBuf,
     /// Whether all of it could be written.
     pub(super) stored: Result<(), Stop>,
@@ -252,7 +266,14 @@ impl Field<'_> {
         let ending = footer.ending;
         let log = RunLog { header, records, checks, footer: Some(footer) };
         let summary = analysis::summarise(&log, setup.objectives);
-        let stored = outcome::store(&summary, &folder);
-        Ok(Flown { summary, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = outcome::store(&summary, &diagnosis, &folder);
+        Ok(Flown {
+            summary,
+            diagnosis,
+            folder,
+            stored: written.map_err(Stop::impossible).and(stored),
+            ending,
+        })
     }
 }

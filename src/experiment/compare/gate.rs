@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::row::{Interval, Pairing, two_means};
 use super::side::Side;
 use crate::analysis::wording::percent;
-use crate::analysis::{Figure, FigureName, Sense, Status, Subject};
+use crate::analysis::{Figure, Measure, Sense, Status, Subject, Summary};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -16,7 +16,7 @@ pub struct Margin {
     /// As it was typed.
     pub text: String,
     /// The figure.
-    pub figure: FigureName,
+    pub figure: Measure,
     /// The share, 0.1 for 10 %.
     pub share: f64,
 }
@@ -34,7 +34,7 @@ impl FromStr for Margin {
         let share = number
             .filter(|number| number.is_finite() && *number >= 0.0)
             .ok_or_else(|| format!("`{share}` in `{text}` is not a share of at least 0%\nhint: {grammar}"))?;
-        let figure = figure.parse().map_err(|problem| format!("`{text}`: {problem}\nhint: {grammar}"))?;
+        let figure = figure.parse::<Measure>().map_err(|problem| format!("{problem}\nhint: {grammar}"))?;
         Ok(Self { text: text.trim().to_owned(), figure, share: share / 100.0 })
     }
 }
@@ -168,20 +168,20 @@ fn shown(subject: Subject, share: f64) -> String {
     }
 }
 
-fn worsening(name: &FigureName, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Worsening> {
-    let subject = name.subject;
+fn worsening(measure: &Measure, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Worsening> {
+    let subject = measure.subject;
     let is_share = matches!(subject, Subject::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
         Sense::Less => (low, high),
         Sense::More => (-high, -low),
     };
     if pairing == Pairing::OneRunEach {
-        let (before, after) = (name.read(baseline.runs.first()?)?, name.read(other.runs.first()?)?);
+        let (before, after) = (measure.read(baseline.runs.first()?)?, measure.read(other.runs.first()?)?);
         let (least, most) = between(before, after, is_share)?;
         let (least, most) = turn(least, most);
         return Some(Worsening { least, most, interval: None });
     }
-    let means = two_means(name, baseline, other, pairing)?;
+    let means = two_means(&|run: &Summary| measure.read(run), baseline, other, pairing)?;
     let estimate = if is_share { means.difference } else { means.ratio? };
     let from = if is_share { 0.0 } else { 1.0 };
     let (value, _) = turn(estimate.value - from, estimate.value - from);

@@ -4,9 +4,7 @@ use serde::Serialize;
 
 use super::side::{Side, Unit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{
-    Figure, FigureName, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Subject, Summary,
-};
+use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Subject, Summary};
 use crate::experiment::AcrossRuns;
 
 /// What is held against the baseline.
@@ -152,7 +150,7 @@ impl Row {
             return None;
         }
         let (before, after) = (Level::of(subject, baseline), Level::of(subject, other));
-        let means = two_means(&FigureName::from(subject), baseline, other, pairing);
+        let means = two_means(&|run: &Summary| subject.read(run), baseline, other, pairing);
         let (difference, change) = match &means {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
@@ -196,13 +194,13 @@ impl Row {
 
 /// Both means of a figure held against each other; `None` with one run a side, or where a run does not know it.
 pub(super) fn two_means(
-    name: &FigureName,
+    read: &dyn Fn(&Summary) -> Option<Figure>,
     baseline: &Side,
     other: &Side,
     pairing: Pairing,
 ) -> Option<TwoMeans> {
     let values = |side: &Side| -> Option<Vec<f64>> {
-        side.runs.iter().map(|run| name.read(run).and_then(Figure::exact)).collect()
+        side.runs.iter().map(|run| read(run).and_then(Figure::exact)).collect()
     };
     match pairing {
         Pairing::OneRunEach => None,

@@ -1,6 +1,6 @@
 //! One figure over several runs: its mean, its spread, and how sure the mean is.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::{Figure, Mark, Objective, Subject, Summary};
@@ -12,7 +12,8 @@ pub const TARGET_PRECISION: f64 = 0.1;
 const MOST_REPEATS: u64 = 10_000;
 
 /// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AcrossRuns {
     /// The figure of each counted run, in their order; absent where it is not known, or known only within bounds.
     pub values: Vec<Option<f64>>,
@@ -49,7 +50,7 @@ pub struct AcrossRuns {
 }
 
 /// Why the runs do not tell how sure a figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unresolvable {
     /// One run has no spread.

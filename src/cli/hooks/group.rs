@@ -1,0 +1,129 @@
+//! A process with all that it starts, signalled together.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether processes have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A child that leads a process group of its own.
+#[derive(Debug)]
+pub(super) struct Group {
+    leader: Child,
+    /// How the leader ended, once it has.
+    ended: Option<ExitStatus>,
+}
+
+/// Whether a group ended in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// It did, its leader in this way.
+    Ended(ExitStatus),
+    /// It did not.
+    StillThere,
+}
+
+impl Group {
+    /// Starts `command` as the leader of a new group.
+    pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Ok(Self { leader: command.spawn()?, ended: None })
+    }
+
+    /// Number of the group: that of its leader.
+    pub(super) fn id(&self) -> u32 {
+        self.leader.id()
+    }
+
+    /// How the leader ended, if it has.
+    pub(super) fn leader_ended(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.leader.try_wait().ok().flatten();
+        }
+        self.ended
+    }
+
+    /// Waits for the leader until `give_up` says that it has lasted long enough.
+    pub(super) fn await_leader(&mut self, mut give_up: impl FnMut() -> bool) -> Awaited {
+        loop {
+            if let Some(status) = self.leader_ended() {
+                return Awaited::Ended(status);
+            }
+            if give_up() {
+                return Awaited::StillThere;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Asks all of it to end, and after `grace` ends what is still there; the leader is gone afterwards.
+    pub(super) fn end(&mut self, grace: Duration) {
+        self.ask_to_end();
+        let limit = Instant::now() + grace;
+        while self.is_there() && Instant::now() < limit {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.kill();
+        if self.ended.is_none() {
+            self.ended = self.leader.wait().ok();
+        }
+    }
+
+    /// Whether any process of it is there.
+    fn is_there(&mut self) -> bool {
+        // Reaped first: a leader that nobody has waited for still counts as there.
+        let leads = self.leader_ended().is_none();
+        leads || self.has_members()
+    }
+}
+
+#[cfg(unix)]
+mod signals {
+    use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+    use super::Group;
+
+    impl Group {
+        pub(super) fn ask_to_end(&self) {
+            self.signal(Signal::TERM);
+        }
+
+        pub(super) fn kill(&self) {
+            self.signal(Signal::KILL);
+        }
+
+        /// Whether any process bears the group's number.
+        pub(super) fn has_members(&self) -> bool {
+            self.pid().is_some_and(|pid| test_kill_process_group(pid).is_ok())
+        }
+
+        /// Sends it to whatever is left of the group; a group that is gone needs none.
+        fn signal(&self, signal: Signal) {
+            if let Some(pid) = self.pid() {
+                let _ = kill_process_group(pid, signal);
+            }
+        }
+
+        fn pid(&self) -> Option<Pid> {
+            i32::try_from(self.id()).ok().and_then(Pid::from_raw)
+        }
+    }
+}
+
+/// Where there are no process groups, only the leader can be ended.
+#[cfg(not(unix))]
+impl Group {
+    fn ask_to_end(&mut self) {
+        let _ = self.leader.kill();
+    }
+
+    fn kill(&mut self) {
+        let _ = self.leader.kill();
+    }
+
+    fn has_members(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,74 @@
+//! A command that is run to its end.
+
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use super::group::Awaited;
+use super::{Output, Variables, begin};
+use crate::cli::exit::Stop;
+use crate::cli::interrupts::Interrupts;
+use crate::units;
+
+/// How long a command that is cut off may take to tidy up.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A command with a time limit.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Hook<'a> {
+    /// What it is called where something is said of it: `reset`, say.
+    pub(in crate::cli) name: &'a str,
+    /// One line for the shell.
+    pub(in crate::cli) command: &'a str,
+    /// It may take so long.
+    pub(in crate::cli) limit: Duration,
+}
+
+impl Hook<'_> {
+    /// Long enough for a server to load a large model.
+    pub(in crate::cli) const USUAL_LIMIT: Duration = Duration::from_mins(15);
+
+    /// Runs it and waits for its end; what it leaves running in the background stays. A second Ctrl-C cuts it off: the
+    /// first lets it bring what it began to an end.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, fails, takes too long or is cut off, with the end of what it wrote.
+    pub(in crate::cli) fn run(
+        self,
+        variables: &Variables,
+        output: &mut Output,
+        interrupts: &Interrupts,
+    ) -> Result<(), Stop> {
+        let Self { name, command, limit } = self;
+        let mut group = begin(name, command, variables, output)?;
+        let end = Instant::now() + limit;
+        match group.await_leader(|| interrupts.leave_is_wished() || Instant::now() >= end) {
+            Awaited::Ended(status) if status.success() => Ok(()),
+            Awaited::Ended(status) => Err(self.failure(&format!("failed: {}", said(status)), output)),
+            Awaited::StillThere => {
+                group.end(GRACE);
+                if interrupts.leave_is_wished() {
+                    return Err(Stop::interrupted(format!("the {name} command was cut off: `{command}`")));
+                }
+                Err(self.failure(&format!("took longer than {} and was ended", units::spoken(limit)), output))
+            }
+        }
+    }
+
+    fn failure(self, what: &str, output: &Output) -> Stop {
+        let Self { name, command, .. } = self;
+        Stop::impossible(format!(
+            "the {name} command {what}: `{command}`\n{}\nhint: run it by itself until it does what it should",
+            output.end()
+        ))
+    }
+}
+
+/// How a process ended, as a person reads it.
+pub(super) fn said(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("it exited with {code}"),
+        // Without a code there was a signal, which the status names.
+        None => format!("it was ended by a {status}"),
+    }
+}

@@ -1,0 +1,27 @@
+//! Loads from low to high, and the highest that meets the objectives.
+//!
+//! A [`Search`] says which run it wants next ([`Step`]), is told what it said ([`Trial`]), and ends with a [`Sweep`]. It
+//! has no clock and no files: the same runs, told in the same order, lead to the same end, whether they are flown now
+//! against a server, in virtual time, or were kept by a sweep that was interrupted.
+
+mod answer;
+mod drive;
+mod load;
+mod plan;
+mod point;
+mod readings;
+mod search;
+mod shape;
+mod trial;
+mod whole;
+
+pub use answer::{HighestLoad, StopReason, Sustained};
+pub use drive::drive;
+pub use load::Load;
+pub use plan::{LoadAxis, SweepPlan};
+pub use point::{LoadClass, SweepPoint};
+pub use readings::PointFigures;
+pub use search::{Search, Step};
+pub use shape::{Frontier, FrontierPoint, Knee};
+pub use trial::{Judged, Trial, Wanted};
+pub use whole::{Sweep, Swept};

@@ -1,0 +1,59 @@
+//! Everything that decides which runs a sweep is made of.
+
+use serde::{Deserialize, Serialize};
+
+/// What is asked of a sweep. The same plan, told the same of its runs, decides the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPlan {
+    /// Which loads are measured.
+    pub axis: LoadAxis,
+    /// What the highest load has to meet, as typed; without any there is a curve and no answer.
+    pub objectives: Vec<String>,
+    /// Runs of each load: of a list or a ladder all of them; in the search those after which a load is decided for the
+    /// first time.
+    pub repeats: u64,
+    /// Requests that the window of each run is to hold; from them its length follows.
+    pub samples: u64,
+    /// The longest window of a run, seconds, also where it holds fewer.
+    pub longest_s: f64,
+    /// How narrow the bracket around the answer is to become: the largest load that passed and the smallest that failed
+    /// are to be this share apart.
+    pub precision: f64,
+    /// Runs after which the search ends, whatever it has found.
+    pub most_trials: u64,
+    /// Saturated loads, one after another, after which no higher one is measured.
+    pub saturated_in_a_row: u64,
+    /// Seed of the first run, from which those of the others are drawn.
+    pub first_seed: u64,
+}
+
+/// Which loads are measured, low ones first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadAxis {
+    /// These, requests per second, ascending.
+    List {
+        /// At least one.
+        rates_per_s: Vec<f64>,
+    },
+    /// From one to another, each so many times the one before; the last is the end itself.
+    Geometric {
+        /// The first, requests per second.
+        from_per_s: f64,
+        /// The last.
+        to_per_s: f64,
+        /// Over 1.
+        ratio: f64,
+    },
+    /// Where the search for the highest load that meets the objectives leads: doubled until a load fails, then refined.
+    Automatic {
+        /// The first, requests per second: one at which the server is surely idle most of the time.
+        from_per_s: f64,
+    },
+    /// So many users in a closed loop, ascending.
+    Users {
+        /// At least one.
+        users: Vec<u64>,
+    },
+}

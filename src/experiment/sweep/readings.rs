@@ -1,0 +1,131 @@
+//! The figures that a sweep follows from load to load.
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::experiment::AcrossRuns;
+
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Readings {
+    ttft_p50: Option<Figure>,
+    ttft_p95: Option<Figure>,
+    ttft_p99: Option<Figure>,
+    tpot_p50: Option<Figure>,
+    tpot_p99: Option<Figure>,
+    e2e_p50: Option<Figure>,
+    e2e_p99: Option<Figure>,
+    goodput: Option<Figure>,
+    attainment: Option<Figure>,
+    errors: Option<Figure>,
+    completed: Option<Figure>,
+    input_tokens: Option<Figure>,
+    output_tokens: Option<Figure>,
+    gpus: Option<f64>,
+    in_flight: Option<Figure>,
+}
+
+/// The figures of a load over its runs, each with its interval; absent where no run has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointFigures {
+    /// Median TTFT, milliseconds.
+    pub ttft_p50_ms: Option<AcrossRuns>,
+    /// 95th percentile of TTFT, milliseconds.
+    pub ttft_p95_ms: Option<AcrossRuns>,
+    /// 99th percentile of TTFT, milliseconds.
+    pub ttft_p99_ms: Option<AcrossRuns>,
+    /// Median TPOT, milliseconds.
+    pub tpot_p50_ms: Option<AcrossRuns>,
+    /// 99th percentile of TPOT, milliseconds.
+    pub tpot_p99_ms: Option<AcrossRuns>,
+    /// Median e2e latency, milliseconds.
+    pub e2e_p50_ms: Option<AcrossRuns>,
+    /// 99th percentile of e2e latency, milliseconds.
+    pub e2e_p99_ms: Option<AcrossRuns>,
+    /// Requests that met their SLO, per second.
+    pub goodput_per_s: Option<AcrossRuns>,
+    /// Their share of those that were promised something, 0 to 1.
+    pub slo_attainment: Option<AcrossRuns>,
+    /// Share of the requests that failed, 0 to 1.
+    pub error_rate: Option<AcrossRuns>,
+    /// Requests completed per second.
+    pub completed_requests_per_s: Option<AcrossRuns>,
+    /// Prompt tokens per second.
+    pub input_tokens_per_s: Option<AcrossRuns>,
+    /// Answer tokens per second, of all accelerators together.
+    pub output_tokens_per_s: Option<AcrossRuns>,
+    /// The same of each accelerator; absent where nobody said how many there are.
+    pub output_tokens_per_s_per_gpu: Option<AcrossRuns>,
+    /// Answer tokens per second that one user sees: 1000 ÷ median TPOT in milliseconds.
+    pub tokens_per_s_per_user: Option<AcrossRuns>,
+    /// Requests waiting or in flight, on average over time.
+    pub in_flight: Option<AcrossRuns>,
+}
+
+impl Readings {
+    pub(super) fn of(run: &Summary) -> Self {
+        let percentile =
+            |metric, quantile| Subject::Latency(Statistic::Percentile(quantile), metric).read(run);
+        let rate = |flow| Subject::Rate(flow).read(run);
+        let share = |share| Subject::Share(share).read(run);
+        Self {
+            ttft_p50: percentile(Metric::Ttft, Quantile::P50),
+            ttft_p95: percentile(Metric::Ttft, Quantile::P95),
+            ttft_p99: percentile(Metric::Ttft, Quantile::P99),
+            tpot_p50: percentile(Metric::Tpot, Quantile::P50),
+            tpot_p99: percentile(Metric::Tpot, Quantile::P99),
+            e2e_p50: percentile(Metric::E2e, Quantile::P50),
+            e2e_p99: percentile(Metric::E2e, Quantile::P99),
+            goodput: rate(Flow::Goodput),
+            attainment: share(Share::SloAttainment),
+            errors: share(Share::Errors),
+            completed: rate(Flow::CompletedRequests),
+            input_tokens: rate(Flow::InputTokens),
+            output_tokens: rate(Flow::OutputTokens),
+            gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
+            in_flight: run.in_flight.map(|level| Figure::Exact(level.mean)),
+        }
+    }
+
+    /// Answer tokens per second and accelerator.
+    fn per_gpu(&self) -> Option<Figure> {
+        Some(Figure::Exact(self.output_tokens?.exact()? / self.gpus?))
+    }
+
+    /// Answer tokens per second of a user.
+    fn per_user(&self) -> Option<Figure> {
+        let tpot_ms = self.tpot_p50?.exact().filter(|&ms| ms > 0.0)?;
+        Some(Figure::Exact(1e3 / tpot_ms))
+    }
+}
+
+impl PointFigures {
+    /// Of these runs, of which there is one at least.
+    pub(super) fn of(runs: &[&Readings]) -> Self {
+        let across = |read: fn(&Readings) -> Option<Figure>, most: f64| {
+            let figures: Vec<_> = runs.iter().map(|run| read(run)).collect();
+            let any = figures.iter().any(Option::is_some);
+            any.then(|| AcrossRuns::of_figures(&figures, most))
+        };
+        let any = f64::INFINITY;
+        Self {
+            ttft_p50_ms: across(|run| run.ttft_p50, any),
+            ttft_p95_ms: across(|run| run.ttft_p95, any),
+            ttft_p99_ms: across(|run| run.ttft_p99, any),
+            tpot_p50_ms: across(|run| run.tpot_p50, any),
+            tpot_p99_ms: across(|run| run.tpot_p99, any),
+            e2e_p50_ms: across(|run| run.e2e_p50, any),
+            e2e_p99_ms: across(|run| run.e2e_p99, any),
+            goodput_per_s: across(|run| run.goodput, any),
+            slo_attainment: across(|run| run.attainment, 1.0),
+            error_rate: across(|run| run.errors, 1.0),
+            completed_requests_per_s: across(|run| run.completed, any),
+            input_tokens_per_s: across(|run| run.input_tokens, any),
+            output_tokens_per_s: across(|run| run.output_tokens, any),
+            output_tokens_per_s_per_gpu: across(Readings::per_gpu, any),
+            tokens_per_s_per_user: across(Readings::per_user, any),
+            in_flight: across(|run| run.in_flight, any),
+        }
+    }
+}
