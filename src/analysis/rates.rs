@@ -54,7 +54,9 @@ impl Rates {
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
             output_tokens_per_s,
-            output_tokens_per_s_per_gpu: output_tokens_per_s.zip(gpus).map(|(rate, gpus)| rate / f64::from(gpus)),
+            output_tokens_per_s_per_gpu: output_tokens_per_s
+                .zip(gpus)
+                .map(|(rate, gpus)| rate / f64::from(gpus)),
         }
     }
 }

@@ -13,9 +13,7 @@ use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, predict, seed_of_run};
-use crate::record::{
-    EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource,
-};
+use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::workload::TraceFindings;
 
@@ -186,12 +184,7 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 }
 
 /// Stores the run as `bench` does, where it is to be kept.
-fn keep(
-    log: &RunLog,
-    summary: &Summary,
-    diagnosis: &Diagnosis,
-    folder: Option<&Path>,
-) -> Result<(), Stop> {
+fn keep(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
     log.store(folder).map_err(Stop::impossible)?;
     outcome::store(summary, diagnosis, folder)

@@ -5,6 +5,7 @@ mod values;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -177,7 +178,8 @@ impl Described {
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
         let told = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
         let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
-        let gpus = ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        let gpus =
+            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
         DeploymentFacts {
             hardware: told("hardware"),
             gpus,
@@ -219,7 +221,7 @@ impl ModelArgs {
             }
             Engine::Plain { .. } => ("plain".to_owned(), None),
         };
-        let fleet = Fleet { engine, layout, seed: self.model_seed };
+        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
         Ok(Described { fleet, model, max_model_len, facts })
     }
 

@@ -268,6 +268,12 @@ impl Field<'_> {
         let summary = analysis::summarise(&log, setup.objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
         let stored = outcome::store(&summary, &diagnosis, &folder);
-        Ok(Flown { summary, diagnosis, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
+        Ok(Flown {
+            summary,
+            diagnosis,
+            folder,
+            stored: written.map_err(Stop::impossible).and(stored),
+            ending,
+        })
     }
 }

@@ -42,7 +42,9 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
     let crowd = &evidence.crowd;
     if expected < FELT {
-        return Opinion::lacking("requests share too little for its absence to be felt, and the server does not tell");
+        return Opinion::lacking(
+            "requests share too little for its absence to be felt, and the server does not tell",
+        );
     }
     let mut seen_prefixes = std::collections::HashSet::new();
     let (mut cold, mut warm) = (Vec::new(), Vec::new());

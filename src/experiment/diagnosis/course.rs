@@ -32,7 +32,8 @@ impl LoadFigures {
     #[must_use]
     pub fn of(load: f64, summary: &Summary) -> Self {
         let figure = |metric, quantile| {
-            Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least()).filter(|&ms: &f64| ms > 0.0)
+            Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least())
+                .filter(|&ms: &f64| ms > 0.0)
         };
         Self {
             load,
@@ -111,7 +112,9 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         "batching trade: larger batches serve all faster and each more slowly",
     )
     .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
-    .answered_by("choose the load whose percentile the product allows; beyond the flat part there is only latency")
+    .answered_by(
+        "choose the load whose percentile the product allows; beyond the flat part there is only latency",
+    )
     .with(figures)
     .opinion()
 }

@@ -25,12 +25,17 @@ impl Physics {
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
             return Err("the modelled step times are no physics".to_owned());
         }
+        let layout = modelled.get("layout").and_then(Value::as_str);
+        if layout.is_some_and(|layout| layout != "one server") {
+            return Err("which answers share a step is not seen of several servers".to_owned());
+        }
         let told = |said: &Option<String>, name: &str| {
             said.clone().or_else(|| modelled.get(name).and_then(Value::as_str).map(str::to_owned))
         };
         let hardware = told(&facts.hardware, "hardware").ok_or("nobody said what it runs on (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
-        let model = told(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
+        let model =
+            told(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
         let model: ServingModel =
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = told(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
@@ -41,7 +46,10 @@ impl Physics {
             .ok()
             .filter(|&ranks| (1..=8).contains(&ranks) && model.shares_out_over(ranks))
             .ok_or_else(|| {
-                format!("nobody said how {} is laid out over {ranks} GPUs: no one server has so many", model.name)
+                format!(
+                    "nobody said how {} is laid out over {ranks} GPUs: no one server has so many",
+                    model.name
+                )
             })?;
         let deployment = Deployment { weights, tensor_parallel, ..Deployment::new(hardware, model) };
         let lossless =

@@ -103,7 +103,9 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     };
     seen(Regime::PrefillCost, symptom, likely)
         .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
-        .answered_by("try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts")
+        .answered_by(
+            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
+        )
         .with([
             ("slope_ms_per_1000_tokens", per_thousand),
             ("slope_low_ms_per_1000_tokens", line.slope.low * 1e3),

@@ -39,12 +39,11 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         return Opinion::Nothing;
     }
     let gaps = Gaps::of(&evidence.crowd);
-    let [in_stalls, elsewhere] = [
-        (gaps.stalls_with_prompts, gaps.stalls),
-        (gaps.others_with_prompts, gaps.others),
-    ]
-    .map(|(with, of)| with as f64 / of.max(1) as f64);
-    let longest = stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
+    let [in_stalls, elsewhere] =
+        [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
+            .map(|(with, of)| with as f64 / of.max(1) as f64);
+    let longest =
+        stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
     let met = format!(
         "{} in {} of {}{longest}; in {} of them a prompt of another was computed, in {} of other gaps",
         counted(stalls.count, "stall"),
@@ -54,9 +53,13 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         percent(elsewhere),
     );
     let symptom = if in_stalls >= WITH_PROMPTS && elsewhere + RARER <= in_stalls {
-        seen(Regime::InterruptedDecode, met, "prefill interrupts decode: a step that computes a prompt takes long for all")
-            .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
-            .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own")
+        seen(
+            Regime::InterruptedDecode,
+            met,
+            "prefill interrupts decode: a step that computes a prompt takes long for all",
+        )
+        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
+        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own")
     } else if in_stalls < WITHOUT {
         seen(
             Regime::UnexplainedStalls,

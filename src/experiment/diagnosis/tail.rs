@@ -94,9 +94,9 @@ impl<'e, 'a> Tail<'e, 'a> {
             own += prompt;
             beyond += excess;
         }
-        let [tokens, long] = slowest
-            .iter()
-            .fold([0.0, 0.0], |sum, answer| [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]);
+        let [tokens, long] = slowest.iter().fold([0.0, 0.0], |sum, answer| {
+            [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]
+        });
         let medians = |of: fn(&Answer<'_>) -> f64| {
             let of_slowest: Vec<f64> = slowest.iter().map(|answer| of(answer)).collect();
             let of_all: Vec<f64> = crowd.answers.iter().map(of).collect();
@@ -127,7 +127,9 @@ impl<'e, 'a> Tail<'e, 'a> {
                 "no queue: the slowest first tokens are those of the longest prompts",
             )
             .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
-            .answered_by("promise a TTFT by input length, or shorten and share what the longest prompts begin with");
+            .answered_by(
+                "promise a TTFT by input length, or shorten and share what the longest prompts begin with",
+            );
         }
         let waited = self.ahead[0] >= 1.0;
         if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
@@ -174,9 +176,17 @@ impl<'e, 'a> Tail<'e, 'a> {
             "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had nobody before them) explain it",
             percent(self.own_share)
         );
-        seen(Regime::UnexplainedTail, symptom, "something that requests do not show: cache misses, preemption, pauses")
-            .confirmed_by("the server's log and counters at those moments: preemptions, evictions, garbage collection")
-            .answered_by("look whether the slow ones come together in time, and what else ran on the machine then")
+        seen(
+            Regime::UnexplainedTail,
+            symptom,
+            "something that requests do not show: cache misses, preemption, pauses",
+        )
+        .confirmed_by(
+            "the server's log and counters at those moments: preemptions, evictions, garbage collection",
+        )
+        .answered_by(
+            "look whether the slow ones come together in time, and what else ran on the machine then",
+        )
     }
 
     /// The class to which most of the long prompts belong, where there are several.

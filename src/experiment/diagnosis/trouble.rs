@@ -90,9 +90,13 @@ pub(super) fn own_cap(evidence: &Evidence<'_>) -> Opinion {
         three_digits(wait),
         percent(wait / ttft)
     );
-    seen(Regime::OwnCap, symptom, "the client's own cap is the queue: the server never saw these requests wait")
-        .confirmed_by("TTFT from send, which leaves that wait out")
-        .answered_by("raise or drop --max-concurrency, unless production has the same cap")
-        .with([("queue_wait_mean_ms", wait), ("ttft_mean_ms", ttft)])
-        .opinion()
+    seen(
+        Regime::OwnCap,
+        symptom,
+        "the client's own cap is the queue: the server never saw these requests wait",
+    )
+    .confirmed_by("TTFT from send, which leaves that wait out")
+    .answered_by("raise or drop --max-concurrency, unless production has the same cap")
+    .with([("queue_wait_mean_ms", wait), ("ttft_mean_ms", ttft)])
+    .opinion()
 }
