@@ -182,7 +182,7 @@ impl Scope {
 
 impl Subject {
     /// Whether there is such a figure of a part of the requests too, not of the whole run alone.
-    pub(super) const fn is_of_parts(self) -> bool {
+    pub(crate) const fn is_of_parts(self) -> bool {
         match self {
             Self::Latency(_, metric) => matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e),
             Self::Rate(flow) => matches!(flow, Flow::Goodput),

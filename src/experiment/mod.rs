@@ -6,6 +6,7 @@
 //! simulator, because neither may know of the other, and because whatever repeats runs wants it without a command
 //! line.
 
+mod ab;
 mod bottleneck;
 mod comparison;
 mod diagnosis;
@@ -20,6 +21,11 @@ mod sweep;
 mod virtual_log;
 mod virtual_run;
 
+pub use ab::{
+    AbClass, AbDesign, AbEstimate, AbMetric, AbOverall, AbPair, AbRound, AbSide, AbSides, AbTest, AbUnit,
+    AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power, Scale, TooFewRounds,
+    Unlike, fewest_rounds,
+};
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};

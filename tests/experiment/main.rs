@@ -1,7 +1,11 @@
-//! Experiments in virtual time, held against truths that are known: closed forms, the simulator's own account of itself.
+//! What experiments conclude, held against servers whose truth is known.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[cfg(test)]
+mod ab;
+#[cfg(test)]
 mod diagnosis;
+#[cfg(test)]
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;
