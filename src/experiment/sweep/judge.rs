@@ -81,11 +81,7 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
-            Self::Generator => {
-                format!(
-                    "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"
-                )
-            }
+            Self::Generator => format!("the machine that sends cannot be trusted with more, after {runs}"),
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }
     }

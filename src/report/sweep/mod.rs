@@ -116,7 +116,7 @@ fn axis(axis: &LoadAxis, precision: f64) -> String {
             three_digits(*to_per_s),
             three_digits(*ratio)
         ),
-        LoadAxis::Automatic { from_per_s } => format!(
+        LoadAxis::Automatic { from_per_s, .. } => format!(
             "doubled from {} requests/s, then refined to within {}",
             three_digits(*from_per_s),
             percent(precision)
