@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod calibrate;
+mod capacity;
 mod check;
 mod command_line;
 mod compare;
@@ -73,6 +74,8 @@ enum Verb {
     Sweep(Box<sweep::SweepArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
+    /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+    Capacity(capacity::CapacityArgs),
     /// Show a stored run again
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
@@ -107,6 +110,7 @@ pub fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args, printer),
         Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
+        Verb::Capacity(args) => capacity::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
         Verb::Compare(args) => compare::run(&args, printer),

@@ -7,6 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
+use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::Compared;
 use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
@@ -78,6 +79,14 @@ pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<Str
     match format {
         Format::Text => Ok(report::compared_text(compared, style())),
         Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
+/// What a rate takes and costs, in the form asked for.
+pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::capacity_text(capacity, style())),
+        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
     }
 }
 
