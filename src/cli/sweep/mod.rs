@@ -6,6 +6,7 @@ mod at_load;
 mod climb;
 mod flights;
 mod loads;
+mod shown;
 mod told;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::generator::Datasets;
 use crate::workload::{Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
+pub(super) use shown::show;
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
@@ -78,7 +80,10 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     if sweep.stopped == StopReason::Interrupted {
         printer.words(&format!("go on with: {}", again(&shelf)));
     }
-    Ok(exit(&sweep, args.validity.policy()))
+    Ok(match sweep.stopped {
+        StopReason::Interrupted => Exit::Interrupted,
+        _ => exit(&sweep, args.validity.policy()),
+    })
 }
 
 /// The command line that goes on with the sweep.
@@ -141,9 +146,6 @@ fn round_down(rate: f64) -> f64 {
 
 /// What a sweep says to a script.
 fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
-    if sweep.stopped == StopReason::Interrupted {
-        return Exit::Interrupted;
-    }
     if !sweep.valid && invalid == Invalid::Refused {
         return Exit::Invalid;
     }

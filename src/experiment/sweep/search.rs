@@ -97,6 +97,15 @@ impl Search {
     }
 
     fn next_of_search(&self) -> Step {
+        // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
+        let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
+        match lost {
+            Some(tally) if tally.trials.len() as u64 > FLOWN_AGAIN => {
+                return Step::Done(StopReason::Untrusted);
+            }
+            Some(tally) => return self.measure(tally.load),
+            None => {}
+        }
         let next = match self.refined {
             Some((from, bracket)) => Refinement { search: self, from, bracket }.next(),
             None => self.bracketing(),
@@ -116,7 +125,8 @@ impl Search {
     fn bracketing(&self) -> Next {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s, up_to_per_s } => {
-                bracket::next(&self.tallies(), from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
+                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.trusted > 0).collect();
+                bracket::next(&known, from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
             }
             _ => Next::Done(StopReason::AllMeasured),
         }
