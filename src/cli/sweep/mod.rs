@@ -37,7 +37,7 @@ const ANY_RATE: f64 = 1.0;
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.workload.spec(Overrides::default(), printer)?;
+    let spec = args.workload.spec(&Overrides::default(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let begun = args.resume.as_deref().and_then(begun_at);
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
@@ -59,17 +59,16 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         },
     };
     let asked = Asked::of(args, &spec, axis, &field);
-    let shelf = match &args.resume {
-        Some(folder) => Shelf::resume(folder, &asked)?,
-        None => {
-            let engine = &field.session.engine.facts().engine;
-            Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked)?
-        }
+    let shelf = if let Some(folder) = &args.resume {
+        Shelf::resume(folder, &asked)?
+    } else {
+        let engine = &field.session.engine.facts().engine;
+        Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked)?
     };
     let told = Told { printer, screen: args.screen() };
     let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
     let mut climb = Climb::new(flights, told)?;
-    let climbed = climb.climb(&shelf);
+    let climbed = climb.go_up();
     if climbed.is_err() && climb.runs() > 0 {
         printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
     }

@@ -29,6 +29,9 @@ const COLUMNS: [Column; 12] = [
     ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
 ];
 
+/// A column of intervals: its title, its worth, and the figure.
+type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
+
 pub(super) fn table(page: &mut Page, sweep: &Sweep) {
     if sweep.points.is_empty() {
         return;
@@ -84,7 +87,7 @@ const fn word(class: LoadClass) -> &'static str {
 
 /// How sure the figures are, where several runs tell.
 pub(super) fn intervals(page: &mut Page, sweep: &Sweep) {
-    let rows: [(&str, u8, fn(&PointFigures) -> Option<&AcrossRuns>); 5] = [
+    let rows: [Interval; 5] = [
         ("TTFT p50", 3, |figures| figures.ttft_p50_ms.as_ref()),
         ("TTFT p99", ALWAYS, |figures| figures.ttft_p99_ms.as_ref()),
         ("TPOT p99", ALWAYS, |figures| figures.tpot_p99_ms.as_ref()),
