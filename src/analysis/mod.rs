@@ -86,7 +86,7 @@ pub use rates::Rates;
 pub use scope::{PartKind, Scope};
 pub use sessions::{Sessions, TurnGroup};
 pub use steady_state::{Beginning, SteadyState, Unsettled};
-pub use subject::{Comparison, Flow, Share, Statistic, Subject};
+pub use subject::{Comparison, Flow, Sense, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
 pub use tokens::{Balance, MadePrompts, TokenAccount};

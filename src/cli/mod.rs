@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod command_line;
+mod compare;
 mod datasets;
 mod exit;
 mod flight;
@@ -76,6 +77,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
     Merge(merge::MergeArgs),
+    /// Hold stored runs, repeats or sweeps against a baseline
+    Compare(compare::CompareArgs),
     /// Measure what this machine can measure: the floor under its figures
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
@@ -106,6 +109,7 @@ pub fn main() -> ExitCode {
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Compare(args) => compare::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),

@@ -7,6 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
+use crate::experiment::compare::Compared;
 use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
@@ -72,6 +73,14 @@ pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop
     }
 }
 
+/// A comparison in the form asked for.
+pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_text(compared, style())),
+        Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -106,8 +115,8 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-fn write(path: &Path, json: &str) -> Result<(), Stop> {
-    std::fs::write(path, json)
+fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 

@@ -3,6 +3,7 @@
 mod arrivals;
 mod beside;
 mod calibration;
+mod compare;
 mod diagnosis;
 mod fit;
 mod flow_lines;
@@ -25,6 +26,7 @@ mod troubles;
 
 pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
+pub use compare::{compared_json, compared_text};
 pub use diagnosis::diagnosis_text;
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};
