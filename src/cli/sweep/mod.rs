@@ -42,7 +42,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let begun = args.resume.as_deref().and_then(begun_at);
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
     let from_per_s = args.loads.start_rate.or(begun);
-    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s, up_to_per_s: None };
+    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
     let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
     let lowest = check(args, &spec, &axis, &datasets)?;
     let setup = args.setup();
