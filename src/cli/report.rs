@@ -50,14 +50,14 @@ Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
+    if Sweep::is_kept_in(&args.run) {
+        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+    }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
         let repeats = series::again(&repeats, &args.objectives)?;
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
-    }
-    if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
     }
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {

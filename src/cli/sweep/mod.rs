@@ -39,7 +39,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec(&Overrides::default(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let begun = args.resume.as_deref().and_then(begun_at);
+    let begun = args.resume.as_deref().map(begun_at).transpose()?.flatten();
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
     let from_per_s = args.loads.start_rate.or(begun);
     let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
@@ -50,21 +50,18 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
     interrupts.series_begins();
+    let mut asked = Asked::of(args, &spec, axis, &field);
+    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
-    let axis = match (typed, from_per_s) {
-        (Some(_), _) | (None, Some(_)) => axis,
-        (None, None) => match start_of_search(args, &field, &lowest)? {
-            Some(from_per_s) => search_from(from_per_s),
+    if typed.is_none() && from_per_s.is_none() {
+        match start_of_search(args, &field, &lowest)? {
+            Some(from_per_s) => asked.plan.axis = search_from(from_per_s),
             None => return Ok(Exit::Interrupted),
-        },
-    };
-    let asked = Asked::of(args, &spec, axis, &field);
-    let shelf = if let Some(folder) = &args.resume {
-        Shelf::resume(folder, &asked)?
-    } else {
-        let engine = &field.session.engine.facts().engine;
-        Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked)?
-    };
+        }
+    }
+    let engine = &field.session.engine.facts().engine;
+    let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
+    let shelf = resumed.map_or_else(create, Ok)?;
     let told = Told { printer, screen: args.screen() };
     let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
     let mut climb = Climb::new(flights, told)?;
