@@ -12,7 +12,6 @@ mod told;
 use std::sync::Arc;
 
 use self::asked::{Asked, begun_at};
-use self::at_load::at_load;
 use self::climb::Climb;
 use self::flights::Flights;
 use self::told::Told;
@@ -29,6 +28,8 @@ use crate::generator::Datasets;
 use crate::workload::{Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
+pub(super) use at_load::at_load;
+pub(super) use loads::{rates, users};
 pub(super) use shown::show;
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
