@@ -93,7 +93,11 @@ fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
         page.entry(Tone::Normal, "  by queueing: ", &text);
     }
     if let Some(share) = offer.slo_share {
-        page.entry(Tone::Normal, "  within their SLO: ", &format!("{} of the requests at that rate", percent(share)));
+        page.entry(
+            Tone::Normal,
+            "  within their SLO: ",
+            &format!("{} of the requests at that rate", percent(share)),
+        );
     }
     for note in &offer.notes {
         page.entry(Tone::Normal, "  note: ", note);

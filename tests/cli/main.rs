@@ -5,6 +5,7 @@
 mod agreement;
 mod bench;
 mod calibrate;
+mod capacity;
 mod closed_loop;
 mod compare;
 mod datasets;
