@@ -13,6 +13,7 @@ use super::series;
 use crate::analysis::summarise;
 use crate::experiment::compare::{Compared, Condition, Gate, Margin, Side};
 use crate::record::{RunHeader, RunLog};
+use crate::report;
 
 /// Hold stored runs, repeats or sweeps against a baseline.
 #[derive(Debug, Args)]
@@ -36,6 +37,10 @@ pub(super) struct CompareArgs {
 
     #[command(flatten)]
     validity: ValidityArgs,
+
+    /// Write the comparison as a page with charts to this file
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 
     /// Print the comparison as JSON on standard output, and nothing else
     #[arg(long)]
@@ -67,6 +72,10 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_compared(&compared, format)?)?;
+    if let Some(path) = &args.page {
+        outcome::write(path, &report::compared_page(&compared))?;
+        printer.words(&format!("page written to {}", path.display()));
+    }
     Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
 }
 

@@ -107,7 +107,8 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stop> {
+/// Writes a text to a file.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
