@@ -28,6 +28,7 @@ mod metric;
 mod objective;
 mod objective_preset;
 mod observed;
+mod over_share;
 mod pauses;
 mod percentile;
 mod prefix_cache;

@@ -25,9 +25,9 @@ mod printer;
 mod report;
 mod series;
 mod session;
-#[allow(dead_code)] // The verbs of many runs are to come.
 mod shelf;
 mod simulate;
+mod sweep;
 mod trace;
 mod workloads;
 
@@ -53,6 +53,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
@@ -68,6 +69,8 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Measure a server from low load to high, and find the highest that meets the objectives
+    Sweep(Box<sweep::SweepArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),

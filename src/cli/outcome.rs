@@ -8,7 +8,7 @@ use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::compare::Compared;
-use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats};
+use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -62,6 +62,14 @@ pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String
     match format {
         Format::Text => Ok(report::repeats_text(repeats, style())),
         Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
+    }
+}
+
+/// A sweep in the form asked for.
+pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::sweep_text(sweep, style())),
+        Format::Json => report::sweep_json(sweep).map_err(Stop::impossible),
     }
 }
 
