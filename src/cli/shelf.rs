@@ -25,6 +25,9 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
+    /// The page with the experiment's pictures.
+    pub(super) const PAGE: &str = "page.html";
+
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
     pub(super) fn create(

@@ -9,6 +9,7 @@ use crate::experiment::{
     HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
     seed_of_run,
 };
+use crate::report;
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";
@@ -137,5 +138,6 @@ enum Sustain {
 
 /// Keeps what is known.
 fn keep(sweep: &Sweep, shelf: &Shelf) -> Result<(), Stop> {
+    shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
     shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
 }

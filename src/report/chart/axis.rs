@@ -24,6 +24,8 @@ pub(crate) struct Axis {
 
 enum Scale {
     Straight(RangedCoordf64),
+    /// Straight, of things that are counted: ticks at whole numbers alone.
+    Counted(RangedCoordf64),
     Logarithmic(LogCoord<f64>),
 }
 
@@ -56,6 +58,12 @@ impl Axis {
         }
     }
 
+    /// Of things that are counted, from 1 to `last`.
+    pub(crate) fn counted(title: &str, last: u64) -> Self {
+        let (low, high) = (0.6, last.max(1) as f64 + 0.4);
+        Self { title: title.to_owned(), scale: Scale::Counted((low..high).into()), low, high }
+    }
+
     fn straight(title: &str, low: f64, high: f64) -> Self {
         Self { title: title.to_owned(), scale: Scale::Straight((low..high).into()), low, high }
     }
@@ -68,7 +76,7 @@ impl Axis {
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };
         let step = match &self.scale {
-            Scale::Straight(scale) => scale.map(&value, (0, STEPS)),
+            Scale::Straight(scale) | Scale::Counted(scale) => scale.map(&value, (0, STEPS)),
             Scale::Logarithmic(scale) => scale.map(&value, (0, STEPS)),
         };
         f64::from(step) / f64::from(STEPS)
@@ -81,6 +89,12 @@ impl Axis {
         };
         let ticks = match &self.scale {
             Scale::Straight(scale) => within(scale.key_points(TICKS)),
+            Scale::Counted(scale) => {
+                let whole = scale.key_points(2 * TICKS).into_iter().map(f64::round);
+                let mut whole = within(whole.collect());
+                whole.dedup();
+                whole
+            }
             Scale::Logarithmic(_) => within(round_figures(self.low, self.high)),
         };
         ticks.into_iter().map(|tick| (self.place(tick), tick_label(tick))).collect()
@@ -137,6 +151,12 @@ mod tests {
         let (ten, hundred, thousand) = (axis.place(10.0), axis.place(100.0), axis.place(1_000.0));
         assert!((hundred - ten - (thousand - hundred)).abs() < 1e-5);
         assert_eq!(Axis::fitting("TTFT, ms", [10.0, 90.0]).title(), "TTFT, ms");
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_ticks() {
+        assert_eq!(labels(&Axis::counted("round", 4)), ["1", "2", "3", "4"]);
+        assert!(labels(&Axis::counted("round", 60)).len() < 14);
     }
 
     #[test]

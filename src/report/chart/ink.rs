@@ -42,7 +42,9 @@ impl Ink {
                 html! { circle class={ "mark " (class) } cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="3.6" {} }
             }
             Self::Second => html! { path class={ "mark " (class) } d=(at("m-3.5 -3.5h7v7h-7z")) {} },
-            Self::Third => html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} },
+            Self::Third => {
+                html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} }
+            }
             Self::Fourth => html! { path class={ "mark " (class) } d=(at("m0 -4.6l4.6 8h-9.2z")) {} },
         }
     }

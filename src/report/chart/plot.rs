@@ -14,7 +14,7 @@ const BOTTOM: f64 = 44.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 16.0;
 /// About how wide a character is.
-pub(super) const CHARACTER: f64 = 6.4;
+pub(super) const CHARACTER: f64 = 7.0;
 
 /// A chart in the making.
 pub(crate) struct Plot {
@@ -199,8 +199,20 @@ mod tests {
     use super::*;
 
     fn plot(name: &str) -> Plot {
-        let point = |x: f64| Point { x, y: x * x, low: Some(x), high: Some(2.0 * x * x), open_above: x > 3.0, words: format!("{x}/s <b>") };
-        let series = |name: &str, ink| Series { name: name.to_owned(), ink, line: Line::Solid, points: vec![point(1.0), point(4.0)] };
+        let point = |x: f64| Point {
+            x,
+            y: x * x,
+            low: Some(x),
+            high: Some(2.0 * x * x),
+            open_above: x > 3.0,
+            words: format!("{x}/s <b>"),
+        };
+        let series = |name: &str, ink| Series {
+            name: name.to_owned(),
+            ink,
+            line: Line::Solid,
+            points: vec![point(1.0), point(4.0)],
+        };
         Plot {
             description: "TTFT over rate".to_owned(),
             x: Axis::from_zero("requests/s", [1.0, 4.0]),
@@ -215,14 +227,20 @@ mod tests {
     fn every_text_is_escaped_and_every_point_told() {
         let drawn = plot("<script>alert(1)</script>").draw().into_string();
         assert!(!drawn.contains("<script>") && drawn.contains("&lt;script&gt;"), "{drawn}");
-        assert!(drawn.contains("p99 ttft &lt; 20ms") && drawn.contains("<title>1/s &lt;b&gt;</title>"), "{drawn}");
+        assert!(
+            drawn.contains("p99 ttft &lt; 20ms") && drawn.contains("<title>1/s &lt;b&gt;</title>"),
+            "{drawn}"
+        );
         assert_eq!(drawn.matches("class=\"hit\"").count(), 4);
         assert!(drawn.contains("hollow"), "a value that is only bounded has a shape of its own");
     }
 
     #[test]
     fn nothing_is_drawn_outside_the_chart() {
-        let drawn = plot("a series with a name that is so long that the legend needs a second line of its own").draw().into_string();
+        let drawn =
+            plot("a series with a name that is so long that the legend needs a second line of its own")
+                .draw()
+                .into_string();
         for (attribute, most) in [("x=\"", WIDTH), ("cx=\"", WIDTH), ("y=\"", HEIGHT), ("cy=\"", HEIGHT)] {
             for rest in drawn.split(attribute).skip(1) {
                 let value: f64 = rest.split('"').next().unwrap().parse().unwrap();

@@ -131,7 +131,8 @@ fn over_time(compared: &Compared, trend: &Trend) -> Markup {
     for line in &trend.lines {
         table.row(trend_cells(line));
     }
-    let steady = |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
+    let steady =
+        |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
     html! {
         h2 { "Over time" }
         (table.draw())
@@ -164,10 +165,9 @@ fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
         })
         .collect();
     let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
-    let last = trend.order.len() as f64;
     Plot {
         description: format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
-        x: Axis::around("side, in the order of time", [1.0, last]),
+        x: Axis::counted("side, in the order of time", trend.order.len() as u64),
         y: Axis::from_zero(&label(line.subject), tops),
         series: vec![Series { name: line.figure.clone(), ink: Ink::First, line: Line::Solid, points }],
         rules: Vec::new(),
