@@ -10,10 +10,10 @@ mod exit;
 mod flight;
 mod folder;
 mod golden;
-#[allow(dead_code)] // The verbs that start servers are to come.
 mod hooks;
 mod host;
 mod interrupts;
+mod matrix;
 mod merge;
 mod mock;
 mod outcome;
@@ -24,7 +24,6 @@ mod printer;
 mod report;
 mod series;
 mod session;
-#[allow(dead_code)] // The verbs of many runs are to come.
 mod shelf;
 mod simulate;
 mod trace;
@@ -73,6 +72,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
     Merge(merge::MergeArgs),
+    /// Fly a table of experiments, each with a hypothesis that it is held against
+    Matrix(Box<matrix::MatrixArgs>),
     /// Measure what this machine can measure: the floor under its figures
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
@@ -102,6 +103,7 @@ pub fn main() -> ExitCode {
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Matrix(args) => matrix::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),

@@ -2,12 +2,15 @@
 
 mod arrivals;
 mod calibration;
+mod decision;
 mod fit;
 mod flow_lines;
 mod grid;
 mod header;
 mod json;
 mod latency;
+mod matrix;
+mod matrix_plan;
 mod page;
 mod paired_open;
 mod prediction;
@@ -21,8 +24,11 @@ mod trace;
 mod troubles;
 
 pub use calibration::{calibration_json, calibration_text};
+pub use decision::decision_markdown;
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};
+pub use matrix::{matrix_json, matrix_text};
+pub use matrix_plan::{PlannedRow, matrix_plan};
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};

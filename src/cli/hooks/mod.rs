@@ -14,7 +14,6 @@ mod server_process;
 mod tests;
 mod variables;
 
-#[allow(unused_imports)] // Their callers are to come.
 pub(super) use self::{
     hook::Hook,
     output::Output,
