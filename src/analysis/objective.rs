@@ -80,7 +80,7 @@ fn parse(text: &str) -> Result<Objective, String> {
 }
 
 /// Reads a figure, and whose it is if that is said: `p95 ttft of chat`.
-fn figure_of_part(text: &str) -> Result<(Subject, Option<Scope>), String> {
+pub(super) fn figure_of_part(text: &str) -> Result<(Subject, Option<Scope>), String> {
     let words: Vec<_> = text.split_whitespace().collect();
     let Some(at) = words.iter().position(|word| *word == "of") else {
         return Ok((Subject::parse(text)?, None));

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod command_line;
+mod compare;
 mod datasets;
 mod exit;
 mod flight;
@@ -26,6 +27,7 @@ mod series;
 mod session;
 mod shelf;
 mod simulate;
+mod sweep;
 mod trace;
 mod workloads;
 
@@ -51,6 +53,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
@@ -66,6 +69,8 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Measure a server from low load to high, and find the highest that meets the objectives
+    Sweep(Box<sweep::SweepArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
@@ -74,6 +79,8 @@ enum Verb {
     Merge(merge::MergeArgs),
     /// Fly a table of experiments, each with a hypothesis that it is held against
     Matrix(Box<matrix::MatrixArgs>),
+    /// Hold stored runs, repeats or sweeps against a baseline
+    Compare(compare::CompareArgs),
     /// Measure what this machine can measure: the floor under its figures
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
@@ -100,10 +107,12 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
         Verb::Matrix(args) => matrix::run(&args, printer),
+        Verb::Compare(args) => compare::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),

@@ -6,8 +6,11 @@
 //! simulator, because neither may know of the other, and because whatever repeats runs wants it without a command
 //! line.
 
+mod ab;
 mod bottleneck;
+pub mod compare;
 mod comparison;
+mod diagnosis;
 mod evidence;
 mod fitting;
 mod later_turns;
@@ -20,8 +23,14 @@ mod sweep;
 mod virtual_log;
 mod virtual_run;
 
+pub use ab::{
+    AbClass, AbDesign, AbEstimate, AbMetric, AbOverall, AbPair, AbRound, AbSide, AbSides, AbTest, AbUnit,
+    AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power, Scale, TooFewRounds,
+    Unlike, fewest_rounds,
+};
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
+pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
@@ -31,7 +40,8 @@ pub use repeats::{
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PointFigures, Search,
-    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Wanted, drive,
+    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
+    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted,
+    drive,
 };
 pub use virtual_run::{Flown, VirtualRun};

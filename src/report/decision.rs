@@ -80,7 +80,7 @@ fn server(variant: &Variant) -> String {
     let said = &variant.server;
     let mut code = |label: &str, text: &Option<String>| {
         if let Some(text) = text {
-            let _ = writeln!(out, "- {label}: `{}`", plain(text));
+            let _ = writeln!(out, "- {label}: `{}`", verbatim(text));
         }
     };
     code("flags", &said.flags);
@@ -140,5 +140,10 @@ fn hypotheses(out: &mut String, matrix: &Matrix) {
 
 /// A text that stays on its line and in its cell.
 fn plain(text: &str) -> String {
-    printable(&text.replace('\n', " ")).replace('|', "\\|").replace('<', "&lt;")
+    printable(&text.replace('\n', " ")).replace('|', "\\|").replace('<', "\\<")
+}
+
+/// A text that stays between its backticks.
+fn verbatim(text: &str) -> String {
+    printable(&text.replace('\n', " ")).replace('`', "'")
 }

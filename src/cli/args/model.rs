@@ -5,6 +5,7 @@ mod values;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
 use crate::cli::exit::Stop;
+use crate::record::DeploymentFacts;
 use crate::simulator::{
     BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, Hardware, InstanceConfig, KvTransfer, Layout,
     Limits, Policy, Precision, RoutingRule, ServingModel, StepTime,
@@ -172,6 +174,21 @@ impl Described {
         model
     }
 
+    /// What a person would say of a server like this; nothing of a plain one.
+    pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
+        let told = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
+        let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
+        let gpus =
+            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        DeploymentFacts {
+            hardware: told("hardware"),
+            gpus,
+            serving_model: told("serving_model"),
+            precision: told("precision"),
+            ..DeploymentFacts::default()
+        }
+    }
+
     /// Every setting in one line, for people.
     pub(in crate::cli) fn claim(&self) -> String {
         let settings = self.facts.iter().map(|(name, value)| match value {
@@ -204,7 +221,7 @@ impl ModelArgs {
             }
             Engine::Plain { .. } => ("plain".to_owned(), None),
         };
-        let fleet = Fleet { engine, layout, seed: self.model_seed };
+        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
         Ok(Described { fleet, model, max_model_len, facts })
     }
 

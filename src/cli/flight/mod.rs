@@ -7,6 +7,7 @@ mod marks;
 mod plan;
 mod prompts;
 mod start;
+mod warm;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
-use crate::experiment::seed_of_run;
+use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveLine, Screen};
 use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
@@ -144,6 +145,7 @@ pub(super) struct Field<'a> {
 /// What a run leaves behind.
 pub(super) struct Flown {
     pub(super) summary: Summary,
+    pub(super) diagnosis: Diagnosis,
     pub(super) folder: PathBuf,
     /// Whether all of it could be written.
     pub(super) stored: Result<(), Stop>,
@@ -151,7 +153,6 @@ pub(super) struct Flown {
 }
 
 impl Field<'_> {
-    #[allow(dead_code)] // The verbs that change the load from run to run are to come.
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)
@@ -265,7 +266,14 @@ impl Field<'_> {
         let ending = footer.ending;
         let log = RunLog { header, records, checks, footer: Some(footer) };
         let summary = analysis::summarise(&log, setup.objectives);
-        let stored = outcome::store(&summary, &folder);
-        Ok(Flown { summary, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = outcome::store(&summary, &diagnosis, &folder);
+        Ok(Flown {
+            summary,
+            diagnosis,
+            folder,
+            stored: written.map_err(Stop::impossible).and(stored),
+            ending,
+        })
     }
 }

@@ -77,7 +77,7 @@ pub struct Cell {
     pub standing: Option<Standing>,
     /// What became of each of its claims.
     pub tests: Vec<Tested>,
-    /// What became of the contract here; absent where the row does not count.
+    /// What became of the contract here; absent where the row does not count, was not flown to its end, or cannot be believed.
     pub contract: Option<Contract>,
 }
 
@@ -176,8 +176,8 @@ impl<'a> Flown<'a> {
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();
         let contract = accept
-            .filter(|accept| accept.counts(&row.name) && !cell.runs.is_empty())
-            .map(|accept| Contract::of(accept, &summaries, cost, trusted && whole));
+            .filter(|accept| accept.counts(&row.name) && trusted && whole)
+            .map(|accept| Contract::of(accept, &summaries, cost));
         Cell {
             row: row.name.clone(),
             variant: variant.name.clone(),
@@ -219,15 +219,11 @@ impl CellRun {
 }
 
 impl Contract {
-    fn of(accept: &Accept, runs: &[&Summary], cost: Option<f64>, trusted: bool) -> Self {
+    fn of(accept: &Accept, runs: &[&Summary], cost: Option<f64>) -> Self {
         let mut judgements: Vec<Demand> =
             accept.objectives.iter().map(|objective| Demand::of(objective, runs)).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
             judgements.push(Demand::of_cost(cost, most));
-        }
-        if !trusted {
-            let line = "missed: figures that can be believed (the row is INVALID, or not all of its runs were flown)";
-            judgements.push(Demand { met: false, line: line.to_owned() });
         }
         Self { met: judgements.iter().all(|demand| demand.met), judgements }
     }

@@ -35,7 +35,7 @@ pub enum VariantStanding {
     Accepted,
     /// One did not.
     Rejected,
-    /// Rows that count have not been flown, and none of the others broke it.
+    /// Rows that count have not been flown to their end or cannot be believed, and none of the others broke it.
     Undecided,
 }
 
@@ -88,7 +88,12 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);
                 broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
             }
-            Some(_) | None => open.push(format!("row {name} has not been flown")),
+            Some(cell) if cell.valid == Some(false) => open.push(format!("row {name} is INVALID")),
+            Some(cell) => {
+                let (flown, of) = (cell.runs.len(), cell.planned_runs);
+                open.push(format!("row {name}: {flown} of {of} runs were flown"));
+            }
+            None => open.push(format!("row {name} was not flown")),
         }
     }
     if !any {

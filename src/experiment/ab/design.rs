@@ -1,0 +1,181 @@
+//! What is decided before the first round: how many there are, what is compared, how much matters.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::power::{Power, fewest_rounds};
+use crate::analysis::{Measure, Share, Subject};
+use crate::units::count;
+
+/// Rounds without being told: with the usual metrics one round can be lost, and differences of 1.4 spreads are found.
+pub const DEFAULT_ROUNDS: u64 = 10;
+
+/// One of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbSide {
+    /// What there was: the baseline.
+    A,
+    /// What is held against it.
+    B,
+}
+
+impl AbSide {
+    /// Both, in their order.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The order in which round number `round`, counted from 1, flies the two: A B, B A, A B, …
+    #[must_use]
+    pub const fn order(round: u64) -> [Self; 2] {
+        if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
+    }
+
+    /// Its name in folders and options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+        }
+    }
+}
+
+impl fmt::Display for AbSide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::A => "A",
+            Self::B => "B",
+        })
+    }
+}
+
+/// What is decided before the first round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AbDesign {
+    rounds: u64,
+    margin: f64,
+    metrics: Vec<Measure>,
+}
+
+/// Rounds that could never tell the two apart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{rounds} rounds can never tell two sides apart by {tests} metrics: the smallest p-value that they can give is \
+     2^(1 − {rounds}), and Holm's procedure multiplies it by {tests}\nhint: fly at least {} rounds (--rounds), or compare \
+     fewer metrics (--metric)", fewest_rounds(*.tests)
+)]
+pub struct TooFewRounds {
+    rounds: u64,
+    tests: u64,
+}
+
+impl AbDesign {
+    /// `rounds` rounds that compare `metrics`, where a difference within `margin` does not matter, a share of the
+    /// baseline's figure above 0. Failures are always compared: latencies of the requests that are left hide them.
+    ///
+    /// # Errors
+    ///
+    /// When so few rounds can never tell two sides apart.
+    pub fn new(rounds: u64, metrics: Vec<Measure>, margin: f64) -> Result<Self, TooFewRounds> {
+        let mut family = Vec::new();
+        let errors =
+            Measure { text: "error_rate".to_owned(), subject: Subject::Share(Share::Errors), scope: None };
+        for metric in metrics.into_iter().chain([errors]) {
+            let known = |other: &Measure| (other.subject, &other.scope) == (metric.subject, &metric.scope);
+            if !family.iter().any(known) {
+                family.push(metric);
+            }
+        }
+        let tests = family.len() as u64;
+        if rounds < fewest_rounds(tests) {
+            return Err(TooFewRounds { rounds, tests });
+        }
+        Ok(Self { rounds, margin, metrics: family })
+    }
+
+    /// Pairs of runs that are flown.
+    #[must_use]
+    pub const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// The share of the baseline's figure within which a difference does not matter.
+    #[must_use]
+    pub const fn margin(&self) -> f64 {
+        self.margin
+    }
+
+    /// What decides, in its order.
+    #[must_use]
+    pub fn metrics(&self) -> &[Measure] {
+        &self.metrics
+    }
+
+    /// What the rounds can tell.
+    #[must_use]
+    pub fn power(&self) -> Power {
+        Power::new(self.rounds, self.metrics.len() as u64)
+    }
+
+    /// What is known before the first round of the difference that will be found, where the ratios of rounds are known to
+    /// spread by the share `spread`; else for three spreads.
+    #[must_use]
+    pub fn announcement(&self, spread: Option<f64>) -> String {
+        let Some(detectable) = self.power().detectable() else { return String::new() };
+        let percent = |share: f64| format!("{} %", crate::units::three_digits(share * 100.0));
+        let found = |spread: f64| percent(libm::expm1(detectable * libm::log1p(spread)));
+        let (rounds, metrics) = (count(self.rounds), self.metrics.len());
+        let beginning = format!("with {rounds} rounds and {metrics} metrics,");
+        match spread {
+            Some(spread) => format!(
+                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is found with \
+                 80 % power",
+                percent(spread),
+                found(spread)
+            ),
+            None => format!(
+                "{beginning} a difference is found with 80 % power from {} times on by which the ratio of B to A spreads \
+                 from round to round: {} where it spreads by 1 %, {} by 3 %, {} by 10 %",
+                crate::units::three_digits(detectable),
+                found(0.01),
+                found(0.03),
+                found(0.1)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measures(texts: &[&str]) -> Vec<Measure> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn rounds_alternate() {
+        let [a, b] = AbSide::BOTH;
+        assert_eq!([1, 2, 3].map(AbSide::order), [[a, b], [b, a], [a, b]]);
+    }
+
+    #[test]
+    fn failures_are_always_compared_and_nothing_twice() {
+        let metrics = measures(&["p95 ttft", "P95 TTFT", "goodput"]);
+        let design = AbDesign::new(10, metrics, 0.05).unwrap();
+        let names: Vec<_> = design.metrics().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["p95 ttft", "goodput", "error_rate"]);
+    }
+
+    #[test]
+    fn rounds_that_can_tell_nothing_are_refused() {
+        let metrics = measures(&["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"]);
+        let refusal = AbDesign::new(7, metrics.clone(), 0.05).unwrap_err().to_string();
+        assert!(refusal.contains("7 rounds can never") && refusal.contains("at least 8 rounds"), "{refusal}");
+        let design = AbDesign::new(8, metrics, 0.05).unwrap();
+        let text = design.announcement(Some(0.03));
+        assert!(text.contains("with 8 rounds and 5 metrics") && text.contains("spreads by 3.00 %"), "{text}");
+        assert!(design.announcement(None).contains("where it spreads by 1 %"));
+    }
+}

@@ -1,0 +1,124 @@
+//! What each round says of one metric: the figures of its two runs, and how they differ.
+
+use std::cmp::Ordering;
+
+use serde::Serialize;
+
+use super::metric::AbPair;
+use super::rounds::AbRound;
+use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
+use crate::analysis::{Figure, Measure, Subject};
+
+/// How two figures are held against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// B ÷ A, on a logarithmic scale: of latencies and flows.
+    Ratio,
+    /// B − A: of shares, and of figures that are 0 in some run.
+    Difference,
+}
+
+impl Scale {
+    fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::log(b / a),
+            Self::Difference => b - a,
+        }
+    }
+
+    /// Where B lies on the scale as people read it: the ratio, or the difference.
+    pub(super) fn place(self, shift: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::exp(shift),
+            Self::Difference => shift,
+        }
+    }
+
+    /// A length on the scale, such as a spread: as a share of A, or in the figure's own unit.
+    pub(super) fn length(self, shift: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::expm1(shift),
+            Self::Difference => shift,
+        }
+    }
+
+    /// The shift of that length.
+    pub(super) fn shift(self, length: f64) -> f64 {
+        match self {
+            Self::Ratio => libm::log1p(length),
+            Self::Difference => length,
+        }
+    }
+}
+
+/// The figures of the rounds that have them on both sides, round by round.
+///
+/// Requests that were cut off may leave a figure known only within bounds. Then a difference has two ends, and whatever is
+/// said of it must hold for both.
+#[derive(Clone, Debug)]
+pub(super) struct Differences {
+    pub(super) scale: Scale,
+    pub(super) pairs: Vec<AbPair>,
+    figures: Vec<(Figure, Figure)>,
+}
+
+impl Differences {
+    pub(super) fn of(measure: &Measure, rounds: &[AbRound<'_>]) -> Self {
+        let both = rounds.iter().filter_map(|round| {
+            let (a, b) = (measure.read(round.a)?, measure.read(round.b)?);
+            Some((AbPair { round: round.number, a: a.exact(), b: b.exact() }, (a, b)))
+        });
+        let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
+        let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
+        let scale = match measure.subject {
+            Subject::Latency(..) | Subject::Rate(_) if above_zero => Scale::Ratio,
+            Subject::Latency(..) | Subject::Rate(_) | Subject::Share(_) => Scale::Difference,
+        };
+        Self { scale, pairs, figures }
+    }
+
+    /// The least and the most that the difference of each round can be, on `scale`.
+    fn ends(&self, scale: Scale) -> [Vec<f64>; 2] {
+        let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
+        let low = self.figures.iter().map(|&(a, b)| scale.of(most(a), b.at_least()));
+        let high = self.figures.iter().map(|&(a, b)| scale.of(a.at_least(), most(b)));
+        [low.collect(), high.collect()]
+    }
+
+    /// The differences on the metric's own scale, where all are known.
+    pub(super) fn exact(&self) -> Option<Vec<f64>> {
+        let known = self.pairs.iter().map(|pair| Some(self.scale.of(pair.a?, pair.b?)));
+        known.collect()
+    }
+
+    /// The middle of the differences on `scale`, with the interval that a signed-rank test at `level` leaves: of figures
+    /// known within bounds the interval of all that they can be. `None` for too few rounds.
+    pub(super) fn estimate(&self, scale: Scale, level: f64) -> Option<Estimate> {
+        let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
+        let (low, high) = (low?, high?);
+        Some(Estimate { value: f64::midpoint(low.value, high.value), low: low.low, high: high.high })
+    }
+
+    /// The p-value of the exact signed-rank test that there is no difference, on the metric's own scale; 1 where the bounds
+    /// leave open on which side the difference lies, or where no round shows any. `None` without rounds.
+    pub(super) fn p(&self) -> Option<f64> {
+        if self.pairs.is_empty() {
+            return None;
+        }
+        let ends = self.ends(self.scale);
+        let sides = ends.each_ref().map(|differences| side(differences));
+        if sides[0] != sides[1] {
+            return Some(1.0);
+        }
+        Some(ends.iter().map(|differences| signed_rank_p(differences).unwrap_or(1.0)).fold(0.0, f64::max))
+    }
+}
+
+/// On which side of 0 most of the Walsh averages lie: that of the sum of signed ranks.
+fn side(differences: &[f64]) -> Ordering {
+    let means = walsh_averages(differences);
+    let below = means.iter().filter(|mean| **mean < 0.0).count();
+    let above = means.iter().filter(|mean| **mean > 0.0).count();
+    above.cmp(&below)
+}

@@ -1,0 +1,46 @@
+//! Metrics that decide together, so that their number does not find differences by itself.
+
+use super::differences::Differences;
+use super::metric::AbMetric;
+use super::power::Power;
+use super::rounds::AbRound;
+use crate::analysis::Measure;
+use crate::analysis::statistics::holm;
+
+/// Metrics that are compared over the same rounds.
+pub(super) struct Family<'a> {
+    pub(super) measures: &'a [Measure],
+    /// The difference that does not matter, as a share.
+    pub(super) margin: f64,
+    /// Metrics that are tested together, which what is detectable depends on.
+    pub(super) tests: u64,
+}
+
+impl Family<'_> {
+    /// The metrics that some round has, without a verdict; `rounds` are those that count for each.
+    pub(super) fn compared<'r>(&self, rounds: impl Fn(&Measure) -> &'r [AbRound<'r>]) -> Vec<AbMetric> {
+        // What so many rounds can tell is drawn once.
+        let mut powers: Vec<(u64, Power)> = Vec::new();
+        let mut metrics = Vec::new();
+        for measure in self.measures {
+            let differences = Differences::of(measure, rounds(measure));
+            let pairs = differences.pairs.len() as u64;
+            if !powers.iter().any(|(rounds, _)| *rounds == pairs) {
+                powers.push((pairs, Power::new(pairs, self.tests)));
+            }
+            let Some((_, power)) = powers.iter().find(|(rounds, _)| *rounds == pairs) else { continue };
+            metrics.push(AbMetric::of(measure, &differences, self.margin, power));
+        }
+        metrics
+    }
+}
+
+/// Judges `metrics` together, by Holm's procedure. One that no round has counts as one that shows nothing: how many there
+/// are was decided before.
+pub(super) fn judge(metrics: &mut [AbMetric]) {
+    let p_values: Vec<f64> = metrics.iter().map(|metric| metric.p.unwrap_or(1.0)).collect();
+    for (metric, adjusted) in metrics.iter_mut().zip(holm(&p_values)) {
+        metric.adjusted_p = metric.p.map(|_| adjusted);
+        metric.verdict = Some(metric.judged());
+    }
+}

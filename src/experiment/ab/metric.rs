@@ -1,0 +1,225 @@
+//! One metric over all rounds: how B stands to A, how sure that is, and what is said of it.
+
+use serde::Serialize;
+
+use super::differences::{Differences, Scale};
+use super::power::{LEVEL, Power};
+use super::verdict::AbVerdict;
+use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
+use crate::analysis::wording::percent;
+use crate::analysis::{Measure, Sample, Share, Subject};
+use crate::units::three_digits;
+
+/// Half of the error rate from which on a run is invalid: a smaller difference between the shares of requests that failed
+/// does not matter.
+pub(super) const FAILURE_MARGIN: f64 = 0.005;
+
+/// A metric over all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AbMetric {
+    /// Its name, as it was chosen.
+    pub metric: String,
+    /// The unit of its figures.
+    pub unit: AbUnit,
+    /// Whether less of it is better.
+    pub less_is_better: bool,
+    /// How the two runs of a round are held against each other, which the test goes by.
+    pub scale: Scale,
+    /// Rounds in which both runs count and have it.
+    pub rounds: u64,
+    /// Its figures, round by round.
+    pub figures: Vec<AbPair>,
+    /// Median of A's figures; absent where they are not all known.
+    pub a: Option<f64>,
+    /// Median of B's.
+    pub b: Option<f64>,
+    /// B − A, in its unit; absent for fewer rounds than six.
+    pub difference: Option<AbEstimate>,
+    /// B ÷ A; absent on the scale of differences.
+    pub ratio: Option<AbEstimate>,
+    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference), for
+    /// readers who know it; it is too short for so few rounds.
+    pub bootstrap: Option<AbEstimate>,
+    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where both
+    /// are equivalent.
+    pub equivalence: Option<AbEstimate>,
+    /// The difference that does not matter: a share of A, or of shares a difference.
+    pub margin: f64,
+    /// By how much B ÷ A spreads from round to round, as a share of itself (on the scale of differences: the standard
+    /// deviation of B − A); absent where a figure is not known.
+    pub spread: Option<f64>,
+    /// The difference that so many rounds of this spread find with 80 % power, in the unit of the margin.
+    pub detectable: Option<f64>,
+    /// About how many rounds find a difference as large as the margin with 80 % power.
+    pub rounds_for_margin: Option<u64>,
+    /// p-value of the exact signed-rank test; absent where no round has the metric.
+    pub p: Option<f64>,
+    /// The same by Holm's procedure over all metrics that decide; absent for a metric that does not.
+    pub adjusted_p: Option<f64>,
+    /// What comes of it; absent for a metric that does not decide, and before all rounds were flown.
+    pub verdict: Option<AbVerdict>,
+}
+
+/// The unit of a metric's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbUnit {
+    /// Milliseconds.
+    Ms,
+    /// Per second.
+    PerS,
+    /// A share between 0 and 1.
+    Share,
+}
+
+/// A metric in one round; a figure that is not known is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AbPair {
+    /// Number of the round, from 1.
+    pub round: u64,
+    /// A's figure.
+    pub a: Option<f64>,
+    /// B's.
+    pub b: Option<f64>,
+}
+
+/// A figure with its interval; an end is absent where nothing bounds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AbEstimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl AbEstimate {
+    /// `estimate` as people read the scale; `None` where nothing bounds it.
+    fn on(scale: Scale, estimate: Estimate) -> Option<Self> {
+        let known = |shift: f64| shift.is_finite().then(|| scale.place(shift));
+        Some(Self { value: known(estimate.value)?, low: known(estimate.low), high: known(estimate.high) })
+    }
+}
+
+impl AbMetric {
+    /// The metric by these differences, not yet judged; `power` is what as many rounds can tell.
+    pub(super) fn of(measure: &Measure, differences: &Differences, margin: f64, power: &Power) -> Self {
+        let (scale, pairs) = (differences.scale, &differences.pairs);
+        let estimate =
+            |scale, level| differences.estimate(scale, level).and_then(|found| AbEstimate::on(scale, found));
+        let exact = differences.exact();
+        let resampled = exact
+            .as_deref()
+            .and_then(|exact| bootstrap(exact, &measure.text, |sample| mean(sample).unwrap_or(f64::NAN)));
+        let spread = exact.as_deref().and_then(variance).map(libm::sqrt);
+        let a = median(pairs.iter().map(|pair| pair.a));
+        let margin = margin_of(measure.subject, scale, margin, a);
+        Self {
+            metric: measure.text.clone(),
+            unit: AbUnit::of(measure.subject),
+            less_is_better: measure.less_is_better(),
+            scale,
+            rounds: pairs.len() as u64,
+            figures: pairs.clone(),
+            a,
+            b: median(pairs.iter().map(|pair| pair.b)),
+            difference: estimate(Scale::Difference, LEVEL),
+            ratio: (scale == Scale::Ratio).then(|| estimate(scale, LEVEL)).flatten(),
+            bootstrap: resampled.and_then(|found| AbEstimate::on(scale, found)),
+            equivalence: estimate(scale, 2.0 * LEVEL),
+            margin,
+            spread: spread.map(|spread| scale.length(spread)),
+            detectable: spread.zip(power.detectable()).map(|(spread, times)| scale.length(spread * times)),
+            rounds_for_margin: spread.and_then(|spread| power.rounds_for(scale.shift(margin) / spread)),
+            p: differences.p(),
+            adjusted_p: None,
+            verdict: None,
+        }
+    }
+
+    /// What its p-value by Holm's procedure makes of it. Equivalent goes before better and worse: a sure difference that
+    /// lies within the margin does not matter.
+    pub(super) fn judged(&self) -> AbVerdict {
+        if self.is_within_margin() {
+            return AbVerdict::Equivalent;
+        }
+        match (self.adjusted_p.is_some_and(|p| p <= LEVEL), self.is_improvement()) {
+            (true, Some(true)) => AbVerdict::Better,
+            (true, Some(false)) => AbVerdict::Worse,
+            (true, None) | (false, _) => AbVerdict::Inconclusive,
+        }
+    }
+
+    fn is_within_margin(&self) -> bool {
+        let Some((low, high)) = self.equivalence.and_then(|within| within.low.zip(within.high)) else {
+            return false;
+        };
+        let margin = self.scale.shift(self.margin);
+        low >= self.scale.place(-margin) && high <= self.scale.place(margin)
+    }
+
+    /// By how much B differs from A: as a share of A, or of shares a difference.
+    #[must_use]
+    pub fn change(&self) -> Option<f64> {
+        match self.scale {
+            Scale::Ratio => self.ratio.map(|ratio| ratio.value - 1.0),
+            Scale::Difference => self.difference.map(|difference| difference.value),
+        }
+    }
+
+    /// Whether B's figure is the better one; `None` where they are alike, or nobody knows.
+    fn is_improvement(&self) -> Option<bool> {
+        let change = self.change().filter(|change| *change != 0.0)?;
+        Some((change < 0.0) == self.less_is_better)
+    }
+
+    /// The change as a person reads it: `p95 ttft 12.3 % lower`.
+    #[must_use]
+    pub fn change_in_words(&self) -> String {
+        let metric = &self.metric;
+        match self.change() {
+            None => format!("{metric} not known"),
+            Some(0.0) => format!("{metric} the same"),
+            Some(change) => {
+                let side = if change < 0.0 { "lower" } else { "higher" };
+                format!("{metric} {} {side}", self.length_in_words(change.abs()))
+            }
+        }
+    }
+
+    /// A length in the unit of the margin, as a person reads it.
+    #[must_use]
+    pub fn length_in_words(&self, length: f64) -> String {
+        match (self.scale, self.unit) {
+            (Scale::Ratio, _) => percent(length),
+            (Scale::Difference, AbUnit::Share) => format!("{} points", three_digits(length * 100.0)),
+            (Scale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
+            (Scale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
+        }
+    }
+}
+
+impl AbUnit {
+    const fn of(subject: Subject) -> Self {
+        match subject {
+            Subject::Latency(..) => Self::Ms,
+            Subject::Rate(_) => Self::PerS,
+            Subject::Share(_) => Self::Share,
+        }
+    }
+}
+
+/// The difference that does not matter, on the scale's own unit, where `margin` is the one asked for and `a` A's figure.
+fn margin_of(subject: Subject, scale: Scale, margin: f64, a: Option<f64>) -> f64 {
+    match (subject, scale) {
+        (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), _) => FAILURE_MARGIN,
+        (Subject::Share(_), _) | (_, Scale::Ratio) => margin,
+        (Subject::Latency(..) | Subject::Rate(_), Scale::Difference) => margin * a.unwrap_or(0.0),
+    }
+}
+
+/// The median of figures that are all known.
+fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    Sample::new(figures.collect::<Option<_>>()?).quantile(0.5)?.exact()
+}

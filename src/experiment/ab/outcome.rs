@@ -1,0 +1,301 @@
+//! The experiment as a whole: its rounds, its metrics, its verdict.
+
+use serde::Serialize;
+
+use super::design::AbDesign;
+use super::family::{Family, judge};
+use super::metric::{AbMetric, FAILURE_MARGIN};
+use super::power::{LEVEL, POWER, fewest_rounds};
+use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
+use super::sides::AbSides;
+use super::verdict::{AbOverall, AbVerdict};
+use crate::analysis::wording::counted;
+use crate::analysis::{Flow, Measure, Metric, Quantile, Share, Statistic, Subject};
+
+/// What interleaved rounds say of two servers; `ab.json` is this. What there is nothing to say about is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AbTest {
+    /// Version of this format: [`AbTest::SCHEMA`].
+    pub schema: u32,
+    /// How B does.
+    pub verdict: AbOverall,
+    /// The verdict in a sentence.
+    pub sentence: String,
+    /// What else must be known to read it.
+    pub notes: Vec<String>,
+    /// Name of the workload.
+    pub workload: String,
+    /// Seed of the first round, from which the others' were drawn.
+    pub first_seed: u64,
+    /// Rounds that were decided on before the first.
+    pub planned_rounds: u64,
+    /// Rounds whose figures count.
+    pub counted_rounds: u64,
+    /// The fewest rounds at which one of the metrics can come out better or worse.
+    pub fewest_rounds: u64,
+    /// The chance of even one false better or worse among the metrics that decide.
+    pub level: f64,
+    /// The chance with which a detectable difference is found.
+    pub power: f64,
+    /// The share of A's figure within which a difference does not matter.
+    pub margin: f64,
+    /// What the planned rounds find with that power, in spreads of their ratios.
+    pub detectable_spreads: Option<f64>,
+    /// Who answered.
+    pub sides: AbSides,
+    /// The rounds that both sides flew.
+    pub rounds: Vec<FlownRound>,
+    /// The metrics that decide, chosen before the first round.
+    pub metrics: Vec<AbMetric>,
+    /// Other metrics, without a verdict: who looks at many finds some that differ.
+    pub explored: Vec<AbMetric>,
+    /// The metrics that decide, by class, where there are several classes.
+    pub classes: Vec<AbClass>,
+}
+
+/// The metrics that decide, of one class alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AbClass {
+    /// Name of the class.
+    pub class: String,
+    /// How B does for it. Holm's procedure goes over the metrics of this class alone.
+    pub verdict: AbOverall,
+    /// Its metrics.
+    pub metrics: Vec<AbMetric>,
+}
+
+/// Runs that are no rounds of one experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRounds {
+    /// No round has both its runs.
+    #[error("no round has been flown on both sides")]
+    Nothing,
+    /// The two runs of a round flew different plans.
+    #[error("the two runs of round {round} did not fly the same plan")]
+    OtherPlans {
+        /// Its number.
+        round: u64,
+    },
+}
+
+impl AbTest {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// What `rounds`, in their order, say by `design`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no round, or the two runs of one flew different plans.
+    pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
+        let first = rounds.first().ok_or(NotRounds::Nothing)?;
+        if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
+            return Err(NotRounds::OtherPlans { round: round.number });
+        }
+        let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
+        let failing: Vec<_> =
+            rounds.iter().copied().filter(|round| round.counts_for_failures(invalid)).collect();
+        let judged = Judged {
+            design,
+            counting: &counting,
+            failing: &failing,
+            finished: rounds.len() as u64 >= design.rounds(),
+        };
+        let metrics = judged.family(design.metrics());
+        let flown: Vec<_> = rounds.iter().map(|round| round.flown(invalid)).collect();
+        let classes = judged.classes(&first.a.run.classes);
+        let failures = failed_share(flown.iter().map(|round| &round.a))
+            .zip(failed_share(flown.iter().map(|round| &round.b)))
+            .filter(|(a, b)| b - a > FAILURE_MARGIN);
+        let verdict = judged.overall(&metrics, failures.is_some());
+        let mut test = Self {
+            schema: Self::SCHEMA,
+            verdict,
+            sentence: String::new(),
+            notes: Vec::new(),
+            workload: first.a.run.workload.clone(),
+            first_seed: first.a.run.repeat.map_or(first.a.run.seed, |repeat| repeat.first_seed),
+            planned_rounds: design.rounds(),
+            counted_rounds: counting.len() as u64,
+            fewest_rounds: judged.fewest(),
+            level: LEVEL,
+            power: POWER,
+            margin: design.margin(),
+            detectable_spreads: design.power().detectable(),
+            sides: AbSides::of(first),
+            rounds: flown,
+            explored: judged.explored(),
+            metrics,
+            classes,
+        };
+        test.sentence = test.verdict_in_words();
+        test.notes = test.reservations(failures);
+        Ok(test)
+    }
+
+    /// Metrics of this verdict, in words.
+    fn changes(&self, verdict: AbVerdict) -> String {
+        let such = self.metrics.iter().filter(|metric| metric.verdict == Some(verdict));
+        such.map(AbMetric::change_in_words).collect::<Vec<_>>().join(", ")
+    }
+
+    fn verdict_in_words(&self) -> String {
+        let (better, worse) = (self.changes(AbVerdict::Better), self.changes(AbVerdict::Worse));
+        let of_rounds = format!("{} of {}", self.counted_rounds, counted(self.planned_rounds, "round"));
+        match self.verdict {
+            AbOverall::Better => format!("B is better than A: {better}"),
+            AbOverall::Worse => format!("B is worse than A: {worse}"),
+            AbOverall::Mixed => format!("B is better by {better}, and worse by {worse}"),
+            AbOverall::Equivalent => {
+                format!("B is equivalent to A: by no metric a difference beyond the margin in {of_rounds}")
+            }
+            AbOverall::Inconclusive if !better.is_empty() => {
+                format!(
+                    "B would be better by {better}, but it may only be because more of its requests failed"
+                )
+            }
+            AbOverall::Inconclusive => {
+                "neither a difference nor its absence is shown; both may be there".to_owned()
+            }
+            AbOverall::Invalid => format!(
+                "{of_rounds} have figures that can be trusted, and a verdict takes {}",
+                counted(self.fewest_rounds, "round")
+            ),
+            AbOverall::Unfinished => format!(
+                "so far, {} of {}: no verdict, for rounds that stop when somebody wishes find differences where there are \
+                 none",
+                self.rounds.len(),
+                counted(self.planned_rounds, "round")
+            ),
+        }
+    }
+
+    /// What a reader of the verdict must know beside it.
+    fn reservations(&self, failures: Option<(f64, f64)>) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some((a, b)) = failures {
+            notes.push(fails_more(a, b));
+        }
+        let left_out: Vec<_> =
+            self.rounds.iter().filter(|round| !round.counted).map(|round| round.number.to_string()).collect();
+        if !left_out.is_empty() {
+            let why: Vec<&str> = self
+                .rounds
+                .iter()
+                .find(|round| !round.counted)
+                .map_or(Vec::new(), |round| round.left_out.iter().map(String::as_str).collect());
+            let rounds = if left_out.len() == 1 { "round" } else { "rounds" };
+            notes.push(format!(
+                "left out as INVALID: {rounds} {} (the first: {})",
+                left_out.join(", "),
+                why.join("; ")
+            ));
+        }
+        let of_classes = |verdict| {
+            let such = self.classes.iter().filter(move |class| class.verdict == verdict);
+            such.map(|class| class.class.clone()).collect::<Vec<_>>().join(", ")
+        };
+        for (verdict, word) in
+            [(AbOverall::Worse, "worse"), (AbOverall::Mixed, "better by one metric and worse by another")]
+        {
+            let classes = of_classes(verdict);
+            if !classes.is_empty() && self.verdict != verdict {
+                notes.push(format!("for the class {classes} alone B is {word}"));
+            }
+        }
+        notes
+    }
+}
+
+/// The rounds that count, and what they are judged by.
+struct Judged<'a> {
+    design: &'a AbDesign,
+    counting: &'a [AbRound<'a>],
+    failing: &'a [AbRound<'a>],
+    /// Whether all rounds that were decided on have been flown.
+    finished: bool,
+}
+
+impl Judged<'_> {
+    fn fewest(&self) -> u64 {
+        fewest_rounds(self.design.metrics().len() as u64)
+    }
+
+    /// The metrics of one family, with verdicts where there are to be any.
+    fn family(&self, measures: &[Measure]) -> Vec<AbMetric> {
+        let (margin, tests) = (self.design.margin(), measures.len() as u64);
+        let mut metrics = Family { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
+        if self.finished {
+            judge(&mut metrics);
+        }
+        metrics
+    }
+
+    fn rounds_of(&self, measure: &Measure) -> &[AbRound<'_>] {
+        match measure.subject {
+            Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts) => self.failing,
+            Subject::Share(_) | Subject::Latency(..) | Subject::Rate(_) => self.counting,
+        }
+    }
+
+    /// What people look at besides; of it only what some round has.
+    fn explored(&self) -> Vec<AbMetric> {
+        let metrics = self.design.metrics();
+        let measures: Vec<_> = explored()
+            .into_iter()
+            .filter(|measure| {
+                !metrics.iter().any(|known| known.subject == measure.subject && known.scope.is_none())
+            })
+            .collect();
+        let family = Family { measures: &measures, margin: self.design.margin(), tests: 1 };
+        let mut explored = family.compared(|measure| self.rounds_of(measure));
+        explored.retain(|metric| metric.rounds > 0);
+        explored
+    }
+
+    fn classes(&self, classes: &[String]) -> Vec<AbClass> {
+        if classes.len() < 2 {
+            return Vec::new();
+        }
+        let of = |class: &String| {
+            let measures: Vec<_> =
+                self.design.metrics().iter().filter_map(|measure| measure.of_class(class)).collect();
+            let metrics = self.family(&measures);
+            AbClass { class: class.clone(), verdict: self.overall(&metrics, false), metrics }
+        };
+        classes.iter().map(of).filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
+    }
+
+    /// What the metrics of a family come to. Where B failed more requests than A, and by more than does not matter, good
+    /// latencies of those that are left are no proof of anything.
+    fn overall(&self, metrics: &[AbMetric], fails_more: bool) -> AbOverall {
+        if !self.finished {
+            return AbOverall::Unfinished;
+        }
+        let verdicts: Vec<_> = metrics.iter().filter_map(|metric| metric.verdict).collect();
+        match AbOverall::of(&verdicts) {
+            overall @ (AbOverall::Worse | AbOverall::Mixed) => overall,
+            _ if (self.counting.len() as u64) < self.fewest() => AbOverall::Invalid,
+            AbOverall::Better | AbOverall::Equivalent if fails_more => AbOverall::Inconclusive,
+            overall => overall,
+        }
+    }
+}
+
+/// The metrics that are always shown.
+fn explored() -> Vec<Measure> {
+    let latencies = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e].into_iter().flat_map(|metric| {
+        [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| {
+            let subject = Subject::Latency(Statistic::Percentile(quantile), metric);
+            Measure { text: format!("{quantile} {metric}"), subject, scope: None }
+        })
+    });
+    let others = [
+        ("output_tokens_per_s", Subject::Rate(Flow::OutputTokens)),
+        ("request_rate", Subject::Rate(Flow::CompletedRequests)),
+        ("goodput", Subject::Rate(Flow::Goodput)),
+        ("slo_attainment", Subject::Share(Share::SloAttainment)),
+    ];
+    let others = others.map(|(text, subject)| Measure { text: text.to_owned(), subject, scope: None });
+    latencies.chain(others).collect()
+}

@@ -1,0 +1,138 @@
+//! A round: the runs of both sides, and whether they count.
+
+use serde::Serialize;
+
+use super::design::AbSide;
+use crate::analysis::wording::percent;
+use crate::analysis::{Rule, Summary};
+use crate::record::RunEnding;
+
+/// What is done with a round one of whose runs is not valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidRuns {
+    /// The round is left out.
+    LeftOut,
+    /// It counts as if both were valid.
+    Counted,
+}
+
+/// The two runs of one round.
+#[derive(Clone, Copy, Debug)]
+pub struct AbRound<'a> {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What A's run found.
+    pub a: &'a Summary,
+    /// What B's found.
+    pub b: &'a Summary,
+}
+
+/// A round as it was flown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlownRound {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Which side flew first.
+    pub order: [AbSide; 2],
+    /// Seed of the plan that both flew.
+    pub seed: u64,
+    /// SHA-256 of it.
+    pub plan_hash: String,
+    /// A's run.
+    pub a: FlownSide,
+    /// B's run.
+    pub b: FlownSide,
+    /// Whether its figures count.
+    pub counted: bool,
+    /// Why not: a sentence for each reason; empty where they do.
+    pub left_out: Vec<String>,
+}
+
+/// The run of one side in a round.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlownSide {
+    /// Wall-clock time of its zero.
+    pub started_at: jiff::Timestamp,
+    /// Whether its own figures can be trusted.
+    pub valid: bool,
+    /// Requests planned in its window.
+    pub planned: u64,
+    /// Those that completed.
+    pub completed: u64,
+    /// Those that failed.
+    pub failed: u64,
+}
+
+impl AbRound<'_> {
+    /// Whether its latencies and rates count.
+    pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {
+        self.is_whole() && (invalid == InvalidRuns::Counted || (self.a.verdict.valid && self.b.verdict.valid))
+    }
+
+    /// Whether its failures count: also where nothing else is wrong with its runs than that too many requests failed, for
+    /// that is what is compared.
+    pub(super) fn counts_for_failures(&self, invalid: InvalidRuns) -> bool {
+        let only_failures = |run: &Summary| {
+            let about_failures = |rule| matches!(rule, Rule::ErrorRate | Rule::SomethingCompleted);
+            run.verdict.reasons.iter().all(|reason| about_failures(reason.rule))
+        };
+        self.counts(invalid) || (self.is_whole() && only_failures(self.a) && only_failures(self.b))
+    }
+
+    /// Whether both runs went to their own end.
+    fn is_whole(&self) -> bool {
+        [self.a, self.b].into_iter().all(|run| {
+            matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit))
+                && !run.window.cut_short
+        })
+    }
+
+    /// What is told of it.
+    pub(super) fn flown(&self, invalid: InvalidRuns) -> FlownRound {
+        let counted = self.counts(invalid);
+        let why = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted).flat_map(
+            |(side, run)| {
+                let reasons = run.verdict.reasons.iter();
+                reasons.map(move |reason| format!("{side}: {}", reason.sentence))
+            },
+        );
+        FlownRound {
+            number: self.number,
+            order: AbSide::order(self.number),
+            seed: self.a.run.seed,
+            plan_hash: self.a.run.plan_hash.clone(),
+            a: FlownSide::of(self.a),
+            b: FlownSide::of(self.b),
+            counted,
+            left_out: why.collect(),
+        }
+    }
+}
+
+impl FlownSide {
+    fn of(run: &Summary) -> Self {
+        Self {
+            started_at: run.run.started_at,
+            valid: run.verdict.valid,
+            planned: run.requests.planned,
+            completed: run.requests.completed,
+            failed: run.requests.failed,
+        }
+    }
+}
+
+/// The share of requests that failed over all rounds of one side.
+pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a FlownSide>) -> Option<f64> {
+    let (failed, planned) =
+        sides.fold((0, 0), |(failed, planned), side| (failed + side.failed, planned + side.planned));
+    (planned > 0).then(|| failed as f64 / planned as f64)
+}
+
+/// That B failed more, as a person reads it.
+pub(super) fn fails_more(a: f64, b: f64) -> String {
+    format!(
+        "B failed {} of its requests and A {}: the latencies of those that are left hide what became of them",
+        percent(b),
+        percent(a)
+    )
+}

@@ -1,0 +1,81 @@
+//! What the two sides are, and in what they differ.
+
+use serde::Serialize;
+
+use super::rounds::AbRound;
+use crate::analysis::Summary;
+use crate::record::{DeploymentFacts, EngineFacts};
+
+/// Who answered on either side, as the first round found it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AbSides {
+    /// The server of A.
+    pub a: EngineFacts,
+    /// What serves there, as the person said.
+    pub a_deployment: DeploymentFacts,
+    /// The server of B.
+    pub b: EngineFacts,
+    /// What serves there.
+    pub b_deployment: DeploymentFacts,
+    /// In what they differ beyond their address: what the verdict is about, as far as servers tell it.
+    pub unlike: Vec<Unlike>,
+}
+
+/// Something in which the two sides differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unlike {
+    /// What it is.
+    pub what: String,
+    /// On side A.
+    pub a: String,
+    /// On side B.
+    pub b: String,
+}
+
+impl AbSides {
+    pub(super) fn of(round: &AbRound<'_>) -> Self {
+        Self {
+            a: round.a.run.engine.clone(),
+            a_deployment: round.a.run.deployment.clone(),
+            b: round.b.run.engine.clone(),
+            b_deployment: round.b.run.deployment.clone(),
+            unlike: unlike(round.a, round.b),
+        }
+    }
+}
+
+fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
+    let told = |run: &Summary| {
+        let (engine, serves) = (&run.run.engine, &run.run.deployment);
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not told".to_owned());
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let mut told = vec![
+            ("engine", engine.engine.clone()),
+            ("server version", text(&engine.server_version)),
+            ("model", engine.model.clone()),
+            ("endpoint", engine.endpoint.clone()),
+            ("longest context", text(&number(engine.max_model_len))),
+            ("hardware", text(&serves.hardware)),
+            ("gpus", text(&number(serves.gpus.map(u64::from)))),
+            ("serving model", text(&serves.serving_model)),
+            ("precision", text(&serves.precision)),
+        ];
+        if !engine.modelled.is_empty() {
+            told.push(("modelled", serde_json::Value::Object(engine.modelled.clone()).to_string()));
+        }
+        told
+    };
+    let mut unlike: Vec<_> = (told(a).into_iter().zip(told(b)))
+        .filter(|((_, a), (_, b))| a != b)
+        .map(|((what, a), (_, b))| Unlike { what: what.to_owned(), a, b })
+        .collect();
+    let (a, b) = (&a.run.deployment.labels, &b.run.deployment.labels);
+    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
+    unlike.extend(names.filter(|name| a.get(*name) != b.get(*name)).map(|name| {
+        let of = |labels: &std::collections::BTreeMap<String, String>| {
+            labels.get(name).cloned().unwrap_or_else(|| "not told".to_owned())
+        };
+        Unlike { what: name.clone(), a: of(a), b: of(b) }
+    }));
+    unlike
+}

@@ -1,0 +1,100 @@
+//! What is said in the end: of one metric, and of all together.
+
+use serde::Serialize;
+
+/// How B does by one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbVerdict {
+    /// Surely better than A.
+    Better,
+    /// Surely worse.
+    Worse,
+    /// Surely within the margin: no difference that matters.
+    Equivalent,
+    /// The rounds do not tell.
+    Inconclusive,
+}
+
+impl AbVerdict {
+    /// The verdict as a person reads it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// How B does by all metrics together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbOverall {
+    /// Better by some metric, worse by none, and not seen to fail more.
+    Better,
+    /// Worse by some metric, better by none.
+    Worse,
+    /// Better by one, worse by another: a trade that a person must weigh.
+    Mixed,
+    /// By every metric no difference that matters.
+    Equivalent,
+    /// The rounds do not tell.
+    Inconclusive,
+    /// Too few rounds have figures that can be trusted.
+    Invalid,
+    /// Not all rounds were flown: a verdict now would be one that chance chose the moment for.
+    Unfinished,
+}
+
+impl AbOverall {
+    /// What `verdicts` come to.
+    #[must_use]
+    pub fn of(verdicts: &[AbVerdict]) -> Self {
+        let any = |verdict| verdicts.contains(&verdict);
+        match (any(AbVerdict::Better), any(AbVerdict::Worse)) {
+            (true, true) => Self::Mixed,
+            (true, false) => Self::Better,
+            (false, true) => Self::Worse,
+            (false, false) if !verdicts.is_empty() && !any(AbVerdict::Inconclusive) => Self::Equivalent,
+            (false, false) => Self::Inconclusive,
+        }
+    }
+
+    /// The verdict as a person reads it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Mixed => "mixed",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_inconclusive_metric_takes_equivalence_away_and_no_difference() {
+        let [better, worse, equivalent, inconclusive] =
+            [AbVerdict::Better, AbVerdict::Worse, AbVerdict::Equivalent, AbVerdict::Inconclusive];
+        for (verdicts, overall) in [
+            (vec![equivalent, equivalent], AbOverall::Equivalent),
+            (vec![equivalent, inconclusive], AbOverall::Inconclusive),
+            (vec![better, inconclusive], AbOverall::Better),
+            (vec![worse, equivalent], AbOverall::Worse),
+            (vec![better, worse, equivalent], AbOverall::Mixed),
+            (vec![], AbOverall::Inconclusive),
+        ] {
+            assert_eq!(AbOverall::of(&verdicts), overall, "{verdicts:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Decode held against the memory and the arithmetic of the hardware that was named.
+
+use super::Evidence;
+use super::crowd::{Answer, Crowd};
+use super::line::median;
+use super::physics::Physics;
+use super::symptom::{Opinion, Regime, Symptom, seen};
+use crate::analysis::wording::percent;
+use crate::units::{count, three_digits};
+
+/// Answers at a time, at the most, of one that was made nearly alone, itself included.
+const NEARLY_ALONE: f64 = 1.5;
+/// Fewer answers say nothing.
+const LEAST: usize = 10;
+/// Measured ÷ predicted up to which they agree.
+const NEAR: f64 = 1.35;
+/// The same from which on memory is not what holds the server back.
+const FAR: f64 = 1.6;
+/// Gaps of an answer in which no prompt was waiting, fewer of which say nothing.
+const LEAST_GAPS: usize = 5;
+/// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
+const IMPOSSIBLE: f64 = 0.97;
+
+/// What an answer's tokens took, and what they should take.
+struct Held {
+    measured_ms: f64,
+    predicted_ms: f64,
+    /// Least time by the datasheet, milliseconds: reading memory, and computing.
+    memory_ms: f64,
+    compute_ms: f64,
+    /// The same of one sequence without context, which no step can undercut.
+    least_ms: f64,
+    company: f64,
+}
+
+pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+    let physics = match &evidence.physics {
+        Ok(physics) => physics,
+        Err(why) => return Opinion::lacking(why.clone()),
+    };
+    let with_tpot = || evidence.crowd.answers.iter().filter(|answer| answer.tpot_ms.is_some());
+    let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
+    let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
+        let held = alone.iter().filter_map(|answer| Some(Held::of(answer, physics, answer.tpot_ms?)));
+        (held.collect(), "TPOT of answers made nearly alone")
+    } else {
+        let crowd = &evidence.crowd;
+        let held =
+            with_tpot().filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(crowd, answer)?)));
+        (held.collect(), "the gap between tokens while no prompt waits")
+    };
+    if held.len() < LEAST {
+        return Opinion::lacking(format!(
+            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: fly it at a low rate",
+            held.len()
+        ));
+    }
+    let of = |value: fn(&Held) -> f64| median(&held.iter().map(value).collect::<Vec<_>>());
+    let (measured, predicted) = (of(|held| held.measured_ms), of(|held| held.predicted_ms));
+    let (memory, compute) = (of(|held| held.memory_ms), of(|held| held.compute_ms));
+    let least = of(|held| held.least_ms);
+    let ratio = of(|held| held.measured_ms / held.predicted_ms);
+    let company = of(|held| held.company);
+    let read = memory / measured * physics.memory_bandwidth();
+    let seen_so = format!(
+        "{what}: {} ms ({} answers, {} at a time), where {} should take about {} ms; the memory is read at {} GB/s, {} of \
+         the datasheet's",
+        three_digits(measured),
+        count(held.len() as u64),
+        three_digits(company),
+        physics.name,
+        three_digits(predicted),
+        three_digits(read / 1e9),
+        percent(memory / measured),
+    );
+    let Some(symptom) = judged(ratio, measured, [least, memory, compute], seen_so) else {
+        return Opinion::Nothing;
+    };
+    symptom
+        .with([
+            ("measured_ms", measured),
+            ("predicted_ms", predicted),
+            ("measured_over_predicted", ratio),
+            ("least_by_memory_ms", memory),
+            ("least_by_compute_ms", compute),
+            ("answers_at_a_time", company),
+            ("answers", held.len() as f64),
+            ("memory_read_bytes_per_s", read),
+        ])
+        .opinion()
+}
+
+impl Held {
+    fn of(answer: &Answer<'_>, physics: &Physics, measured_ms: f64) -> Self {
+        let batch = answer.company.round() as u32;
+        let bound = physics.decode_bound(batch, answer.context());
+        let alone = physics.decode_bound(1, 1);
+        Self {
+            measured_ms,
+            predicted_ms: physics.decode_s(batch, answer.context()) * 1e3,
+            memory_ms: bound.memory * 1e3,
+            compute_ms: bound.compute * 1e3,
+            least_ms: alone.memory.max(alone.compute) * 1e3,
+            company: answer.company,
+        }
+    }
+}
+
+/// The median gap of an answer, per token, among those in which no prompt waited or was computed.
+fn undisturbed_ms(crowd: &Crowd<'_>, answer: &Answer<'_>) -> Option<f64> {
+    let chunks: Vec<_> = answer.record.chunks.iter().collect();
+    let gaps: Vec<f64> = chunks
+        .windows(2)
+        .filter_map(|pair| {
+            let [from, to] = [pair[0].at.as_secs_f64(), pair[1].at.as_secs_f64()];
+            let gap = (to - from) * 1e3 / f64::from(pair[1].tokens.max(1));
+            (!crowd.prompts_between(from, to)).then_some(gap)
+        })
+        .collect();
+    (gaps.len() >= LEAST_GAPS).then(|| median(&gaps)).filter(|&gap| gap > 0.0)
+}
+
+fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
+    Some(if measured < IMPOSSIBLE * least {
+        seen(
+            Regime::DoubtfulFacts,
+            seen_so,
+            "faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding",
+        )
+        .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
+        .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
+    } else if ratio <= NEAR && memory >= compute {
+        seen(Regime::MemoryBoundDecode, seen_so, "memory-bound decode: it is near what the memory allows")
+            .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
+            .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
+                          is nearly free")
+    } else if ratio <= NEAR {
+        seen(
+            Regime::ComputeBoundDecode,
+            seen_so,
+            "compute-bound decode: the batch is so large that arithmetic decides",
+        )
+        .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
+        .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
+    } else if ratio >= FAR {
+        seen(
+            Regime::NotMemory,
+            seen_so,
+            "not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)",
+        )
+        .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
+                       counters that are low")
+        .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
+                      stream of fixed length again")
+    } else {
+        return None;
+    })
+}

@@ -1,0 +1,10 @@
+//! What experiments conclude, held against servers whose truth is known.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod ab;
+mod diagnosis;
+mod highest_load;
+mod queues;
+#[path = "../support/virtual_time.rs"]
+mod virtual_time;
