@@ -93,7 +93,8 @@ pub(super) fn render_calibration(
     }
 }
 
-fn style() -> Style {
+/// How text is written to where data goes.
+pub(super) fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
     Style { colour, width: width() }
 }

@@ -53,13 +53,18 @@ fn merge() {
 }
 
 #[test]
+fn matrix() {
+    insta::assert_snapshot!(help(&["matrix"]));
+}
+
+#[test]
 fn workloads() {
     insta::assert_snapshot!(help(&["workloads"]));
 }
 
 #[test]
 fn every_default_shows() {
-    for (verb, at_least) in [("bench", 15), ("simulate", 15), ("mock", 8)] {
+    for (verb, at_least) in [("bench", 15), ("simulate", 15), ("mock", 8), ("matrix", 15)] {
         let help = help(&[verb]);
         let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
         options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());
