@@ -7,7 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::compare::Compared;
+use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
@@ -78,6 +78,14 @@ pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<Str
     match format {
         Format::Text => Ok(report::compared_text(compared, style())),
         Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
+/// A comparison of sweeps in the form asked for.
+pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_sweeps_text(compared, style())),
+        Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
     }
 }
 

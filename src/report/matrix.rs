@@ -93,7 +93,7 @@ fn rows(page: &mut Page, matrix: &Matrix) {
 }
 
 /// What a row asks of the server, in short: `2,048/128, 1/s`.
-fn asked(cell: &Cell) -> String {
+pub(super) fn asked(cell: &Cell) -> String {
     let of = |name: &str| cell.variables.get(name).map(String::as_str);
     let lengths = match (of("workload"), of("input_tokens"), of("output_tokens")) {
         (Some(workload), ..) => Some(workload.to_owned()),

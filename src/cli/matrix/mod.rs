@@ -28,6 +28,7 @@ What is kept, in results/NAME-matrix-TIME:
   row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
+  page.html      the table with its pictures
   *.log          what the commands wrote that start and reset servers
 
 Exit codes:
