@@ -12,6 +12,7 @@ mod faults;
 mod fit;
 mod help;
 mod marks;
+mod matrix;
 mod mistakes;
 mod mock;
 mod promises;

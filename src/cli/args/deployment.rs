@@ -5,7 +5,7 @@ use clap::Args;
 use crate::record::DeploymentFacts;
 
 /// The deployment. It is kept with the run; nothing of it is sent.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 pub(in crate::cli) struct DeploymentArgs {
     /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
@@ -32,6 +32,18 @@ pub(in crate::cli) struct DeploymentArgs {
 }
 
 impl DeploymentArgs {
+    /// The same with what a file says of the deployment in place of what was typed, and its labels beside those.
+    pub(in crate::cli) fn with(&self, filed: DeploymentFacts) -> Self {
+        let labels = self.labels.iter().cloned().chain(filed.labels).collect();
+        Self {
+            hardware: filed.hardware.or_else(|| self.hardware.clone()),
+            gpus: filed.gpus.or(self.gpus),
+            serving_model: filed.serving_model.or_else(|| self.serving_model.clone()),
+            precision: filed.precision.or_else(|| self.precision.clone()),
+            labels,
+        }
+    }
+
     pub(in crate::cli) fn facts(&self) -> DeploymentFacts {
         DeploymentFacts {
             hardware: self.hardware.clone(),
