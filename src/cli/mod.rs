@@ -1,5 +1,6 @@
 //! The door: what a person types, turned into what the rooms do. One file per verb; clap stops here.
 
+mod ab;
 mod args;
 mod bench;
 mod calibrate;
@@ -24,7 +25,6 @@ mod printer;
 mod report;
 mod series;
 mod session;
-#[allow(dead_code)] // The verbs of many runs are to come.
 mod shelf;
 mod simulate;
 mod trace;
@@ -52,6 +52,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline ab short_chat 60 --a http://old:8000 --b http://new:8000
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
@@ -67,6 +68,8 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Hold two servers, or two configurations of one, against each other in interleaved rounds
+    Ab(Box<ab::AbArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Ab(args) => ab::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),

@@ -11,7 +11,7 @@ use super::folder;
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of the experiment, kept with its runs.
-const ASKED: &str = "asked.json";
+pub(super) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 
@@ -103,6 +103,11 @@ impl Shelf {
             )));
         }
         Ok(whole.then_some(log))
+    }
+
+    /// A folder in which runs have folders of their own: they are called `name/…`.
+    pub(super) fn drawer(&self, name: &str) -> Result<(), Stop> {
+        folder::base(&self.folder.join(name))
     }
 
     /// An empty folder for the run called `name`; what a run of that name left that was broken off is kept beside it.

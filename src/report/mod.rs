@@ -1,5 +1,6 @@
 //! A summary as bytes: text for people, JSON for programs.
 
+mod ab;
 mod arrivals;
 mod calibration;
 mod fit;
@@ -20,6 +21,7 @@ mod text;
 mod trace;
 mod troubles;
 
+pub use ab::{ab_json, ab_text};
 pub use calibration::{calibration_json, calibration_text};
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};

@@ -10,14 +10,14 @@ mod trace;
 mod validity;
 mod workload;
 
-pub(super) use deployment::DeploymentArgs;
+pub(super) use deployment::{DeploymentArgs, label};
 pub(super) use generator::{MachineArgs, ShareArgs};
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
 pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
-pub(super) use workload::WorkloadArgs;
+pub(super) use workload::{LoadArgs, WorkArgs, WorkloadArgs};
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::mock::StopLength;
 use crate::units;
 
 /// A duration such as `250ms`, `90s` or `2m`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text)
 }
 

@@ -11,7 +11,7 @@ use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
 
 /// Limits and prompts.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(in crate::cli) struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]

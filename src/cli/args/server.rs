@@ -20,7 +20,7 @@ const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// The server and the form of requests.
 ///
 /// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
     /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
     /// [default: mock, which is started for the run; vllm when --url is given]
@@ -120,6 +120,21 @@ impl ServerArgs {
             (Some(dialect), _) => dialect,
             (None, Some(_)) => Dialect::Vllm,
             (None, None) => Dialect::Mock,
+        }
+    }
+
+    /// The same with what is given in place of its address, its way of speaking and its model.
+    pub(in crate::cli) fn at(
+        &self,
+        url: Option<String>,
+        engine: Option<Dialect>,
+        model: Option<String>,
+    ) -> Self {
+        Self {
+            url: url.or_else(|| self.url.clone()),
+            engine: engine.or(self.engine),
+            model: model.or_else(|| self.model.clone()),
+            ..self.clone()
         }
     }
 

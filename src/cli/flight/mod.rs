@@ -7,6 +7,7 @@ mod marks;
 mod plan;
 mod prompts;
 mod start;
+mod warm;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -150,7 +151,27 @@ pub(super) struct Flown {
     pub(super) ending: RunEnding,
 }
 
+/// What makes runs against two servers ask the same: their texts, and the machine that sends them.
+#[derive(Clone)]
+pub(super) struct Common {
+    prompts: PromptBuilder,
+    salt: u64,
+    calibration: Option<Calibration>,
+}
+
 impl Field<'_> {
+    /// What runs elsewhere are to have in common with those from here.
+    pub(super) fn common(&self) -> Common {
+        Common { prompts: self.prompts.clone(), salt: self.salt, calibration: self.calibration }
+    }
+
+    /// The same server, asked what another is asked.
+    #[must_use]
+    pub(super) fn having(self, common: Common) -> Self {
+        let Common { prompts, salt, calibration } = common;
+        Self { prompts, salt, calibration, ..self }
+    }
+
     #[allow(dead_code)] // The verbs that change the load from run to run are to come.
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
