@@ -26,6 +26,8 @@ pub struct Rates {
     pub uncached_input_tokens_per_s: Option<f64>,
     /// Answer tokens that arrived in the window.
     pub output_tokens_per_s: Option<f64>,
+    /// The same ÷ the accelerators that serve together, where it was said how many (`--gpus`).
+    pub output_tokens_per_s_per_gpu: Option<f64>,
 }
 
 impl Rates {
@@ -41,6 +43,8 @@ impl Rates {
             flow.add(observed, record);
         }
         let offered = LoadForm::of(&observed.log.header.workload) != LoadForm::Closed;
+        let output_tokens_per_s = observed.per_second(flow.output);
+        let gpus = observed.log.header.deployment.gpus.filter(|&gpus| gpus > 0);
         let cached = |tokens| flow.cache_told.then(|| observed.per_second(tokens)).flatten();
         Self {
             offered_requests_per_s: offered.then(|| observed.per_second(observed.due() as f64)).flatten(),
@@ -49,7 +53,10 @@ impl Rates {
             input_tokens_per_s: observed.per_second(flow.input),
             cached_input_tokens_per_s: cached(flow.cached),
             uncached_input_tokens_per_s: cached(flow.input - flow.cached),
-            output_tokens_per_s: observed.per_second(flow.output),
+            output_tokens_per_s,
+            output_tokens_per_s_per_gpu: output_tokens_per_s
+                .zip(gpus)
+                .map(|(rate, gpus)| rate / f64::from(gpus)),
         }
     }
 }
@@ -145,6 +152,16 @@ mod tests {
         // Four chunks, all in the window, twelve tokens by usage.
         let rates = rates(0, vec![record(0).sent_at(0, 0, 1).paced(100, 10, 4).usage(130, 12).build()]);
         assert_eq!((rates.output_tokens_per_s, rates.input_tokens_per_s), (Some(6.0), Some(65.0)));
+    }
+
+    #[test]
+    fn rates_per_gpu_need_their_number() {
+        let of = |gpus| {
+            let mut log = run(2_000, vec![record(0).sent_at(0, 0, 1).paced(100, 10, 12).build()]);
+            log.header.deployment.gpus = gpus;
+            Rates::of(&Observed::of(&log)).output_tokens_per_s_per_gpu
+        };
+        assert_eq!((of(None), of(Some(1)), of(Some(4))), (None, Some(6.0), Some(1.5)));
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::{command_line, folder};
 use crate::analysis;
+use crate::experiment::Diagnosis;
 use crate::record::{NamedLog, RunLog, merge};
+use crate::report::Beside;
 use crate::units::spoken;
 
 /// Join the shards that several generators flew into the one run that they were.
@@ -51,8 +53,11 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let engine = format!("{}-merged", log.header.engine.engine);
     let folder = folder::create(&args.out, &log.header.workload.name, &engine, log.header.started_at)?;
     log.store(&folder).map_err(Stop::impossible)?;
-    outcome::store(&summary, &folder)?;
-    printer.data(&outcome::render(&summary, if args.json { Format::Json } else { Format::Text })?)?;
+    let diagnosis = Diagnosis::of_run(log, &summary);
+    outcome::store(&summary, &diagnosis, &folder)?;
+    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render(&summary, beside, format)?)?;
     printer.words(&format!(
         "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
          clocks agree, every latency was taken on one machine's own\nkept in {}",

@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod command_line;
+mod compare;
 mod datasets;
 mod exit;
 mod flight;
@@ -27,6 +28,7 @@ mod series;
 mod session;
 mod shelf;
 mod simulate;
+mod sweep;
 mod trace;
 mod workloads;
 
@@ -52,6 +54,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
   skyline ab short_chat 60 --a http://old:8000 --b http://new:8000
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
@@ -68,6 +71,8 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Measure a server from low load to high, and find the highest that meets the objectives
+    Sweep(Box<sweep::SweepArgs>),
     /// Hold two servers, or two configurations of one, against each other in interleaved rounds
     Ab(Box<ab::AbArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
@@ -76,6 +81,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
     Merge(merge::MergeArgs),
+    /// Hold stored runs, repeats or sweeps against a baseline
+    Compare(compare::CompareArgs),
     /// Measure what this machine can measure: the floor under its figures
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
@@ -102,10 +109,12 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Ab(args) => ab::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Compare(args) => compare::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),

@@ -7,9 +7,10 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::{AbTest, AcrossJudgement, PairedOpen, Prediction, Repeats};
+use crate::experiment::compare::Compared;
+use crate::experiment::{AbTest, AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
-use crate::report::{self, Colour, Style};
+use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
 
 /// The form in which a summary is printed.
@@ -40,24 +41,11 @@ const FILE_NAME: &str = "summary.json";
 /// Name of what several runs say together, inside the folder that holds theirs.
 const REPEATS_FILE_NAME: &str = "repeats.json";
 
-/// The summary in the form asked for.
-pub(super) fn render(summary: &Summary, format: Format) -> Result<String, Stop> {
+/// The summary in the form asked for, with what goes beside it.
+pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::text(summary, style())),
-        Format::Json => report::json(summary).map_err(Stop::impossible),
-    }
-}
-
-/// The summary of a closed loop in the form asked for, with the open run that goes with it, if one was flown.
-pub(super) fn render_beside(
-    summary: &Summary,
-    open: Option<&PairedOpen>,
-    format: Format,
-) -> Result<String, Stop> {
-    let Some(open) = open else { return render(summary, format) };
-    match format {
-        Format::Text => Ok(report::text_beside(summary, Some(open), style())),
-        Format::Json => report::json_beside(summary, open).map_err(Stop::impossible),
+        Format::Text => Ok(report::text_beside(summary, beside, style())),
+        Format::Json => report::json_beside(summary, beside).map_err(Stop::impossible),
     }
 }
 
@@ -85,6 +73,22 @@ pub(super) fn render_ab(test: &AbTest, format: Format) -> Result<String, Stop> {
     }
 }
 
+/// A sweep in the form asked for.
+pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::sweep_text(sweep, style())),
+        Format::Json => report::sweep_json(sweep).map_err(Stop::impossible),
+    }
+}
+
+/// A comparison in the form asked for.
+pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_text(compared, style())),
+        Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -108,9 +112,10 @@ fn width() -> usize {
     columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
-/// Writes the summary beside the run's log.
-pub(super) fn store(summary: &Summary, folder: &Path) -> Result<(), Stop> {
-    write(&folder.join(FILE_NAME), &render(summary, Format::Json)?)
+/// Writes the summary beside the run's log, and what it points to with it.
+pub(super) fn store(summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+    let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)
 }
 
 /// Writes what several runs say together beside their folders.
@@ -118,8 +123,8 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-fn write(path: &Path, json: &str) -> Result<(), Stop> {
-    std::fs::write(path, json)
+fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 

@@ -10,7 +10,9 @@ use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::{ab, pair, series};
 use crate::analysis::Objective;
+use crate::experiment::Diagnosis;
 use crate::record::RunLog;
+use crate::report::Beside;
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -73,6 +75,8 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     };
     let summary = crate::analysis::summarise(&log, &objectives);
     let open = pair::again(&summary, &args.run)?;
-    printer.data(&outcome::render_beside(&summary, open.as_ref(), format)?)?;
+    let diagnosis = Diagnosis::of_run(&log, &summary);
+    let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
+    printer.data(&outcome::render(&summary, beside, format)?)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

@@ -12,10 +12,8 @@ use super::printer::Printer;
 use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{predict, seed_of_run};
-use crate::record::{
-    DeploymentFacts, EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource,
-};
+use crate::experiment::{Diagnosis, predict, seed_of_run};
+use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::workload::TraceFindings;
 
@@ -106,9 +104,11 @@ fn once(
         predict(header, schedule.clone(), &described.fleet, &args.objectives).map_err(Stop::usage)?;
     let open = prediction.pair(&log, &schedule, &described.fleet).map_err(Stop::usage)?;
     let kept = folder_for(args, &log.header.workload.name, log.header.started_at).and_then(|folder| {
-        keep(&log, &prediction.summary, folder.as_deref())?;
+        keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
         if let (Some(open), Some(folder)) = (&open, &folder) {
-            keep(open, &summarise(open, &[]), Some(&pair::folder_in(folder)?))?;
+            let summary = summarise(open, &[]);
+            let diagnosis = Diagnosis::of_run(open, &summary);
+            keep(open, &summary, &diagnosis, Some(&pair::folder_in(folder)?))?;
         }
         Ok(folder)
     });
@@ -138,7 +138,7 @@ fn repeatedly(
         let (log, prediction) =
             predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
         let folder = parent.as_deref().map(|parent| folder_of(parent, number)).transpose()?;
-        keep(&log, &prediction.summary, folder.as_deref())?;
+        keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
         series.add(prediction.summary)?;
     }
     series.finish(format, args.validity.policy())
@@ -173,7 +173,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
-        deployment: DeploymentFacts::default(),
+        deployment: described.deployment(),
         workload: run.workload,
     }
 }
@@ -184,8 +184,8 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 }
 
 /// Stores the run as `bench` does, where it is to be kept.
-fn keep(log: &RunLog, summary: &Summary, folder: Option<&Path>) -> Result<(), Stop> {
+fn keep(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
     log.store(folder).map_err(Stop::impossible)?;
-    outcome::store(summary, folder)
+    outcome::store(summary, diagnosis, folder)
 }

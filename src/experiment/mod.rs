@@ -8,7 +8,9 @@
 
 mod ab;
 mod bottleneck;
+pub mod compare;
 mod comparison;
+mod diagnosis;
 mod evidence;
 mod fitting;
 mod later_turns;
@@ -27,6 +29,7 @@ pub use ab::{
 };
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
+pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
@@ -36,7 +39,8 @@ pub use repeats::{
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PointFigures, Search,
-    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Wanted, drive,
+    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
+    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted,
+    drive,
 };
 pub use virtual_run::{Flown, VirtualRun};

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
 use super::comparison::Comparison;
+use super::diagnosis::Diagnosis;
 use super::paired_open::PairedOpen;
 use super::virtual_run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
@@ -22,6 +23,9 @@ pub struct Prediction {
     pub bandwidth_math: Option<BandwidthMath>,
     /// The run's summary: what `skyline bench --json` prints of a real one.
     pub summary: Summary,
+    /// The regime in which the deployment seems to be, from what a client sees of it: what `skyline bench --json` prints
+    /// of a real one.
+    pub diagnosis: Diagnosis,
     /// What holds the deployment back.
     pub bottleneck: Bottleneck,
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
@@ -57,6 +61,7 @@ pub fn predict(
     let bottleneck = Bottleneck::of(&flown, &run.plan);
     let log = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
     let summary = summarise(&log, objectives);
+    let diagnosis = Diagnosis::of_run(&log, &summary);
     let baseline = match fleet.baseline() {
         None => None,
         Some(plain) => {
@@ -73,7 +78,9 @@ pub fn predict(
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
     let schema = Prediction::SCHEMA;
-    Ok((log, Prediction { schema, bandwidth_math, summary, bottleneck, baseline, paired_open: None }))
+    let prediction =
+        Prediction { schema, bandwidth_math, summary, diagnosis, bottleneck, baseline, paired_open: None };
+    Ok((log, prediction))
 }
 
 impl Prediction {

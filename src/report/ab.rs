@@ -8,52 +8,52 @@ use crate::record::{DeploymentFacts, EngineFacts};
 use crate::units::count;
 
 /// The experiment as indented JSON with a line break at its end: `ab.json`, and what `--json` prints.
-pub fn ab_json(test: &AbTest) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(test)?;
+pub fn ab_json(found: &AbTest) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(found)?;
     text.push('\n');
     Ok(text)
 }
 
 /// The experiment as text.
 #[must_use]
-pub fn ab_text(test: &AbTest, style: Style) -> String {
+pub fn ab_text(found: &AbTest, style: Style) -> String {
     let mut page = Page::new(style);
-    verdict(&mut page, test);
-    what_was_compared(&mut page, test);
-    let tests = counted(test.metrics.len() as u64, "metric");
+    verdict(&mut page, found);
+    what_was_compared(&mut page, found);
+    let tests = counted(found.metrics.len() as u64, "metric");
     page.heading(&format!("What decides: {tests}, chosen before the first round"));
-    metrics(&mut page, &test.metrics);
-    for class in &test.classes {
+    metrics(&mut page, &found.metrics);
+    for class in &found.classes {
         page.heading(&format!("Of class {} alone: {}", class.class, class.verdict.word()));
         metrics(&mut page, &class.metrics);
     }
-    if !test.explored.is_empty() {
+    if !found.explored.is_empty() {
         page.heading("Seen besides, without a verdict: of so many figures some differ by chance");
-        metrics(&mut page, &test.explored);
+        metrics(&mut page, &found.explored);
     }
-    rounds(&mut page, test);
-    how_sure(&mut page, test);
+    rounds(&mut page, found);
+    how_sure(&mut page, found);
     page.finish()
 }
 
-fn verdict(page: &mut Page, test: &AbTest) {
-    let tone = match test.verdict {
+fn verdict(page: &mut Page, found: &AbTest) {
+    let tone = match found.verdict {
         AbOverall::Better | AbOverall::Equivalent => Tone::Good,
         AbOverall::Worse | AbOverall::Mixed | AbOverall::Invalid => Tone::Bad,
         AbOverall::Inconclusive | AbOverall::Unfinished => Tone::Strong,
     };
-    let word = test.verdict.word().to_uppercase();
-    page.entry(tone, &format!("{word}: "), &test.sentence);
-    for note in &test.notes {
+    let word = found.verdict.word().to_uppercase();
+    page.entry(tone, &format!("{word}: "), &found.sentence);
+    for note in &found.notes {
         page.entry(Tone::Normal, "  • ", note);
     }
 }
 
-fn what_was_compared(page: &mut Page, test: &AbTest) {
+fn what_was_compared(page: &mut Page, found: &AbTest) {
     page.blank();
-    let workload = format!("{}, first seed {}", test.workload, test.first_seed);
+    let workload = format!("{}, first seed {}", found.workload, found.first_seed);
     page.entry(Tone::Normal, "  workload   ", &workload);
-    let sides = &test.sides;
+    let sides = &found.sides;
     page.entry(Tone::Normal, "  A          ", &server(&sides.a, &sides.a_deployment));
     page.entry(Tone::Normal, "  B          ", &server(&sides.b, &sides.b_deployment));
     for unlike in &sides.unlike {
@@ -62,14 +62,14 @@ fn what_was_compared(page: &mut Page, test: &AbTest) {
     }
     let rounds = format!(
         "{} of {} count; A B, B A, A B and so on; a verdict takes {} at least",
-        count(test.counted_rounds),
-        count(test.planned_rounds),
-        count(test.fewest_rounds)
+        count(found.counted_rounds),
+        count(found.planned_rounds),
+        count(found.fewest_rounds)
     );
     page.entry(Tone::Normal, "  rounds     ", &rounds);
     let margin = format!(
         "differences within {} do not matter, nor those of failures within half a point",
-        percent(test.margin)
+        percent(found.margin)
     );
     page.entry(Tone::Normal, "  margin     ", &margin);
 }
@@ -152,9 +152,9 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn rounds(page: &mut Page, test: &AbTest) {
+fn rounds(page: &mut Page, found: &AbTest) {
     page.heading("Rounds");
-    let first = test.metrics.first();
+    let first = found.metrics.first();
     let title = first.map_or(String::new(), |metric| metric.metric.clone());
     let (of_a, of_b) = (format!("A {title}"), format!("B {title}"));
     let mut grid = Grid::new(&[
@@ -167,7 +167,7 @@ fn rounds(page: &mut Page, test: &AbTest) {
         (&of_b, ALWAYS),
         ("counts", ALWAYS),
     ]);
-    for round in &test.rounds {
+    for round in &found.rounds {
         let figures = first.and_then(|metric| metric.figures.iter().find(|pair| pair.round == round.number));
         let figure = |figure: Option<f64>| figure.map_or(NOTHING.to_owned(), cell);
         let [one, other] = round.order;
@@ -190,14 +190,14 @@ fn completed(side: &FlownSide) -> String {
 }
 
 /// What the rounds could have found, by the spread that they turned out to have.
-fn how_sure(page: &mut Page, test: &AbTest) {
+fn how_sure(page: &mut Page, found: &AbTest) {
     let spreading: Vec<_> =
-        test.metrics.iter().filter(|metric| metric.spread.is_some_and(|spread| spread > 0.0)).collect();
+        found.metrics.iter().filter(|metric| metric.spread.is_some_and(|spread| spread > 0.0)).collect();
     if !spreading.iter().any(|metric| metric.detectable.is_some()) {
         return;
     }
-    page.heading(&format!("How sure: what such rounds find with {:.0} % power", test.power * 100.0));
-    let margin = format!("rounds for {}", percent(test.margin));
+    page.heading(&format!("How sure: what such rounds find with {:.0} % power", found.power * 100.0));
+    let margin = format!("rounds for {}", percent(found.margin));
     let mut grid = Grid::new(&[
         ("", ALWAYS),
         ("spread of B ÷ A", ALWAYS),
@@ -205,9 +205,8 @@ fn how_sure(page: &mut Page, test: &AbTest) {
         (&margin, ALWAYS),
     ]);
     for metric in spreading {
-        let length = |length: Option<f64>| {
-            length.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length))
-        };
+        let length =
+            |length: Option<f64>| length.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length));
         let rounds = match metric.rounds_for_margin {
             Some(rounds) if rounds <= metric.rounds => "enough".to_owned(),
             Some(rounds) => format!("about {}", count(rounds)),
@@ -232,7 +231,8 @@ mod tests {
 
     /// A run of four requests whose first tokens take about as long as given.
     fn flown(round: u64, ttft: u64, url: &str) -> Summary {
-        let records = (0..4).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + ttft, 10, 11).build());
+        let records = (0..4)
+            .map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 101 + ttft, 10, 11).build());
         let mut log = run(1_000, records.collect());
         log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
         log.header.engine.url = url.to_owned();
@@ -243,7 +243,11 @@ mod tests {
         let runs: Vec<_> = (1..=rounds)
             .map(|round| {
                 let jitter = round * round % 7;
-                (round, flown(round, 100 + jitter, "http://old:8000"), flown(round, 130 + 2 * jitter, "http://new:8000"))
+                (
+                    round,
+                    flown(round, 100 + jitter, "http://old:8000"),
+                    flown(round, 130 + 2 * jitter, "http://new:8000"),
+                )
             })
             .collect();
         let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();

@@ -17,6 +17,7 @@ pub(crate) fn rates(page: &mut Page, summary: &Summary) {
         ("input tokens", rates.input_tokens_per_s),
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
+        ("  for each GPU", rates.output_tokens_per_s_per_gpu),
     ] {
         if let Some(rate) = rate {
             any = true;

@@ -6,7 +6,7 @@ use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{LoadForm, RunDescription, Summary, Window};
-use crate::record::{EngineFacts, PromptMethod, RunEnding, StampSource};
+use crate::record::{DeploymentFacts, EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
 pub(crate) fn verdict(page: &mut Page, summary: &Summary) {
@@ -82,6 +82,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  server     ", &format!("{}, in virtual time", engine.engine));
         page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
     }
+    if let Some(serving) = deployment(&run.deployment).filter(|_| engine.modelled.is_empty()) {
+        page.entry(Tone::Normal, "  deployment ", &serving);
+    }
     page.entry(Tone::Normal, "  prompts    ", &prompts(run));
     for (label, line) in taken::lines(run) {
         page.entry(Tone::Normal, label, &line);
@@ -144,6 +147,24 @@ fn client(page: &mut Page, summary: &Summary) {
         let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
+}
+
+/// What serves, as the person said who flew the run: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
+fn deployment(facts: &DeploymentFacts) -> Option<String> {
+    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
+    let mut parts = Vec::new();
+    match (gpus, hardware) {
+        (Some(gpus), Some(hardware)) => parts.push(format!("{gpus} × {hardware}")),
+        (Some(gpus), None) => parts.push(counted(u64::from(*gpus), "GPU")),
+        (None, hardware) => parts.extend(hardware.clone()),
+    }
+    match (serving_model, precision) {
+        (Some(model), Some(precision)) => parts.push(format!("{model} in {precision}")),
+        (None, Some(precision)) => parts.push(format!("weights in {precision}")),
+        (model, None) => parts.extend(model.clone()),
+    }
+    parts.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// `2nd`, `3rd`, `11th`.

@@ -2,28 +2,29 @@
 
 use serde::Serialize;
 
+use super::Beside;
 use crate::analysis::Summary;
-use crate::experiment::PairedOpen;
 
-/// The summary as indented JSON with a line break at its end: `summary.json`, and what `--json` prints.
+/// The summary as indented JSON with a line break at its end.
 pub fn json(summary: &Summary) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(summary)?;
     text.push('\n');
     Ok(text)
 }
 
-/// The same of a closed loop, with the open run that goes with it under `paired_open`.
-pub fn json_beside(summary: &Summary, open: &PairedOpen) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Beside { summary, paired_open: open })?;
+/// The same with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
+pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(&Whole { summary, beside })?;
     text.push('\n');
     Ok(text)
 }
 
 #[derive(Serialize)]
-struct Beside<'a> {
+struct Whole<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    paired_open: &'a PairedOpen,
+    #[serde(flatten)]
+    beside: Beside<'a>,
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 mod ab;
 mod arrivals;
+mod beside;
 mod calibration;
+mod compare;
+mod diagnosis;
 mod fit;
 mod flow_lines;
 mod grid;
@@ -16,17 +19,22 @@ mod promises;
 mod quality;
 mod repeats;
 mod sessions;
+mod sweep;
 mod taken;
 mod text;
 mod trace;
 mod troubles;
 
 pub use ab::{ab_json, ab_text};
+pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
+pub use compare::{compared_json, compared_text};
+pub use diagnosis::diagnosis_text;
 pub use fit::text as fit_text;
 pub use json::{json, json_beside};
 pub use page::{Colour, Style, printable};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
+pub use sweep::{sweep_json, sweep_text};
 pub use text::{text, text_beside};
 pub use trace::{contents as trace_contents, what as trace_what};

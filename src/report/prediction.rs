@@ -1,5 +1,6 @@
 //! A prediction as a person reads it: the envelope's back, the report, the bottleneck, the baseline.
 
+use super::Beside;
 use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::text::text_beside;
@@ -22,7 +23,9 @@ pub fn prediction_text(prediction: &Prediction, style: Style) -> String {
     if let Some(comparison) = &prediction.baseline {
         baseline(&mut after, comparison);
     }
-    let report = text_beside(&prediction.summary, prediction.paired_open.as_ref(), style);
+    let beside =
+        Beside { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
+    let report = text_beside(&prediction.summary, beside, style);
     before.finish() + &report + &after.finish()
 }
 

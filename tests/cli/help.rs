@@ -18,6 +18,11 @@ fn bench() {
 }
 
 #[test]
+fn ab() {
+    insta::assert_snapshot!(help(&["ab"]));
+}
+
+#[test]
 fn simulate() {
     insta::assert_snapshot!(help(&["simulate"]));
 }
@@ -43,6 +48,11 @@ fn calibrate() {
 }
 
 #[test]
+fn compare() {
+    insta::assert_snapshot!(help(&["compare"]));
+}
+
+#[test]
 fn merge() {
     insta::assert_snapshot!(help(&["merge"]));
 }
@@ -54,7 +64,7 @@ fn workloads() {
 
 #[test]
 fn every_default_shows() {
-    for (verb, at_least) in [("bench", 15), ("simulate", 15), ("mock", 8)] {
+    for (verb, at_least) in [("bench", 15), ("ab", 20), ("simulate", 15), ("mock", 8)] {
         let help = help(&[verb]);
         let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
         options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());

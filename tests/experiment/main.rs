@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-#[cfg(test)]
 mod ab;
-#[cfg(test)]
+mod highest_load;
+mod queues;
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

@@ -25,17 +25,24 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
 /// their mean rank. Absent for fewer than three values, or when all are alike.
 #[must_use]
 pub fn lag1_spearman(values: &[f64]) -> Option<f64> {
-    let (_, later) = values.split_first()?;
-    let (_, earlier) = values.split_last()?;
-    if earlier.len() < 2 {
+    let pairs: Vec<_> = values.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    spearman(&pairs)
+}
+
+/// Spearman's rank correlation of pairs: Pearson's correlation of their ranks, ties sharing their mean rank
+/// (`scipy.stats.spearmanr`). Absent for fewer than two pairs, or when all of one side are alike.
+#[must_use]
+pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+    if pairs.len() < 2 {
         return None;
     }
-    let (earlier, later) = (ranks(earlier), ranks(later));
-    let middle = (earlier.len() + 1) as f64 / 2.0;
+    let (ones, others): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (ones, others) = (ranks(&ones), ranks(&others));
+    let middle = (pairs.len() + 1) as f64 / 2.0;
     let products =
         |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum() };
-    let spread = products(&earlier, &earlier) * products(&later, &later);
-    (spread > 0.0).then(|| products(&earlier, &later) / libm::sqrt(spread))
+    let spread = products(&ones, &ones) * products(&others, &others);
+    (spread > 0.0).then(|| products(&ones, &others) / libm::sqrt(spread))
 }
 
 #[cfg(test)]

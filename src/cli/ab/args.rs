@@ -18,9 +18,9 @@ use crate::live::Screen;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AbArgs {
     #[command(flatten)]
-    pub(super) work: WorkArgs,
-    #[command(flatten)]
     pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) work: WorkArgs,
     #[command(flatten, next_help_heading = "Sides")]
     pub(super) sides: SideArgs,
     #[command(flatten, next_help_heading = "Experiment")]
@@ -116,8 +116,8 @@ pub(super) struct ExperimentArgs {
     pub(super) rounds: u64,
 
     /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated: few are best,
-    /// for the more decide together the larger a difference must be; error_rate always does [default: p50 ttft, p95 ttft,
-    /// p50 tpot and p95 e2e; not streamed p50 e2e and p95 e2e; of a closed loop output_tokens_per_s too]
+    /// for the more decide together the larger a difference must be; `error_rate` always does [default: p50 ttft, p95
+    /// ttft, p50 tpot and p95 e2e; not streamed p50 e2e and p95 e2e; of a closed loop `output_tokens_per_s` too]
     #[arg(long = "metric", value_name = "FIGURE")]
     pub(super) metrics: Vec<Measure>,
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
 use crate::cli::exit::Stop;
+use crate::record::DeploymentFacts;
 use crate::simulator::{
     BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, Hardware, InstanceConfig, KvTransfer, Layout,
     Limits, Policy, Precision, RoutingRule, ServingModel, StepTime,
@@ -170,6 +171,21 @@ impl Described {
         model.fleet.seed = seed;
         model.facts.insert("model_seed".to_owned(), json!(seed));
         model
+    }
+
+    /// What a person would say of a server like this; nothing of a plain one.
+    pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
+        let told = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
+        let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
+        let gpus =
+            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        DeploymentFacts {
+            hardware: told("hardware"),
+            gpus,
+            serving_model: told("serving_model"),
+            precision: told("precision"),
+            ..DeploymentFacts::default()
+        }
     }
 
     /// Every setting in one line, for people.

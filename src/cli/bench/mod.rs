@@ -18,6 +18,7 @@ use super::{datasets, folder, series};
 use crate::analysis::Objective;
 use crate::live::Screen;
 use crate::record::RunEnding;
+use crate::report::Beside;
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -121,8 +122,9 @@ fn once(args: &BenchArgs, field: &Field<'_>, run: PlannedRun) -> Result<Exit, St
     };
     let format = if args.json { Format::Json } else { Format::Text };
     // Whatever became of the open run, the closed one is reported.
-    let beside = open.as_ref().ok().and_then(Option::as_ref);
-    printer.data(&outcome::render_beside(&flown.summary, beside, format)?)?;
+    let paired_open = open.as_ref().ok().and_then(Option::as_ref);
+    let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
+    printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     flown.stored.and(open)?;
     printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
     let interrupted = args.paired_open && interrupts.stop_is_wished();

@@ -24,7 +24,7 @@ use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
-use crate::experiment::seed_of_run;
+use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveLine, Screen};
 use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
@@ -145,6 +145,7 @@ pub(super) struct Field<'a> {
 /// What a run leaves behind.
 pub(super) struct Flown {
     pub(super) summary: Summary,
+    pub(super) diagnosis: Diagnosis,
     pub(super) folder: PathBuf,
     /// Whether all of it could be written.
     pub(super) stored: Result<(), Stop>,
@@ -154,25 +155,24 @@ pub(super) struct Flown {
 /// What makes runs against two servers ask the same: their texts, and the machine that sends them.
 #[derive(Clone)]
 pub(super) struct Common {
+    calibration: Option<Calibration>,
     prompts: PromptBuilder,
     salt: u64,
-    calibration: Option<Calibration>,
 }
 
 impl Field<'_> {
     /// What runs elsewhere are to have in common with those from here.
     pub(super) fn common(&self) -> Common {
-        Common { prompts: self.prompts.clone(), salt: self.salt, calibration: self.calibration }
+        Common { calibration: self.calibration, prompts: self.prompts.clone(), salt: self.salt }
     }
 
     /// The same server, asked what another is asked.
     #[must_use]
     pub(super) fn having(self, common: Common) -> Self {
-        let Common { prompts, salt, calibration } = common;
-        Self { prompts, salt, calibration, ..self }
+        let Common { calibration, prompts, salt } = common;
+        Self { calibration, prompts, salt, ..self }
     }
 
-    #[allow(dead_code)] // The verbs that change the load from run to run are to come.
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)
@@ -286,7 +286,14 @@ impl Field<'_> {
         let ending = footer.ending;
         let log = RunLog { header, records, checks, footer: Some(footer) };
         let summary = analysis::summarise(&log, setup.objectives);
-        let stored = outcome::store(&summary, &folder);
-        Ok(Flown { summary, folder, stored: written.map_err(Stop::impossible).and(stored), ending })
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = outcome::store(&summary, &diagnosis, &folder);
+        Ok(Flown {
+            summary,
+            diagnosis,
+            folder,
+            stored: written.map_err(Stop::impossible).and(stored),
+            ending,
+        })
     }
 }

@@ -1,0 +1,85 @@
+//! Whether answers slow down as more of them are made at a time, and whether the server gets more done by it.
+
+use super::Evidence;
+use super::line::{Line, at_share};
+use super::symptom::{Opinion, Regime, seen};
+use crate::units::{count, three_digits};
+
+/// Fewer answers say nothing.
+const LEAST: usize = 30;
+/// The busy part of the run must have this many times the company of the quiet one.
+const SPREAD: f64 = 1.5;
+/// Rank correlation from which on TPOT follows the company.
+const FOLLOWS: f64 = 0.5;
+/// How many times as long an answer's token takes in company that is a trade.
+const SLOWER: f64 = 1.2;
+/// How many times as many tokens come in all that is a gain.
+const MORE: f64 = 1.1;
+
+pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+    let points: Vec<(f64, f64)> =
+        evidence.crowd.answers.iter().filter_map(|answer| Some((answer.company, answer.tpot_ms?))).collect();
+    if points.len() < LEAST {
+        return Opinion::lacking(format!(
+            "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
+            points.len()
+        ));
+    }
+    let company: Vec<f64> = points.iter().map(|point| point.0).collect();
+    let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
+    if many < SPREAD * few {
+        return Opinion::lacking(format!(
+            "there were about as many requests in flight all the time ({} to {}): fly it at several rates, or sweep",
+            three_digits(few),
+            three_digits(many)
+        ));
+    }
+    let Some(line) = Line::through(&points) else { return Opinion::Nothing };
+    let (quiet, busy) = (line.at(few), line.at(many));
+    if line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
+        return Opinion::Nothing;
+    }
+    // Each of n streams gets a token every TPOT.
+    let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
+    let seen_so = format!(
+        "TPOT rises from {} to {} ms as {} to {} requests are in flight ({} ms for each more; rank correlation {}, {} \
+         answers)",
+        three_digits(quiet),
+        three_digits(busy),
+        three_digits(few),
+        three_digits(many),
+        three_digits(line.slope.value),
+        three_digits(line.rank_correlation),
+        count(points.len() as u64),
+    );
+    let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));
+    let symptom = if tokens_busy >= MORE * tokens_quiet {
+        seen(
+            Regime::BatchingTrade,
+            format!("{seen_so}, and the tokens/s of all together from about {tokens}"),
+            "batching trade: a larger batch serves all faster and each more slowly",
+        )
+        .confirmed_by("skyline sweep: throughput and TPOT at each rate")
+        .answered_by("choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)")
+    } else {
+        seen(
+            Regime::Saturation,
+            format!("{seen_so}, while the tokens/s of all together stay about the same ({tokens})"),
+            "saturation: more requests at a time bring no more tokens",
+        )
+        .confirmed_by("skyline sweep: the rate from which on throughput is flat")
+        .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
+    };
+    symptom
+        .with([
+            ("in_flight_quiet", few),
+            ("in_flight_busy", many),
+            ("tpot_quiet_ms", quiet),
+            ("tpot_busy_ms", busy),
+            ("tpot_ms_per_request_in_flight", line.slope.value),
+            ("tokens_quiet_per_s", tokens_quiet),
+            ("tokens_busy_per_s", tokens_busy),
+            ("rank_correlation", line.rank_correlation),
+        ])
+        .opinion()
+}

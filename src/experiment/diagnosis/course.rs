@@ -1,0 +1,156 @@
+//! What the points of a sweep say together: throughput against TPOT, and TTFT as the load rises.
+
+use super::symptom::{Opinion, Regime, seen};
+use crate::analysis::wording::percent;
+use crate::analysis::{Metric, Quantile, Summary};
+use crate::units::three_digits;
+
+/// A rise by this factor or more is a rise.
+const RISE: f64 = 1.2;
+/// Throughput that rises by less than this factor is flat.
+const FLAT: f64 = 1.05;
+/// TTFT that rises by this factor while the prompts stay the same waits in a queue.
+const QUEUES: f64 = 3.0;
+
+/// One point of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadFigures {
+    /// Requests per second, or users.
+    pub load: f64,
+    /// Answer tokens per second of all requests together.
+    pub output_tokens_per_s: Option<f64>,
+    /// Median TTFT, milliseconds.
+    pub ttft_p50_ms: Option<f64>,
+    /// 99th percentile of TTFT, milliseconds, or the least that it can be.
+    pub ttft_p99_ms: Option<f64>,
+    /// Median TPOT, milliseconds.
+    pub tpot_p50_ms: Option<f64>,
+}
+
+impl LoadFigures {
+    /// Of the run at this load.
+    #[must_use]
+    pub fn of(load: f64, summary: &Summary) -> Self {
+        let figure = |metric, quantile| {
+            Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least())
+                .filter(|&ms: &f64| ms > 0.0)
+        };
+        Self {
+            load,
+            output_tokens_per_s: summary.rates.output_tokens_per_s.filter(|&rate| rate > 0.0),
+            ttft_p50_ms: figure(Metric::Ttft, Quantile::P50),
+            ttft_p99_ms: figure(Metric::Ttft, Quantile::P99),
+            tpot_p50_ms: figure(Metric::Tpot, Quantile::P50),
+        }
+    }
+}
+
+/// The points that have both figures, as (load, one, other).
+fn pairs(
+    points: &[LoadFigures],
+    one: fn(&LoadFigures) -> Option<f64>,
+    other: fn(&LoadFigures) -> Option<f64>,
+) -> Vec<(f64, f64, f64)> {
+    let mut known: Vec<_> =
+        points.iter().filter_map(|point| Some((point.load, one(point)?, other(point)?))).collect();
+    known.sort_by(|one, other| one.0.total_cmp(&other.0));
+    known
+}
+
+/// Throughput up and TPOT worse; or TPOT worse for nothing.
+pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
+    let known = pairs(points, |point| point.output_tokens_per_s, |point| point.tpot_p50_ms);
+    let (Some(&(low, few, quick)), Some(&(high, many, slow))) = (known.first(), known.last()) else {
+        return Opinion::lacking("no point has both a throughput and a TPOT");
+    };
+    if high < RISE * low {
+        return Opinion::lacking("all points have about the same load");
+    }
+    // The most throughput, and the point from which on it no longer rises.
+    let most = known.iter().map(|point| point.1).fold(0.0, f64::max);
+    let flat_from = known.iter().find(|point| point.1 * FLAT >= most).map_or(high, |point| point.0);
+    let figures = [
+        ("lowest_load", low),
+        ("highest_load", high),
+        ("output_tokens_lowest_per_s", few),
+        ("output_tokens_highest_per_s", many),
+        ("tpot_p50_lowest_ms", quick),
+        ("tpot_p50_highest_ms", slow),
+        ("throughput_flat_from_load", flat_from),
+    ];
+    if slow < RISE * quick {
+        return Opinion::Nothing;
+    }
+    let course = format!(
+        "from a load of {} to {} TPOT p50 goes from {} to {} ms and output tokens/s from {} to {}",
+        three_digits(low),
+        three_digits(high),
+        three_digits(quick),
+        three_digits(slow),
+        three_digits(few),
+        three_digits(many),
+    );
+    if most < RISE * few {
+        return seen(
+            Regime::Saturation,
+            course,
+            "saturation: even the lowest load was near what the server can do",
+        )
+        .confirmed_by("points at lower loads, where throughput follows the load")
+        .answered_by("sweep from a lower load, or add a replica")
+        .with(figures)
+        .opinion();
+    }
+    let flat = if flat_from < high {
+        format!("; throughput is flat from {} on", three_digits(flat_from))
+    } else {
+        String::new()
+    };
+    seen(
+        Regime::BatchingTrade,
+        format!("{course}{flat}"),
+        "batching trade: larger batches serve all faster and each more slowly",
+    )
+    .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
+    .answered_by(
+        "choose the load whose percentile the product allows; beyond the flat part there is only latency",
+    )
+    .with(figures)
+    .opinion()
+}
+
+/// TTFT that explodes as the load rises, while the prompts stay the same.
+pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
+    let known = pairs(points, |point| point.ttft_p50_ms, |point| point.ttft_p99_ms);
+    let Some(&(low, p50, p99)) = known.first() else {
+        return Opinion::lacking("no point has a TTFT");
+    };
+    if known.len() < 2 {
+        return Opinion::lacking("there is one point, and a rise needs two");
+    }
+    let Some(&(onset, onset_p50, onset_p99)) = known.iter().find(|point| point.2 >= QUEUES * p99) else {
+        return Opinion::Nothing;
+    };
+    let symptom = format!(
+        "p99 TTFT is {} ms at a load of {} and {} ms at {}, p50 {} and {} ms, with the same prompts: p50 grew by {}",
+        three_digits(p99),
+        three_digits(low),
+        three_digits(onset_p99),
+        three_digits(onset),
+        three_digits(p50),
+        three_digits(onset_p50),
+        percent(onset_p50 / p50 - 1.0),
+    );
+    seen(Regime::Queueing, symptom, "queueing: what is added from there on is waiting, not work")
+        .confirmed_by("the server's queue depth at that load, and TTFT by requests in flight when sent")
+        .answered_by("stay below that load, or raise what is short there: seats, KV cache, replicas")
+        .with([
+            ("lowest_load", low),
+            ("onset_load", onset),
+            ("ttft_p99_lowest_ms", p99),
+            ("ttft_p99_onset_ms", onset_p99),
+            ("ttft_p50_lowest_ms", p50),
+            ("ttft_p50_onset_ms", onset_p50),
+        ])
+        .opinion()
+}

@@ -1,0 +1,140 @@
+//! Says in which regime a server seems to be, from the figures of its runs: symptoms with their evidence, and what to try.
+//!
+//! The rules are those of a table that operators go by (symptom, likely regime, what confirms it, first response). Each
+//! looks at the evidence and speaks, stays silent, or says what it lacked. None of them changes a verdict: a diagnosis is
+//! a hypothesis with its figures, and names what would confirm it.
+
+mod batching;
+mod cache;
+mod course;
+mod crowd;
+mod decode;
+mod line;
+mod physics;
+mod prefill;
+mod stalls;
+mod symptom;
+mod tail;
+mod trouble;
+
+use serde::Serialize;
+
+pub use self::cache::warm_like_cold;
+pub use self::course::LoadFigures;
+pub use self::symptom::{Regime, Symptom};
+
+use self::crowd::Crowd;
+use self::physics::Physics;
+use self::symptom::Opinion;
+use crate::analysis::Summary;
+use crate::record::RunLog;
+
+/// From this share of promises kept on, nothing that is seen needs a cure.
+const KEPT: f64 = 0.99;
+
+/// What the rules say of a run, or of the points of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// Why to take all of it with care: the run is INVALID. Absent for a valid one.
+    pub reservation: Option<String>,
+    /// Share of requests that kept their promise, between 0 and 1; absent where nothing was promised.
+    pub slo_attainment: Option<f64>,
+    /// What the rules saw, the gravest first.
+    pub symptoms: Vec<Symptom>,
+    /// Rules that could not tell, and what they lacked.
+    pub could_not_tell: Vec<CouldNotTell>,
+}
+
+/// A rule that lacked evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CouldNotTell {
+    /// What it would have been about.
+    pub about: &'static str,
+    /// What it lacked.
+    pub lacked: String,
+}
+
+/// All that a rule may look at.
+struct Evidence<'a> {
+    summary: &'a Summary,
+    crowd: Crowd<'a>,
+    /// What physics predicts of the deployment, or why it cannot.
+    physics: Result<Physics, String>,
+}
+
+/// A rule: what it is about, and how it looks.
+type Rule = (&'static str, fn(&Evidence<'_>) -> Opinion);
+
+/// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time goes.
+const RULES: [Rule; 10] = [
+    ("the client's own limits", trouble::client),
+    ("refusals", trouble::refusals),
+    ("overload", trouble::overload),
+    ("the client's own cap", trouble::own_cap),
+    ("the tail of TTFT", tail::rule),
+    ("TTFT by input length", prefill::rule),
+    ("the prefix cache", cache::rule),
+    ("stalls", stalls::rule),
+    ("decode against the hardware", decode::rule),
+    ("TPOT by requests in flight", batching::rule),
+];
+
+impl Diagnosis {
+    /// Of one run and its summary.
+    #[must_use]
+    pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
+        let evidence = Evidence { summary, crowd: Crowd::of(log), physics: Physics::of(&log.header) };
+        let mut diagnosis = Self {
+            reservation: reservation(summary),
+            slo_attainment: summary.slo.slo_attainment,
+            ..Self::default()
+        };
+        for (about, rule) in RULES {
+            diagnosis.take(about, rule(&evidence));
+        }
+        diagnosis
+    }
+
+    /// Of the points of a sweep, the loads rising.
+    #[must_use]
+    pub fn of_points(points: &[LoadFigures]) -> Self {
+        let mut diagnosis = Self::default();
+        diagnosis.take("throughput against TPOT", course::batching(points));
+        diagnosis.take("TTFT at rising load", course::queueing(points));
+        diagnosis
+    }
+
+    /// Whether there is nothing to say.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.symptoms.is_empty()
+    }
+
+    /// Whether nearly all promises were kept, so that no symptom needs a cure.
+    #[must_use]
+    pub fn promises_kept(&self) -> bool {
+        self.slo_attainment.is_some_and(|share| share >= KEPT)
+    }
+
+    /// Whether it names `regime`.
+    #[must_use]
+    pub fn names(&self, regime: Regime) -> bool {
+        self.symptoms.iter().any(|symptom| symptom.regime == regime)
+    }
+
+    fn take(&mut self, about: &'static str, opinion: Opinion) {
+        match opinion {
+            Opinion::Seen(symptom) => self.symptoms.push(*symptom),
+            Opinion::Nothing => {}
+            Opinion::Lacking(lacked) => self.could_not_tell.push(CouldNotTell { about, lacked }),
+        }
+    }
+}
+
+fn reservation(summary: &Summary) -> Option<String> {
+    let first = summary.verdict.reasons.first()?;
+    Some(format!(
+        "the run is INVALID ({}): take what follows as a guess until a valid run says it too",
+        first.sentence
+    ))
+}

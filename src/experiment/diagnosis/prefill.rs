@@ -1,0 +1,122 @@
+//! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
+
+use super::Evidence;
+use super::crowd::{Answer, Crowd};
+use super::line::{Line, at_share, median};
+use super::symptom::{Opinion, Regime, seen};
+use crate::analysis::wording::percent;
+use crate::units::{count, three_digits};
+
+/// Others in flight, at the most, when a request is sent into an almost idle server.
+const FEW: f64 = 2.0;
+/// Fewer requests than this say nothing.
+const LEAST: usize = 20;
+/// Long prompts must be this many times as long as short ones for their length to be seen.
+const SPREAD: f64 = 1.5;
+/// Rank correlation from which on TTFT follows the length.
+const FOLLOWS: f64 = 0.6;
+/// Share of a usual TTFT from which on the prompt decides it.
+const DECIDES: f64 = 0.3;
+/// Share of the arithmetic bound from which on prefill is bound by it.
+const COMPUTE_BOUND: f64 = 0.35;
+
+/// A request that met nobody who had not begun, and few others.
+fn met_nobody(answer: &&Answer<'_>) -> bool {
+    answer.others <= FEW && answer.ahead == 0.0
+}
+
+fn points(crowd: &Crowd<'_>) -> Vec<(f64, f64)> {
+    crowd.answers.iter().filter(met_nobody).map(|answer| (answer.prompt, answer.ttft_ms)).collect()
+}
+
+/// TTFT of a prompt that meets nobody, by its tokens: from requests sent into an almost idle server where there are
+/// enough; else from the fastest tenth of each of eight groups of like length.
+pub(super) fn alone(crowd: &Crowd<'_>) -> Option<Line> {
+    let points = points(crowd);
+    if points.len() >= LEAST {
+        return Line::through(&points);
+    }
+    let mut all: Vec<(f64, f64)> = crowd.answers.iter().map(|a| (a.prompt, a.ttft_ms)).collect();
+    all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let size = all.len().div_ceil(8).max(1);
+    let fastest: Vec<_> = all
+        .chunks(size)
+        .map(|group| {
+            let (lengths, ttfts): (Vec<f64>, Vec<f64>) = group.iter().copied().unzip();
+            (median(&lengths), at_share(&ttfts, 0.1))
+        })
+        .collect();
+    Line::through(&fastest).filter(|line| line.slope.value > 0.0)
+}
+
+pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+    let points = points(&evidence.crowd);
+    let n = points.len();
+    if n < LEAST {
+        return Opinion::lacking(format!(
+            "{n} requests were sent into an almost idle server (nobody waiting, at most {FEW} in flight), and {LEAST} are \
+             needed: fly the workload at a low rate"
+        ));
+    }
+    let lengths: Vec<f64> = points.iter().map(|point| point.0).collect();
+    let [short, usual, long] = [0.1, 0.5, 0.9].map(|share| at_share(&lengths, share));
+    if long < SPREAD * short.max(1.0) {
+        return Opinion::lacking("all prompts are about equally long: give the workload lengths that differ");
+    }
+    let Some(line) = Line::through(&points) else { return Opinion::Nothing };
+    let ttfts: Vec<f64> = points.iter().map(|point| point.1).collect();
+    let share = line.slope.value * usual / median(&ttfts);
+    if line.slope.low <= 0.0 || line.rank_correlation < FOLLOWS || share < DECIDES {
+        return Opinion::Nothing;
+    }
+    let rate = 1e3 / line.slope.value;
+    let per_thousand = line.slope.value * 1e3;
+    let bound = evidence.physics.as_ref().ok().map(|physics| physics.prefill_bound_per_s(short, long));
+    let symptom = format!(
+        "TTFT grows with input length at low load: {} ms for each 1,000 tokens ({} to {}), R² {}, rank correlation {}, over \
+         {} requests that met at most {FEW} others; that is {} of the usual TTFT",
+        three_digits(per_thousand),
+        three_digits(line.slope.low * 1e3),
+        three_digits(line.slope.high * 1e3),
+        three_digits(line.r_squared),
+        three_digits(line.rank_correlation),
+        count(n as u64),
+        percent(share.min(1.0)),
+    );
+    let likely = match (bound, &evidence.physics) {
+        (Some(bound), Ok(physics)) => {
+            let part = rate / bound;
+            let verdict = if part >= COMPUTE_BOUND {
+                "prefill bound by compute"
+            } else {
+                "prefill cost, far from what the arithmetic allows: kernels, chunks or the host hold it back"
+            };
+            format!(
+                "{verdict}: {} tokens/s are {} of the {} that {} could compute",
+                three_digits(rate),
+                percent(part),
+                three_digits(bound),
+                physics.name
+            )
+        }
+        _ => format!("prefill cost: prompts are computed at about {} tokens/s", three_digits(rate)),
+    };
+    seen(Regime::PrefillCost, symptom, likely)
+        .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
+        .answered_by(
+            "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
+        )
+        .with([
+            ("slope_ms_per_1000_tokens", per_thousand),
+            ("slope_low_ms_per_1000_tokens", line.slope.low * 1e3),
+            ("slope_high_ms_per_1000_tokens", line.slope.high * 1e3),
+            ("intercept_ms", line.intercept),
+            ("r_squared", line.r_squared),
+            ("rank_correlation", line.rank_correlation),
+            ("requests", n as f64),
+            ("share_of_usual_ttft", share),
+            ("prefill_tokens_per_s", rate),
+            ("arithmetic_bound_tokens_per_s", bound.unwrap_or(f64::NAN)),
+        ])
+        .opinion()
+}

@@ -1,0 +1,107 @@
+//! What answers waited for when they paused: the prompts of others, or nothing that requests show.
+
+use super::Evidence;
+use super::crowd::Crowd;
+use super::line::median;
+use super::symptom::{Opinion, Regime, seen};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::units::count;
+
+/// Share of answers with a stall from which on that is a symptom.
+const OFTEN: f64 = 0.05;
+/// A gap is a stall when it is longer than this many of the answer's median gaps, and than a tenth of a second: as the
+/// summary counts them.
+const FACTOR: f64 = 5.0;
+const SHORTEST_S: f64 = 0.1;
+/// Share of stalls with a prompt of another in them that makes prompts the cause …
+const WITH_PROMPTS: f64 = 0.8;
+/// … if that is rarer in other gaps by this much.
+const RARER: f64 = 0.25;
+/// Share of stalls with a prompt in them below which prompts are not the cause.
+const WITHOUT: f64 = 0.5;
+/// How late a first token may be seen after the step that also ended a stall, seconds: on a wire they come one after the
+/// other.
+const SAME_STEP_S: f64 = 0.003;
+
+/// Stalls and other gaps, and how many had a prompt of another in them.
+#[derive(Default)]
+struct Gaps {
+    stalls: u64,
+    stalls_with_prompts: u64,
+    others: u64,
+    others_with_prompts: u64,
+}
+
+pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+    let summary = evidence.summary;
+    let (stalls, answers) = (&summary.stalls, evidence.crowd.answers.len() as f64);
+    if answers == 0.0 || (stalls.requests as f64) < OFTEN * answers {
+        return Opinion::Nothing;
+    }
+    let gaps = Gaps::of(&evidence.crowd);
+    let [in_stalls, elsewhere] =
+        [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
+            .map(|(with, of)| with as f64 / of.max(1) as f64);
+    let longest =
+        stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
+    let met = format!(
+        "{} in {} of {}{longest}; in {} of them a prompt of another was computed, in {} of other gaps",
+        counted(stalls.count, "stall"),
+        count(stalls.requests),
+        counted(answers as u64, "answer"),
+        percent(in_stalls),
+        percent(elsewhere),
+    );
+    let symptom = if in_stalls >= WITH_PROMPTS && elsewhere + RARER <= in_stalls {
+        seen(
+            Regime::InterruptedDecode,
+            met,
+            "prefill interrupts decode: a step that computes a prompt takes long for all",
+        )
+        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
+        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own")
+    } else if in_stalls < WITHOUT {
+        seen(
+            Regime::UnexplainedStalls,
+            met,
+            "memory pressure (preemption, swapping) or pauses: the prompts of others do not explain it",
+        )
+        .confirmed_by("the server's preemption counter and the KV cache's usage at those moments; then its log")
+        .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
+    } else {
+        return Opinion::lacking(
+            "prompts are computed nearly all the time, so that stalls cannot be told from other gaps by them",
+        );
+    };
+    symptom
+        .with([
+            ("stalls", stalls.count as f64),
+            ("answers_with_stalls_share", stalls.requests as f64 / answers),
+            ("longest_ms", stalls.longest_ms.unwrap_or(f64::NAN)),
+            ("stalls_with_prompts_share", in_stalls),
+            ("other_gaps_with_prompts_share", elsewhere),
+        ])
+        .opinion()
+}
+
+impl Gaps {
+    fn of(crowd: &Crowd<'_>) -> Self {
+        let mut found = Self::default();
+        for answer in &crowd.answers {
+            let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
+            let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let bar = (FACTOR * median(&gaps)).max(SHORTEST_S);
+            for (gap, pair) in gaps.iter().zip(moments.windows(2)) {
+                let with_prompt = crowd.prompts_between(pair[0] + SAME_STEP_S, pair[1] + SAME_STEP_S);
+                if *gap > bar {
+                    found.stalls += 1;
+                    found.stalls_with_prompts += u64::from(with_prompt);
+                } else {
+                    found.others += 1;
+                    found.others_with_prompts += u64::from(with_prompt);
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,114 @@
+//! A symptom with the regime that it points to, the figures behind it, and what to do.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What was seen of a server, and what it points to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Symptom {
+    /// The likely regime.
+    pub regime: Regime,
+    /// What was seen, with its figures, for a person.
+    pub symptom: String,
+    /// The likely regime in words.
+    pub likely: String,
+    /// What would confirm it.
+    pub confirm: String,
+    /// The first thing to try.
+    pub first_response: String,
+    /// The figures that led to it, each under a name that ends with its unit where it has one.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// A regime in which a server can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    /// The measuring machine, not the server, shaped the figures.
+    ClientBound,
+    /// The server turned requests away.
+    Refusals,
+    /// Requests came faster than they were served.
+    Overload,
+    /// Requests waited for the client's own cap on concurrency.
+    OwnCap,
+    /// Requests waited for others that were there before them.
+    Queueing,
+    /// Short prompts waited for long ones.
+    Interference,
+    /// The slowest first tokens belong to the longest prompts.
+    LongPrompts,
+    /// A tail that neither prompts nor a queue explain.
+    UnexplainedTail,
+    /// Computing the prompt decides TTFT.
+    PrefillCost,
+    /// A prefix cache gave back less than requests share.
+    CacheMiss,
+    /// Prompts of others interrupt answers.
+    InterruptedDecode,
+    /// Answers pause, and no prompt of others explains it.
+    UnexplainedStalls,
+    /// Decode runs at the speed of the memory.
+    MemoryBoundDecode,
+    /// Decode runs at the speed of the arithmetic.
+    ComputeBoundDecode,
+    /// Decode is far slower than the hardware.
+    NotMemory,
+    /// Decode is faster than the hardware that was named can be.
+    DoubtfulFacts,
+    /// More requests at a time: more tokens in all, fewer for each.
+    BatchingTrade,
+    /// More requests at a time bring no more tokens.
+    Saturation,
+}
+
+/// What a rule makes of the evidence.
+#[derive(Debug)]
+pub(super) enum Opinion {
+    /// It saw its symptom.
+    Seen(Box<Symptom>),
+    /// It looked, and saw nothing.
+    Nothing,
+    /// It could not tell, for want of this.
+    Lacking(String),
+}
+
+impl Opinion {
+    pub(super) fn lacking(what: impl Into<String>) -> Self {
+        Self::Lacking(what.into())
+    }
+}
+
+/// A symptom in the making.
+pub(super) fn seen(regime: Regime, symptom: String, likely: impl Into<String>) -> Symptom {
+    Symptom {
+        regime,
+        symptom,
+        likely: likely.into(),
+        confirm: String::new(),
+        first_response: String::new(),
+        figures: BTreeMap::new(),
+    }
+}
+
+impl Symptom {
+    pub(super) fn confirmed_by(mut self, confirm: impl Into<String>) -> Self {
+        self.confirm = confirm.into();
+        self
+    }
+
+    pub(super) fn answered_by(mut self, first: impl Into<String>) -> Self {
+        self.first_response = first.into();
+        self
+    }
+
+    pub(super) fn with<const N: usize>(mut self, figures: [(&'static str, f64); N]) -> Self {
+        self.figures.extend(figures.into_iter().filter(|(_, value)| value.is_finite()));
+        self
+    }
+
+    pub(super) fn opinion(self) -> Opinion {
+        Opinion::Seen(Box::new(self))
+    }
+}

@@ -1,0 +1,214 @@
+//! What the slowest first tokens waited for: their own prompts, a queue, or the long prompts of others.
+
+use super::crowd::Answer;
+use super::line::median;
+use super::symptom::{Opinion, Regime, Symptom, seen};
+use super::{Evidence, prefill};
+use crate::analysis::wording::{percent, seconds};
+use crate::analysis::{Metric, Quantile, Rule};
+use crate::units::{count, three_digits};
+
+/// p99 ÷ p50 from which on a tail is long.
+const LONG_TAIL: f64 = 4.0;
+/// Fewer answers have no tail to speak of.
+const LEAST: usize = 100;
+/// The slowest answers that are looked at, as a share.
+const SLOWEST: f64 = 0.05;
+/// Share that decides between two causes.
+const MOSTLY: f64 = 0.5;
+/// Share of prompts up to which long ones are the exception that disturbs the rule.
+const EXCEPTION: f64 = 0.4;
+
+/// What is known of the slowest.
+struct Tail<'e, 'a> {
+    slowest: Vec<&'e Answer<'a>>,
+    /// Share of what they take beyond the usual TTFT that their own prompts account for.
+    own_share: f64,
+    /// Share of the prompt tokens before them that belong to long prompts.
+    long_share: f64,
+    /// Share of all prompts that are long.
+    long_prompts: f64,
+    /// Requests before them that had no token yet, and the same of all answers: medians.
+    ahead: [f64; 2],
+    /// Requests in flight when they were sent, and the same of all answers: medians.
+    others: [f64; 2],
+}
+
+pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+    let Evidence { summary, crowd, .. } = evidence;
+    if summary.verdict.breaks(Rule::SteadyState) {
+        return Opinion::lacking("a queue that grows for as long as the run lasts has no tail of its own");
+    }
+    let Some(row) = summary.latency.row(Metric::Ttft) else {
+        return Opinion::lacking("no first tokens were seen: the answers are not streamed");
+    };
+    let n = crowd.answers.len();
+    if n < LEAST {
+        return Opinion::lacking(format!("{n} first tokens came, and {LEAST} are needed to speak of a tail"));
+    }
+    let Some(ratio) = row.p99_over_p50() else {
+        return Opinion::lacking("p99 of TTFT is not known exactly: requests were still waiting for a token");
+    };
+    if ratio < LONG_TAIL {
+        return Opinion::Nothing;
+    }
+    let [p50, p99] = [Quantile::P50, Quantile::P99].map(|q| row.percentile(q).figure.at_least());
+    let tail = Tail::of(evidence);
+    let reserved = if row.percentile(Quantile::P99).mark.is_some() { ", from few samples" } else { "" };
+    let spread = format!(
+        "p99 TTFT is {}, p50 {}: {} times as long{reserved}",
+        seconds(p99 / 1e3),
+        seconds(p50 / 1e3),
+        three_digits(ratio)
+    );
+    tail.explained(evidence, &spread)
+        .with([
+            ("ttft_p50_ms", p50),
+            ("ttft_p99_ms", p99),
+            ("p99_over_p50", ratio),
+            ("own_prompt_share", tail.own_share),
+            ("long_prompts_ahead_share", tail.long_share),
+            ("long_prompts_share", tail.long_prompts),
+            ("requests_ahead_of_slowest", tail.ahead[0]),
+            ("requests_ahead_usual", tail.ahead[1]),
+            ("in_flight_at_sending_of_slowest", tail.others[0]),
+            ("in_flight_at_sending_usual", tail.others[1]),
+        ])
+        .opinion()
+}
+
+impl<'e, 'a> Tail<'e, 'a> {
+    fn of(evidence: &'e Evidence<'a>) -> Self {
+        let crowd = &evidence.crowd;
+        let mut slowest: Vec<&Answer<'a>> = crowd.answers.iter().collect();
+        slowest.sort_unstable_by(|one, other| other.ttft_ms.total_cmp(&one.ttft_ms));
+        slowest.truncate((SLOWEST * crowd.answers.len() as f64).ceil() as usize);
+        let ttfts: Vec<f64> = crowd.answers.iter().map(|answer| answer.ttft_ms).collect();
+        let usual = median(&ttfts);
+        let alone = prefill::alone(crowd);
+        let (mut own, mut beyond) = (0.0, 0.0);
+        for answer in &slowest {
+            let excess = (answer.ttft_ms - usual).max(0.0);
+            // What its prompt alone would have taken beyond the usual.
+            let prompt = alone.map_or(0.0, |line| line.at(answer.prompt) - usual).clamp(0.0, excess);
+            own += prompt;
+            beyond += excess;
+        }
+        let [tokens, long] = slowest.iter().fold([0.0, 0.0], |sum, answer| {
+            [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]
+        });
+        let medians = |of: fn(&Answer<'_>) -> f64| {
+            let of_slowest: Vec<f64> = slowest.iter().map(|answer| of(answer)).collect();
+            let of_all: Vec<f64> = crowd.answers.iter().map(of).collect();
+            [median(&of_slowest), median(&of_all)]
+        };
+        let long_prompts = crowd.answers.iter().filter(|answer| crowd.is_long(answer)).count();
+        Self {
+            own_share: share(own, beyond),
+            long_share: share(long, tokens),
+            long_prompts: long_prompts as f64 / crowd.answers.len() as f64,
+            ahead: medians(|answer| answer.ahead),
+            others: medians(|answer| answer.others),
+            slowest,
+        }
+    }
+
+    fn explained(&self, evidence: &Evidence<'_>, spread: &str) -> Symptom {
+        let (slowest, all) = (self.slowest.len() as u64, evidence.crowd.answers.len() as u64);
+        let of = format!("of the {} slowest of {}", count(slowest), count(all));
+        if self.own_share >= MOSTLY {
+            let symptom = format!(
+                "{spread}; {of} the length of their own prompts accounts for {} of the delay",
+                percent(self.own_share)
+            );
+            return seen(
+                Regime::LongPrompts,
+                symptom,
+                "no queue: the slowest first tokens are those of the longest prompts",
+            )
+            .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
+            .answered_by(
+                "promise a TTFT by input length, or shorten and share what the longest prompts begin with",
+            );
+        }
+        let waited = self.ahead[0] >= 1.0;
+        if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
+            let class = self.disturber(evidence);
+            let symptom = format!(
+                "{spread}; {of} half had {} requests or more before them that had no token yet, and {} of the prompt \
+                 tokens before them belong to prompts of over 4 times the usual length, {} of all{class}",
+                three_digits(self.ahead[0]),
+                percent(self.long_share),
+                percent(self.long_prompts),
+            );
+            return seen(
+                Regime::Interference,
+                symptom,
+                "interference: short prompts wait while long ones are computed",
+            )
+            .confirmed_by("the same workload without the long prompts, at the rate of the short ones")
+            .answered_by(
+                "keep long prompts apart (a pool or a lane of their own, priority scheduling), or a smaller \
+                 max_num_batched_tokens so that each step takes less of them",
+            );
+        }
+        if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
+            let symptom = format!(
+                "{spread}; {of} half had {} requests or more before them that had no token yet (of all: {}), and {} in \
+                 flight when they were sent (of all: {})",
+                three_digits(self.ahead[0]),
+                three_digits(self.ahead[1]),
+                three_digits(self.others[0]),
+                three_digits(self.others[1]),
+            );
+            return seen(
+                Regime::Queueing,
+                symptom,
+                "queueing: requests that come in bunches wait for one another",
+            )
+            .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
+            .answered_by(
+                "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more seats \
+                 (max_num_seqs) if seats are short",
+            );
+        }
+        let symptom = format!(
+            "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had nobody before them) explain it",
+            percent(self.own_share)
+        );
+        seen(
+            Regime::UnexplainedTail,
+            symptom,
+            "something that requests do not show: cache misses, preemption, pauses",
+        )
+        .confirmed_by(
+            "the server's log and counters at those moments: preemptions, evictions, garbage collection",
+        )
+        .answered_by(
+            "look whether the slow ones come together in time, and what else ran on the machine then",
+        )
+    }
+
+    /// The class to which most of the long prompts belong, where there are several.
+    fn disturber(&self, evidence: &Evidence<'_>) -> String {
+        let classes = &evidence.summary.run.classes;
+        let long = |class: usize| {
+            let of_class = |answer: &&Answer<'_>| usize::from(answer.record.class) == class;
+            evidence.crowd.answers.iter().filter(of_class).filter(|a| evidence.crowd.is_long(a)).count()
+        };
+        let most = (0..classes.len()).max_by_key(|&class| long(class));
+        let named = most.filter(|_| classes.len() > 1).map(|class| {
+            let victims = self.slowest.iter().filter(|a| usize::from(a.record.class) != class).count();
+            format!(
+                ", mostly of class `{}`; {} of the slowest are of other classes",
+                classes[class],
+                percent(victims as f64 / self.slowest.len().max(1) as f64)
+            )
+        });
+        named.unwrap_or_default()
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
