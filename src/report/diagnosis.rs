@@ -15,16 +15,20 @@ pub(crate) fn section(page: &mut Page, diagnosis: &Diagnosis) {
     if diagnosis.is_silent() {
         return;
     }
-    page.heading("Diagnosis: symptoms, the likely regime, what would confirm it, what to try first");
+    page.heading("Diagnosis: symptoms, = the likely regime, ? what would confirm it, → what to try first");
     if let Some(reservation) = &diagnosis.reservation {
         page.entry(Tone::Bad, "  ! ", reservation);
     } else if diagnosis.promises_kept() {
-        let kept = "the promises were kept: this says where the time goes, and nothing needs a cure";
+        let kept = "the promises were kept: this says where the time goes; nothing needs a cure";
         page.entry(Tone::Normal, "  ", kept);
     }
+    let well = diagnosis.promises_kept() && diagnosis.reservation.is_none();
     for symptom in &diagnosis.symptoms {
         page.entry(Tone::Normal, "  • ", &symptom.symptom);
         page.entry(Tone::Strong, "    = ", &symptom.likely);
+        if well {
+            continue;
+        }
         page.entry(Tone::Faint, "    ? ", &symptom.confirm);
         page.entry(Tone::Normal, "    → ", &symptom.first_response);
     }

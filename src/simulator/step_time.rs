@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::linear_step::LinearStep;
 use super::roofline::Roofline;
 
 /// What one forward pass has to do: the sums over its sequences from which every step-time model works.
@@ -53,6 +54,8 @@ pub enum StepTime {
     Roofline(Roofline),
     /// From a measured table.
     Table(StepTable),
+    /// From a sum of costs that were fitted to runs.
+    Linear(LinearStep),
 }
 
 impl StepTime {
@@ -62,6 +65,7 @@ impl StepTime {
         match self {
             Self::Roofline(roofline) => Self::Roofline(roofline.with_draft_cost(share)),
             Self::Table(table) => Self::Table(StepTable { draft_cost: share, ..table }),
+            Self::Linear(costs) => Self::Linear(LinearStep { draft_cost: share, ..costs }),
         }
     }
 
@@ -71,6 +75,7 @@ impl StepTime {
         let seconds = match self {
             Self::Roofline(roofline) => roofline.seconds(work),
             Self::Table(table) => table.seconds(work),
+            Self::Linear(costs) => costs.seconds(work),
         };
         // A rate of next to nothing makes a step that outlasts every run.
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).max(Duration::from_nanos(1))

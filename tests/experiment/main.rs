@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod ab;
+mod diagnosis;
 mod highest_load;
 mod queues;
 #[path = "../support/virtual_time.rs"]

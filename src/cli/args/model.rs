@@ -5,6 +5,7 @@ mod values;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -220,7 +221,7 @@ impl ModelArgs {
             }
             Engine::Plain { .. } => ("plain".to_owned(), None),
         };
-        let fleet = Fleet { engine, layout, seed: self.model_seed };
+        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
         Ok(Described { fleet, model, max_model_len, facts })
     }
 

@@ -9,6 +9,8 @@ use crate::units::{count, three_digits};
 const LEAST: usize = 30;
 /// The busy part of the run must have this many times the company of the quiet one.
 const SPREAD: f64 = 1.5;
+/// Fewer answers at a time than this in the busy part are no batch.
+const COMPANY: f64 = 4.0;
 /// Rank correlation from which on TPOT follows the company.
 const FOLLOWS: f64 = 0.5;
 /// How many times as long an answer's token takes in company that is a trade.
@@ -29,20 +31,20 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
     if many < SPREAD * few {
         return Opinion::lacking(format!(
-            "there were about as many requests in flight all the time ({} to {}): fly it at several rates, or sweep",
+            "about as many answers came at a time throughout ({} to {}): fly it at several rates, or sweep",
             three_digits(few),
             three_digits(many)
         ));
     }
     let Some(line) = Line::through(&points) else { return Opinion::Nothing };
     let (quiet, busy) = (line.at(few), line.at(many));
-    if line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
+    if many < COMPANY || line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
         return Opinion::Nothing;
     }
     // Each of n streams gets a token every TPOT.
     let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
     let seen_so = format!(
-        "TPOT rises from {} to {} ms as {} to {} requests are in flight ({} ms for each more; rank correlation {}, {} \
+        "TPOT rises from {} to {} ms as {} to {} answers come at a time ({} ms for each more; rank correlation {}, {} \
          answers)",
         three_digits(quiet),
         three_digits(busy),
@@ -72,11 +74,11 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     };
     symptom
         .with([
-            ("in_flight_quiet", few),
-            ("in_flight_busy", many),
+            ("answers_at_a_time_quiet", few),
+            ("answers_at_a_time_busy", many),
             ("tpot_quiet_ms", quiet),
             ("tpot_busy_ms", busy),
-            ("tpot_ms_per_request_in_flight", line.slope.value),
+            ("tpot_ms_per_answer_at_a_time", line.slope.value),
             ("tokens_quiet_per_s", tokens_quiet),
             ("tokens_busy_per_s", tokens_busy),
             ("rank_correlation", line.rank_correlation),

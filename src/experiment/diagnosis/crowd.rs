@@ -35,7 +35,7 @@ pub(super) struct Answer<'a> {
     pub(super) tokens_ahead: f64,
     /// Of these tokens, those of long prompts.
     pub(super) long_tokens_ahead: f64,
-    /// Requests in flight while its answer came, itself included, on average; 1 for an answer of one token.
+    /// Answers that came at a time while its own did, itself included, on average; 1 for an answer of one token.
     pub(super) company: f64,
 }
 
@@ -59,6 +59,8 @@ impl<'a> Crowd<'a> {
         let flights = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
         let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
         let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
+        let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
+        let coming = Stays::of(begun);
         let long = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
         let long = Stays::of(long.map(|r| (sent_s(r), until_first(r), prompt(r))));
 
@@ -68,7 +70,7 @@ impl<'a> Crowd<'a> {
             let last = record.chunks.last_at().unwrap_or(first);
             let (sent_s, first_s, last_s) = (seconds(sent), seconds(first), seconds(last));
             let own_long = if prompt(record) >= LONG * usual_prompt { prompt(record) } else { 0.0 };
-            let company = flights.mean(first_s, last_s).unwrap_or(1.0);
+            let company = coming.mean(first_s, last_s).unwrap_or(1.0).max(1.0);
             answers.push(Answer {
                 record,
                 prompt: prompt(record),

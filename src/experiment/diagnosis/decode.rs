@@ -1,23 +1,23 @@
 //! Decode held against the memory and the arithmetic of the hardware that was named.
 
 use super::Evidence;
-use super::crowd::Answer;
+use super::crowd::{Answer, Crowd};
 use super::line::median;
 use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
 
-/// Requests in flight, at the most, of an answer that was made nearly alone, itself included.
+/// Answers at a time, at the most, of one that was made nearly alone, itself included.
 const NEARLY_ALONE: f64 = 1.5;
 /// Fewer answers say nothing.
 const LEAST: usize = 10;
 /// Measured ÷ predicted up to which they agree.
 const NEAR: f64 = 1.35;
-/// The same from which on memory is not what holds the server back, for answers made nearly alone …
+/// The same from which on memory is not what holds the server back.
 const FAR: f64 = 1.6;
-/// … and for others, whose steps also compute prompts.
-const FAR_IN_COMPANY: f64 = 2.5;
+/// Gaps of an answer in which no prompt was waiting, fewer of which say nothing.
+const LEAST_GAPS: usize = 5;
 /// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
 const IMPOSSIBLE: f64 = 0.97;
 
@@ -28,6 +28,8 @@ struct Held {
     /// Least time by the datasheet, milliseconds: reading memory, and computing.
     memory_ms: f64,
     compute_ms: f64,
+    /// The same of one sequence without context, which no step can undercut.
+    least_ms: f64,
     company: f64,
 }
 
@@ -38,37 +40,40 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     };
     let with_tpot = || evidence.crowd.answers.iter().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
-    let (answers, far, what) = if alone.len() >= LEAST {
-        (alone, FAR, "TPOT of answers made nearly alone")
+    let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
+        let held = alone.iter().filter_map(|answer| Some(Held::of(answer, physics, answer.tpot_ms?)));
+        (held.collect(), "TPOT of answers made nearly alone")
     } else {
-        (with_tpot().collect(), FAR_IN_COMPANY, "the middle gap between tokens")
+        let crowd = &evidence.crowd;
+        let held =
+            with_tpot().filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(crowd, answer)?)));
+        (held.collect(), "the gap between tokens while no prompt waits")
     };
-    if answers.len() < LEAST {
+    if held.len() < LEAST {
         return Opinion::lacking(format!(
-            "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
-            answers.len()
+            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: fly it at a low rate",
+            held.len()
         ));
     }
-    let in_company = far == FAR_IN_COMPANY;
-    let held: Vec<Held> = answers.iter().filter_map(|answer| Held::of(answer, physics, in_company)).collect();
     let of = |value: fn(&Held) -> f64| median(&held.iter().map(value).collect::<Vec<_>>());
     let (measured, predicted) = (of(|held| held.measured_ms), of(|held| held.predicted_ms));
     let (memory, compute) = (of(|held| held.memory_ms), of(|held| held.compute_ms));
+    let least = of(|held| held.least_ms);
     let ratio = of(|held| held.measured_ms / held.predicted_ms);
     let company = of(|held| held.company);
     let read = memory / measured * physics.memory_bandwidth();
     let seen_so = format!(
-        "{what}, {} of them with {} in flight: {} ms, where {} should take about {} ms; the memory is read at {} GB/s, {} \
-         of the datasheet's",
+        "{what}: {} ms ({} answers, {} at a time), where {} should take about {} ms; the memory is read at {} GB/s, {} of \
+         the datasheet's",
+        three_digits(measured),
         count(held.len() as u64),
         three_digits(company),
-        three_digits(measured),
         physics.name,
         three_digits(predicted),
         three_digits(read / 1e9),
         percent(memory / measured),
     );
-    let Some(symptom) = judged(ratio, measured, memory, compute, far, seen_so) else {
+    let Some(symptom) = judged(ratio, measured, [least, memory, compute], seen_so) else {
         return Opinion::Nothing;
     };
     symptom
@@ -78,7 +83,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
             ("measured_over_predicted", ratio),
             ("least_by_memory_ms", memory),
             ("least_by_compute_ms", compute),
-            ("in_flight", company),
+            ("answers_at_a_time", company),
             ("answers", held.len() as f64),
             ("memory_read_bytes_per_s", read),
         ])
@@ -86,39 +91,37 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 }
 
 impl Held {
-    fn of(answer: &Answer<'_>, physics: &Physics, in_company: bool) -> Option<Self> {
-        let batch = answer.company.round().max(1.0) as u32;
+    fn of(answer: &Answer<'_>, physics: &Physics, measured_ms: f64) -> Self {
+        let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());
-        let measured_ms = if in_company { middle_gap_ms(answer)? } else { answer.tpot_ms? };
-        Some(Self {
+        let alone = physics.decode_bound(1, 1);
+        Self {
             measured_ms,
             predicted_ms: physics.decode_s(batch, answer.context()) * 1e3,
             memory_ms: bound.memory * 1e3,
             compute_ms: bound.compute * 1e3,
+            least_ms: alone.memory.max(alone.compute) * 1e3,
             company: answer.company,
-        })
+        }
     }
 }
 
-/// The median gap of an answer, per token: steps that also compute a prompt are fewer than half where there is any room.
-fn middle_gap_ms(answer: &Answer<'_>) -> Option<f64> {
+/// The median gap of an answer, per token, among those in which no prompt waited or was computed.
+fn undisturbed_ms(crowd: &Crowd<'_>, answer: &Answer<'_>) -> Option<f64> {
     let chunks: Vec<_> = answer.record.chunks.iter().collect();
     let gaps: Vec<f64> = chunks
         .windows(2)
-        .map(|pair| pair[1].at.since(pair[0].at).as_secs_f64() * 1e3 / f64::from(pair[1].tokens.max(1)))
+        .filter_map(|pair| {
+            let [from, to] = [pair[0].at.as_secs_f64(), pair[1].at.as_secs_f64()];
+            let gap = (to - from) * 1e3 / f64::from(pair[1].tokens.max(1));
+            (!crowd.prompts_between(from, to)).then_some(gap)
+        })
         .collect();
-    Some(median(&gaps)).filter(|&gap| gap > 0.0)
+    (gaps.len() >= LEAST_GAPS).then(|| median(&gaps)).filter(|&gap| gap > 0.0)
 }
 
-fn judged(
-    ratio: f64,
-    measured: f64,
-    memory: f64,
-    compute: f64,
-    far: f64,
-    seen_so: String,
-) -> Option<Symptom> {
-    Some(if measured < IMPOSSIBLE * memory.max(compute) {
+fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
+    Some(if measured < IMPOSSIBLE * least {
         seen(
             Regime::DoubtfulFacts,
             seen_so,
@@ -139,7 +142,7 @@ fn judged(
         )
         .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
         .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
-    } else if ratio >= far {
+    } else if ratio >= FAR {
         seen(
             Regime::NotMemory,
             seen_so,

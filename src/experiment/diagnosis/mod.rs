@@ -27,6 +27,7 @@ use self::crowd::Crowd;
 use self::physics::Physics;
 use self::symptom::Opinion;
 use crate::analysis::Summary;
+use crate::analysis::wording::counted;
 use crate::record::RunLog;
 
 /// From this share of promises kept on, nothing that is seen needs a cure.
@@ -76,7 +77,7 @@ const RULES: [Rule; 10] = [
     ("the prefix cache", cache::rule),
     ("stalls", stalls::rule),
     ("decode against the hardware", decode::rule),
-    ("TPOT by requests in flight", batching::rule),
+    ("TPOT by answers at a time", batching::rule),
 ];
 
 impl Diagnosis {
@@ -132,9 +133,11 @@ impl Diagnosis {
 }
 
 fn reservation(summary: &Summary) -> Option<String> {
-    let first = summary.verdict.reasons.first()?;
-    Some(format!(
-        "the run is INVALID ({}): take what follows as a guess until a valid run says it too",
-        first.sentence
-    ))
+    let reasons = summary.verdict.reasons.len() as u64;
+    (reasons > 0).then(|| {
+        let reasons = counted(reasons, "reason");
+        format!(
+            "the run is INVALID, for {reasons}: take what follows as a guess until a valid run says it too"
+        )
+    })
 }

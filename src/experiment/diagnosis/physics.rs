@@ -25,6 +25,10 @@ impl Physics {
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
             return Err("the modelled step times are no physics".to_owned());
         }
+        let layout = modelled.get("layout").and_then(Value::as_str);
+        if layout.is_some_and(|layout| layout != "one server") {
+            return Err("which answers share a step is not seen of several servers".to_owned());
+        }
         let told = |said: &Option<String>, name: &str| {
             said.clone().or_else(|| modelled.get(name).and_then(Value::as_str).map(str::to_owned))
         };
