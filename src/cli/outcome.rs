@@ -7,7 +7,7 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats};
+use crate::experiment::{AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -53,6 +53,19 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
     match format {
         Format::Text => Ok(report::prediction_text(prediction, style())),
         Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
+    }
+}
+
+/// A fitted engine, for a person.
+pub(super) fn render_fit(fit: &EngineFit) -> String {
+    report::engine_fit_text(fit, style())
+}
+
+/// What a fitted engine predicts of several rates, in the form asked for.
+pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::rates_text(predicted, style())),
+        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::bottleneck::Bottleneck;
 use super::comparison::Comparison;
 use super::diagnosis::Diagnosis;
+use super::engine_fit::EngineFit;
 use super::paired_open::PairedOpen;
 use super::virtual_run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
@@ -33,6 +34,8 @@ pub struct Prediction {
     pub baseline: Option<Comparison>,
     /// Of a closed loop: the same work coming in whatever the server does; absent for others.
     pub paired_open: Option<PairedOpen>,
+    /// How the engine was fitted to runs; absent where it was not.
+    pub engine_fit: Option<EngineFit>,
 }
 
 impl Prediction {
@@ -78,8 +81,16 @@ pub fn predict(
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
     let schema = Prediction::SCHEMA;
-    let prediction =
-        Prediction { schema, bandwidth_math, summary, diagnosis, bottleneck, baseline, paired_open: None };
+    let prediction = Prediction {
+        schema,
+        bandwidth_math,
+        summary,
+        diagnosis,
+        bottleneck,
+        baseline,
+        paired_open: None,
+        engine_fit: None,
+    };
     Ok((log, prediction))
 }
 

@@ -7,5 +7,7 @@ mod ab;
 #[cfg(test)]
 mod diagnosis;
 #[cfg(test)]
+mod engine_fit;
+#[cfg(test)]
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

@@ -39,7 +39,7 @@ fn some_time(text: &str) -> Result<Duration, String> {
 }
 
 /// A number above zero.
-fn above_zero(text: &str) -> Result<f64, String> {
+pub(super) fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err(format!("`{text}` is not a number above 0")),
