@@ -91,7 +91,8 @@ fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     Some(row)
 }
 
-fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {
+/// A latency of one request; none of those of which it has many.
+pub(super) fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {
     match metric {
         Metric::Ttft => latency.ttft,
         Metric::TtftFromSend => latency.ttft_from_send,

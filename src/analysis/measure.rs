@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::objective::figure_of_part;
 use super::scope::{PartKind, Scope};
-use super::subject::{Comparison, Flow, Share, Subject};
+use super::subject::{Comparison, Sense, Subject};
 use super::{Figure, LatencyRow, Objective, Statistic, Summary, UnfitObjective};
 use crate::workload::WorkloadSpec;
 
@@ -97,13 +97,7 @@ impl Measure {
     /// Whether less of it is better: of latencies, failures and the like, not of flows and of promises kept.
     #[must_use]
     pub const fn less_is_better(&self) -> bool {
-        match self.subject {
-            Subject::Latency(..) | Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts) => true,
-            Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers)
-            | Subject::Rate(
-                Flow::Goodput | Flow::CompletedRequests | Flow::InputTokens | Flow::OutputTokens,
-            ) => false,
-        }
+        matches!(self.subject.sense(), Sense::Less)
     }
 }
 

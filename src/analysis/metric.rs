@@ -45,6 +45,12 @@ impl Metric {
         Self::QueueWait,
     ];
 
+    /// Whether each request has one at most: gaps inside an answer are many.
+    #[must_use]
+    pub const fn is_one_per_request(self) -> bool {
+        !matches!(self, Self::Itl | Self::ChunkGap)
+    }
+
     /// Its name in JSON and in objectives.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -5,6 +5,7 @@ use std::fmt;
 use super::group::{promises, promises_to};
 use super::subject::{Flow, Share, Subject};
 use super::{Figure, Group, LatencyRow, Metric, Promise, Summary};
+use crate::record::RequestRecord;
 use crate::workload::{Priority, WorkloadSpec};
 
 /// The requests of one class, priority, tenant or model.
@@ -150,6 +151,25 @@ impl Scope {
                 Err(format!("`{name}` says not which requests are meant; write {}", ways.join(" or ")))
             }
         }
+    }
+
+    /// Whether a request of a run of `workload` is meant.
+    pub(super) fn has(&self, workload: &WorkloadSpec, request: &RequestRecord) -> bool {
+        let is = |kind| match kind {
+            PartKind::Class => {
+                workload.classes.get(usize::from(request.class)).is_some_and(|class| class.name == self.name)
+            }
+            PartKind::Priority => request.priority.to_string() == self.name,
+            PartKind::Tenant => {
+                let tenant = request.tenant.and_then(|tenant| workload.tenants.get(usize::from(tenant)));
+                tenant.is_some_and(|tenant| tenant.name == self.name)
+            }
+            PartKind::Model => {
+                let models = workload.models.as_ref().zip(request.model);
+                models.is_some_and(|(mix, model)| mix.names.get(usize::from(model)) == Some(&self.name))
+            }
+        };
+        self.kinds().any(is)
     }
 
     /// The requests of a run that are meant; `None` where there are none, or the name says not which.

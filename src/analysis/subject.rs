@@ -1,5 +1,7 @@
 //! The figures of a run that can be demanded, by name.
 
+use std::fmt;
+
 use super::{Metric, Quantile};
 
 /// The figure that an objective is about.
@@ -134,6 +136,42 @@ impl Subject {
             None => format!("`{figure}` is not a figure of a run"),
         })
     }
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sense {
+    /// Less is better: latencies, failures.
+    Less,
+    /// More is better: flows, promises kept.
+    More,
+}
+
+impl Subject {
+    /// Which way it is better.
+    #[must_use]
+    pub const fn sense(self) -> Sense {
+        match self {
+            Self::Latency(..) | Self::Share(Share::Errors | Share::Rejects | Share::Timeouts) => Sense::Less,
+            Self::Rate(_) | Self::Share(_) => Sense::More,
+        }
+    }
+}
+
+/// Its name, as objectives have it.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latency(statistic, metric) => write!(f, "{} {metric}", name_of(&STATISTICS, statistic)),
+            Self::Rate(flow) => f.write_str(name_of(&FLOWS, flow)),
+            Self::Share(share) => f.write_str(name_of(&SHARES, share)),
+        }
+    }
+}
+
+/// The first name of a value; every value of the tables above has one.
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> &'static str {
+    names.iter().find(|(_, named)| named == value).map_or("", |(name, _)| name)
 }
 
 fn metric_named(name: &str) -> Option<Metric> {

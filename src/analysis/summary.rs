@@ -202,7 +202,13 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     };
     summary.verdict = Verdict::of(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);
-    summary.objectives = objectives.iter().map(|objective| objective.evaluate(&summary)).collect();
+    summary.objectives = objectives
+        .iter()
+        .map(|objective| Judgement {
+            over_share: objective.over_share(&observed),
+            ..objective.evaluate(&summary)
+        })
+        .collect();
     summary
 }
 

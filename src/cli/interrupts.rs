@@ -52,6 +52,13 @@ impl Interrupts {
         *self.wish.borrow() != Interrupt::None
     }
 
+    /// Ends when no other run is to begin.
+    pub(super) async fn stop_wished(&self) {
+        let mut wishes = self.wish.subscribe();
+        // The sender lives as long as this.
+        let _ = wishes.wait_for(|wish| *wish != Interrupt::None).await;
+    }
+
     /// Whether not even what is under way is to be awaited.
     pub(super) fn leave_is_wished(&self) -> bool {
         *self.wish.borrow() == Interrupt::Leave

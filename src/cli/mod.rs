@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod command_line;
+mod compare;
 mod datasets;
 mod exit;
 mod flight;
@@ -24,9 +25,9 @@ mod printer;
 mod report;
 mod series;
 mod session;
-#[allow(dead_code)] // The verbs of many runs are to come.
 mod shelf;
 mod simulate;
+mod sweep;
 mod trace;
 mod workloads;
 
@@ -52,6 +53,7 @@ const AFTER_HELP: &str = "\
 Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
+  skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
@@ -67,12 +69,16 @@ Exit codes:
 enum Verb {
     /// Fly a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
+    /// Measure a server from low load to high, and find the highest that meets the objectives
+    Sweep(Box<sweep::SweepArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a stored run again
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
     Merge(merge::MergeArgs),
+    /// Hold stored runs, repeats or sweeps against a baseline
+    Compare(compare::CompareArgs),
     /// Measure what this machine can measure: the floor under its figures
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
@@ -99,9 +105,11 @@ pub fn main() -> ExitCode {
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
+        Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Compare(args) => compare::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),
         Verb::Mock(args) => mock::run(&args, printer),

@@ -7,7 +7,8 @@ use console::Term;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::{AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats};
+use crate::experiment::compare::Compared;
+use crate::experiment::{AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -77,6 +78,22 @@ pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String
     }
 }
 
+/// A sweep in the form asked for.
+pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::sweep_text(sweep, style())),
+        Format::Json => report::sweep_json(sweep).map_err(Stop::impossible),
+    }
+}
+
+/// A comparison in the form asked for.
+pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_text(compared, style())),
+        Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -111,8 +128,8 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-fn write(path: &Path, json: &str) -> Result<(), Stop> {
-    std::fs::write(path, json)
+fn write(path: &Path, text: &str) -> Result<(), Stop> {
+    std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 

@@ -9,7 +9,7 @@ use crate::experiment::PairedOpen;
 use crate::record::RunLog;
 
 /// Its folder inside that of the closed run.
-const FOLDER: &str = "open";
+pub(super) const FOLDER: &str = "open";
 
 /// Creates its folder.
 pub(super) fn folder_in(closed: &Path) -> Result<PathBuf, Stop> {

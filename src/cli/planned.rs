@@ -39,6 +39,11 @@ impl PlannedRun {
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
+    /// A run by itself of `workload`, whose datasets are these.
+    pub(super) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>) -> Result<Self, Stop> {
+        Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)
+    }
+
     /// A run by itself of `workload`, drawn from the datasets of `schedule`.
     pub(super) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
         Self::flown(None, schedule.of(&workload), workload)

@@ -11,7 +11,7 @@ use super::folder;
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of the experiment, kept with its runs.
-const ASKED: &str = "asked.json";
+pub(super) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 

@@ -123,6 +123,8 @@ pub struct CounterNames {
     pub cache_hits: &'static str,
     /// The series whose label `block_size` tells the tokens of a block of the cache, where there is one.
     pub cache_config: Option<&'static str>,
+    /// Gauges of requests that are there: in work, and waiting for it.
+    pub present: [&'static str; 2],
 }
 
 /// How the length of an answer is forced.
@@ -200,6 +202,7 @@ impl Dialect {
                     cache_queries: "vllm:prefix_cache_queries_total",
                     cache_hits: "vllm:prefix_cache_hits_total",
                     cache_config: Some("vllm:cache_config_info"),
+                    present: ["vllm:num_requests_running", "vllm:num_requests_waiting"],
                 }),
                 reset_cache: Some(CacheReset {
                     path: "/reset_prefix_cache",
@@ -224,6 +227,7 @@ impl Dialect {
                     cache_queries: "sglang:prompt_tokens_total",
                     cache_hits: "sglang:cached_tokens_total",
                     cache_config: None,
+                    present: ["sglang:num_running_reqs", "sglang:num_queue_reqs"],
                 }),
                 reset_cache: Some(CacheReset {
                     path: "/flush_cache",

@@ -1,6 +1,6 @@
 //! Two layouts of the same hardware, side by side.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summary};
 
@@ -44,7 +44,7 @@ pub struct Side {
 }
 
 /// A latency, or bounds on it: requests that were still running decide where between them it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Milliseconds, where it is known.
     pub value_ms: Option<f64>,

@@ -8,6 +8,7 @@
 
 mod ab;
 mod bottleneck;
+pub mod compare;
 mod comparison;
 mod diagnosis;
 mod engine_fit;
@@ -43,7 +44,8 @@ pub use repeats::{
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PointFigures, Search,
-    Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Wanted, drive,
+    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
+    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted,
+    drive,
 };
 pub use virtual_run::{Flown, VirtualRun};

@@ -1,6 +1,6 @@
 //! What a closed loop hides: its latencies beside those of the same work coming in whatever the server does.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::comparison::Latency;
 use crate::analysis::wording::seconds;
@@ -19,7 +19,7 @@ const ALIKE: f64 = 0.1;
 /// For one queue the gap has closed forms. Of N users with a mean service time S and a mean think time Z the response time
 /// is that of mean-value analysis, R(N) = S (1 + Q(N − 1)), X = N ÷ (R + Z), Q = X R (Reiser and Lavenberg, *J. ACM* 27,
 /// 1980); of an open M/M/1 queue at the rate X it is S ÷ (1 − X S).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedOpen {
     /// What is counted in `rate_per_s`.
     pub begun: Begun,
@@ -38,7 +38,7 @@ pub struct PairedOpen {
 }
 
 /// What an open run's arrivals are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Begun {
     /// Single requests.
@@ -48,7 +48,7 @@ pub enum Begun {
 }
 
 /// One latency in both runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedLatency {
     /// Half of the requests are at most this.
     pub p50: PairedFigure,
@@ -57,7 +57,7 @@ pub struct PairedLatency {
 }
 
 /// One percentile in both runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedFigure {
     /// As the users of the closed run had it.
     pub closed: Latency,

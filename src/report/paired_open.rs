@@ -43,7 +43,7 @@ fn cells(name: &str, figure: PairedFigure) -> [String; 4] {
     ]
 }
 
-fn known(latency: Latency) -> String {
+pub(crate) fn known(latency: Latency) -> String {
     match latency {
         Latency { value_ms: Some(ms), .. } => cell(ms),
         Latency { at_most_ms: Some(ms), .. } => format!("≤ {}", cell(ms)),

@@ -43,6 +43,11 @@ fn calibrate() {
 }
 
 #[test]
+fn compare() {
+    insta::assert_snapshot!(help(&["compare"]));
+}
+
+#[test]
 fn merge() {
     insta::assert_snapshot!(help(&["merge"]));
 }

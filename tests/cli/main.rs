@@ -6,6 +6,7 @@ mod agreement;
 mod bench;
 mod calibrate;
 mod closed_loop;
+mod compare;
 mod datasets;
 mod faults;
 mod fit;

@@ -84,14 +84,12 @@ fn a_roofline_is_found_again_and_predicts_other_rates() {
         let base = config(hardware, Efficiency::default());
         let fit = EngineFit::of(&[measured(measured_rate, 1, &truth)], &base, &family).unwrap();
         assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
+        // Nearly all of a step is reading the weights, as much in each: the overhead looks the same from outside.
         for (kind, expected, within) in
-            [(CostKind::ComputeEfficiency, 0.42, 0.03), (CostKind::BandwidthEfficiency, 0.65, 0.03)]
+            [(CostKind::ComputeEfficiency, 0.42, 0.05), (CostKind::BandwidthEfficiency, 0.65, 0.1)]
         {
             let found = cost(&fit, kind);
-            assert!(
-                (found / expected - 1.0).abs() < within * 2.0,
-                "{kind:?} {found}, not {expected}: {fit:#?}"
-            );
+            assert!((found / expected - 1.0).abs() < within, "{kind:?} {found}, not {expected}: {fit:#?}");
         }
         for rate in other_rates {
             let error = error_at(rate, &fit, &truth);
@@ -103,7 +101,7 @@ fn a_roofline_is_found_again_and_predicts_other_rates() {
 #[test]
 fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
     for (hardware, rates, other_rates) in
-        [("h100", [2.0, 12.0], [6.0, 16.0]), ("a10g", [0.4, 2.0], [1.0, 2.4])]
+        [("h100", [2.0, 12.0], [6.0, 16.0]), ("a10g", [0.4, 1.2], [0.8, 1.4])]
     {
         let truth = fleet(config(hardware, slow_kernels()));
         let runs: Vec<_> = rates.iter().zip(1..).map(|(&rate, seed)| measured(rate, seed, &truth)).collect();

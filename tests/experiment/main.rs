@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-#[cfg(test)]
 mod ab;
-#[cfg(test)]
 mod diagnosis;
-#[cfg(test)]
 mod engine_fit;
-#[cfg(test)]
+mod highest_load;
+mod queues;
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

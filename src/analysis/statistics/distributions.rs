@@ -14,6 +14,14 @@ pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
     }
 }
 
+/// The chance that Student's t with `freedom` degrees of freedom lies as far from 0 as `t`, or further, on either side.
+///
+/// Not-a-number unless `freedom` is above 0.
+#[must_use]
+pub fn student_t_two_sided(t: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |student| 2.0 * student.sf(t.abs()))
+}
+
 /// The value that χ² with `freedom` degrees of freedom does not exceed with probability `p`.
 ///
 /// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
@@ -59,6 +67,20 @@ mod tests {
             assert_close(student_t_quantile(0.025, freedom), -expected, &format!("t with {freedom}"));
         }
         assert!(student_t_quantile(1.0, 5.0).is_nan() && student_t_quantile(0.5, 0.0).is_nan());
+    }
+
+    /// scipy 1.17.1: `2 * t.sf(abs(t), df)`.
+    #[test]
+    fn tails_of_student_t_are_scipys() {
+        for (t, freedom, expected) in [
+            (0.5, 1.0, 0.704_832_764_699_133_5),
+            (-2.3, 4.0, 0.082_939_037_112_382_36),
+            (12.0, 7.3, 4.555_785_229_570_55e-6),
+            (40.0, 3.0, 3.438_068_078_915_850_6e-5),
+        ] {
+            let found = student_t_two_sided(t, freedom);
+            assert!((found - expected).abs() <= 1e-7 * expected, "t = {t}: {found}, not {expected}");
+        }
     }
 
     /// scipy 1.17.1: `chi2.ppf(p, df)`.

@@ -18,6 +18,7 @@ mod mser;
 mod ranks;
 mod sections;
 mod slope;
+mod two_means;
 mod von_neumann;
 mod wilcoxon;
 
@@ -27,7 +28,7 @@ pub use anderson_darling::{
 };
 pub use bootstrap::bootstrap;
 pub use dispersion::{Dispersion, dispersion};
-pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile};
+pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile, student_t_two_sided};
 pub use estimate::{CONFIDENCE, Estimate};
 pub use hodges_lehmann::{hodges_lehmann, signed_rank_place, walsh_averages};
 pub use holm::holm;
@@ -38,6 +39,7 @@ pub use mser::{Truncation, mser5};
 pub use ranks::{lag1_spearman, ranks, spearman};
 pub use sections::{SECTIONS, Sectioned, sectioned};
 pub use slope::slope;
+pub use two_means::{TwoMeans, paired, welch};
 pub use von_neumann::{VonNeumann, von_neumann};
 pub use wilcoxon::signed_rank_p;
 

@@ -17,7 +17,7 @@ pub(super) use run::RunArgs;
 pub(super) use server::{Server, ServerArgs};
 pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
-pub(super) use workload::WorkloadArgs;
+pub(super) use workload::{WorkArgs, WorkloadArgs};
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -26,12 +26,12 @@ use crate::mock::StopLength;
 use crate::units;
 
 /// A duration such as `250ms`, `90s` or `2m`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text)
 }
 
 /// A duration of more than nothing.
-fn some_time(text: &str) -> Result<Duration, String> {
+pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err(format!("`{text}` is no time at all; give more than 0")),
         time => Ok(time),

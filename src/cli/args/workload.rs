@@ -63,7 +63,7 @@ pub(in crate::cli) struct WorkArgs {
     workload: Option<String>,
 
     /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
-    /// last of them are done [default: the workload's]
+    /// last of them are done; each run of a sweep is as long at least [default: the workload's]
     #[arg(value_parser = seconds, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
@@ -102,6 +102,11 @@ impl WorkArgs {
             },
             (_, seconds) => (typed, seconds),
         }
+    }
+
+    /// The length that was typed, seconds.
+    pub(in crate::cli) fn seconds(&self) -> Option<f64> {
+        self.named().1
     }
 
     /// The workload that was meant, under this load, with the overrides.

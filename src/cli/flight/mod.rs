@@ -7,6 +7,7 @@ mod marks;
 mod plan;
 mod prompts;
 mod start;
+mod warm;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -152,7 +153,6 @@ pub(super) struct Flown {
 }
 
 impl Field<'_> {
-    #[allow(dead_code)] // The verbs that change the load from run to run are to come.
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
 use crate::engine::dialect::CounterNames;
@@ -84,6 +84,17 @@ pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<Co
     let reading = timeout_at(begin + LIMIT, reading).await;
     let reading = reading.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())));
     reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
+}
+
+/// Requests that the server has, in work or waiting, whoever sent them; `None` where it does not tell.
+pub(super) async fn present(control: &Control, names: CounterNames) -> Option<u64> {
+    let page = timeout(LIMIT, control.text(names.path)).await.ok()?.ok()?;
+    present_on(&page, names)
+}
+
+fn present_on(page: &str, names: CounterNames) -> Option<u64> {
+    let gauges = names.present.map(|name| total(page, name));
+    gauges.into_iter().flatten().reduce(u64::saturating_add)
 }
 
 /// The label `block_size` of the series `name`.
@@ -168,10 +179,13 @@ mod tests {
             ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted }
         );
         assert_eq!(reading.block_tokens(), Some(128), "on a processor");
+        assert_eq!(present_on(page, names), Some(0));
+        let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
+        assert_eq!(present_on(busy, names), Some(5));
         assert_eq!(block_size("a:b{block_size=\"0\"} 1\na:c{block_size=\"32\"} 1\n", "a:b"), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
-        assert_eq!(CounterReading::of(other, names), None);
+        assert_eq!((CounterReading::of(other, names), present_on(other, names)), (None, None));
     }
 
     #[test]

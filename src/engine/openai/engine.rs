@@ -175,6 +175,11 @@ impl OpenAiEngine {
     pub async fn counters(&self) -> Option<CounterReading> {
         counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
     }
+
+    /// Requests that the server has now, in work or waiting, whoever sent them; `None` where it does not tell.
+    pub async fn present(&self) -> Option<u64> {
+        counters::present(&self.control, self.target.dialect.traits().counters?).await
+    }
 }
 
 impl OpenAiEngine {
@@ -201,6 +206,19 @@ impl OpenAiEngine {
             self.exchange(self.prepare(&request), clock, &delays)
         });
         cache::warm(answers).await
+    }
+
+    /// Sends each of the requests once, a few at a time, and waits for all, so that a server has done before the first run
+    /// what it does once: compiled kernels, captured graphs, filled pools.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not answered, and why.
+    pub async fn warm_server(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), Failure> {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let delays = Arc::default();
+        let answers = requests.map(|request| self.exchange(self.prepare(&request), clock, &delays));
+        cache::all_answered(answers).await
     }
 
     /// Asks for one token in each form that answers of a run must have.

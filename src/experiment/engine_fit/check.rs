@@ -96,17 +96,18 @@ impl FigureCheck {
 }
 
 impl Grade {
-    /// By the worst median of all runs; poor where no run has any.
+    /// By the worst median of the valid runs, for the latencies of one that did not keep up depend on how long it lasted; of
+    /// all, where none is valid. Poor where there is no median.
     pub(super) fn of(checks: &[RunCheck]) -> Self {
-        let medians = checks.iter().flat_map(|check| {
+        let any_valid = checks.iter().any(|check| check.valid);
+        let counted = checks.iter().filter(|check| check.valid || !any_valid);
+        let medians = counted.flat_map(|check| {
             [Metric::Ttft, Metric::Tpot]
                 .map(|metric| check.figure(metric, Quantile::P50).map(|f| f.off.abs()))
         });
-        let worst = medians.map(|off| off.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
-        match worst {
-            _ if checks.is_empty() => Self::Poor,
-            off if off <= GOOD => Self::Good,
-            off if off <= ROUGH => Self::Rough,
+        match medians.flatten().max_by(f64::total_cmp) {
+            Some(off) if off <= GOOD => Self::Good,
+            Some(off) if off <= ROUGH => Self::Rough,
             _ => Self::Poor,
         }
     }

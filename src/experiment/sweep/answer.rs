@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judged, Load};
+use super::{Judged, Load, Trial};
+use crate::analysis::Status;
+use crate::analysis::wording::seconds;
 
 /// The highest load that meets all objectives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,14 +58,42 @@ pub enum StopReason {
     Saturated,
     /// The bracket is as narrow as asked.
     Narrow,
-    /// The loads inside the bracket stay undecided after the most runs that one gets.
-    Undecided,
     /// The search has had its most runs.
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
     /// The last of the loads that a search may try passed.
     EverythingPasses,
+    /// The machine that sends cannot be trusted with more: what the server would do there is not known.
+    Generator,
     /// A person stopped it.
     Interrupted,
+}
+
+impl Sustained {
+    /// What the run that held a load, a trial of it, says.
+    #[must_use]
+    pub fn of(trial: &Trial) -> Self {
+        let missed: Vec<_> = trial.judged.iter().filter(|judged| judged.status != Status::Met).collect();
+        let held = trial.is_valid() && trial.saturated.is_none() && missed.is_empty();
+        let (load, length) = (trial.load, seconds(trial.window_s));
+        let sentence = match (trial.invalid.first(), &trial.saturated, missed.first()) {
+            (Some(reason), ..) => format!("whether {load} holds for {length} is not known: {reason}"),
+            (None, Some(reason), _) => format!("{load} did not hold for {length}: {reason}"),
+            (None, None, Some(first)) => {
+                format!("{load} did not hold for {length}: {} was {}", first.objective, first.status.word())
+            }
+            (None, None, None) => {
+                format!("{load} held for {length}: every objective was met, and nothing grew")
+            }
+        };
+        Self {
+            load,
+            seconds: trial.window_s,
+            run: trial.run.clone(),
+            held,
+            judged: trial.judged.clone(),
+            sentence,
+        }
+    }
 }

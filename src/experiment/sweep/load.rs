@@ -27,6 +27,15 @@ impl Load {
             Self::Users(users) => users as f64,
         }
     }
+
+    /// A load of the same kind of so much: of users the nearest whole number.
+    #[must_use]
+    pub fn of_amount(self, amount: f64) -> Self {
+        match self {
+            Self::Rate(_) => Self::Rate(amount),
+            Self::Users(_) => Self::Users(amount.round() as u64),
+        }
+    }
 }
 
 /// As a person reads it: `12.5/s`, `8 users`.

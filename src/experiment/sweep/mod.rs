@@ -5,19 +5,31 @@
 //! against a server, in virtual time, or were kept by a sweep that was interrupted.
 
 mod answer;
+mod bracket;
+mod curve;
+mod demand;
 mod drive;
+mod frontier;
+mod highest;
+mod judge;
+mod knee;
 mod load;
+mod loads;
+mod paired;
 mod plan;
 mod point;
 mod readings;
+mod refine;
 mod search;
 mod shape;
 mod trial;
 mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
+pub use demand::Unsearchable;
 pub use drive::drive;
 pub use load::Load;
+pub use paired::PairedLoad;
 pub use plan::{LoadAxis, SweepPlan};
 pub use point::{LoadClass, SweepPoint};
 pub use readings::PointFigures;

@@ -1,11 +1,19 @@
 //! Decides which run of a sweep comes next.
 
+use super::bracket::{self, Bracket, Next};
+use super::demand::{Demand, Unsearchable};
+use super::loads::{Tally, tallies};
+use super::refine::Refinement;
 use super::{Load, LoadAxis, StopReason, SweepPlan, Trial, Wanted};
 use crate::analysis::Objective;
 use crate::experiment::seed_of_run;
 
 /// The shortest window, seconds: under it a server hardly settles.
 const SHORTEST_S: f64 = 10.0;
+/// Runs that cannot be trusted are flown again, so many of a load at the most.
+const FLOWN_AGAIN: u64 = 2;
+/// More users are worth measuring while they raise the rate by this share.
+const GAIN: f64 = 0.02;
 
 /// What the search wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,18 +25,31 @@ pub enum Step {
 }
 
 /// A search: pure, without clock or files, so that it goes through stored runs as through new ones.
+///
+/// A list or a ladder is measured from low to high until so many loads in a row saturate the server. The automatic search
+/// doubles the load, a run each, until one fails; halves the bracket, a run each, until its ends are 30 % apart; and
+/// then refines in rounds: five loads around the estimate of all runs so far get a run each. What these first runs said
+/// decides only where is measured next: what the answer is, all runs decide together. It looks whether to stop only after
+/// whole rounds, for who looks after every run stops when chance has made the figures agree.
 #[derive(Clone, Debug)]
 pub struct Search {
-    pub(super) plan: SweepPlan,
-    pub(super) objectives: Vec<Objective>,
-    pub(super) trials: Vec<Trial>,
+    plan: SweepPlan,
+    demands: Vec<Demand>,
+    trials: Vec<Trial>,
+    /// Runs that there were when the refinement began, and the bracket that it began with.
+    refined: Option<(usize, Bracket)>,
 }
 
 impl Search {
     /// A search that has seen nothing yet; `objectives` are those of the plan, read.
-    #[must_use]
-    pub fn new(plan: SweepPlan, objectives: Vec<Objective>) -> Self {
-        Self { plan, objectives, trials: Vec::new() }
+    ///
+    /// # Errors
+    ///
+    /// When an objective is of a kind that does not get worse with the load.
+    pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
+        let mut demands = objectives.iter().map(Demand::of).collect::<Result<Vec<_>, _>>()?;
+        demands.push(Demand::keeping_up());
+        Ok(Self { plan, demands, trials: Vec::new(), refined: None })
     }
 
     /// What was asked.
@@ -37,59 +58,125 @@ impl Search {
         &self.plan
     }
 
-    /// What the highest load has to meet.
-    #[must_use]
-    pub fn objectives(&self) -> &[Objective] {
-        &self.objectives
-    }
-
     /// What it was told, in that order.
     #[must_use]
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
+    /// The objectives, and at last that the server keeps up.
+    pub(super) fn demands(&self) -> &[Demand] {
+        &self.demands
+    }
+
     /// Takes in what a run said.
     pub fn tell(&mut self, trial: Trial) {
         self.trials.push(trial);
+        if self.refined.is_none()
+            && let Next::Refine(bracket) = self.bracketing()
+        {
+            self.refined = Some((self.trials.len(), bracket));
+        }
     }
 
     /// The next run, or why there is none.
     #[must_use]
     pub fn next(&self) -> Step {
-        let loads = self.ladder();
-        let next = loads.into_iter().find(|load| self.runs_of(*load) < self.plan.repeats);
-        next.map_or(Step::Done(StopReason::AllMeasured), |load| Step::Measure(self.wanted(load)))
-    }
-
-    fn runs_of(&self, load: Load) -> u64 {
-        self.trials.iter().filter(|trial| trial.load == load).count() as u64
-    }
-
-    fn wanted(&self, load: Load) -> Wanted {
-        let number = self.trials.len() as u64 + 1;
-        let repeat = self.runs_of(load) + 1;
-        let per_s = match load {
-            Load::Rate(per_s) => per_s,
-            Load::Users(users) => users as f64,
-        };
-        let samples = self.plan.samples as f64;
-        let window_s = (samples / per_s).max(SHORTEST_S).min(self.plan.longest_s);
-        let run = format!("run-{number:03}");
-        Wanted { number, load, repeat, seed: seed_of_run(self.plan.first_seed, number), window_s, run }
-    }
-
-    /// The loads of a list or a ladder, ascending.
-    fn ladder(&self) -> Vec<Load> {
         match &self.plan.axis {
-            LoadAxis::List { rates_per_s } => rates_per_s.iter().copied().map(Load::Rate).collect(),
-            LoadAxis::Users { users } => users.iter().copied().map(Load::Users).collect(),
-            LoadAxis::Geometric { from_per_s, to_per_s, ratio } => {
-                let below = std::iter::successors(Some(*from_per_s), |rate| Some(rate * ratio));
-                let below = below.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
-                below.chain([*to_per_s]).map(Load::Rate).collect()
+            LoadAxis::Automatic { .. } => self.next_of_search(),
+            LoadAxis::List { rates_per_s } => {
+                self.next_of(rates_per_s.iter().copied().map(Load::Rate).collect())
             }
-            LoadAxis::Automatic { from_per_s } => vec![Load::Rate(*from_per_s)],
+            LoadAxis::Users { users } => self.next_of(users.iter().copied().map(Load::Users).collect()),
+            LoadAxis::Geometric { from_per_s, to_per_s, ratio } => {
+                let rates = std::iter::successors(Some(*from_per_s), |rate| Some(rate * ratio));
+                let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
+                self.next_of(below.chain([*to_per_s]).map(Load::Rate).collect())
+            }
         }
+    }
+
+    fn next_of_search(&self) -> Step {
+        let next = match self.refined {
+            Some((from, bracket)) => Refinement { search: self, from, bracket }.next(),
+            None => self.bracketing(),
+        };
+        match next {
+            Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
+                Step::Done(StopReason::TrialsSpent)
+            }
+            Next::Measure(rate) => self.measure(Load::Rate(rate)),
+            Next::Done(reason) => Step::Done(reason),
+            // Once a bracket is rough enough, the refinement has begun.
+            Next::Refine(_) => Step::Done(StopReason::Narrow),
+        }
+    }
+
+    /// What the first part of an automatic search would do.
+    fn bracketing(&self) -> Next {
+        match self.plan.axis {
+            LoadAxis::Automatic { from_per_s, up_to_per_s } => {
+                bracket::next(&self.tallies(), from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
+            }
+            _ => Next::Done(StopReason::AllMeasured),
+        }
+    }
+
+    pub(super) fn tallies(&self) -> Vec<Tally<'_>> {
+        tallies(&self.trials, &self.demands)
+    }
+
+    /// The next of `loads`, which ascend.
+    fn next_of(&self, loads: Vec<Load>) -> Step {
+        let tallies = self.tallies();
+        let mut in_a_row = 0;
+        let mut best_per_s = 0.0;
+        for load in loads {
+            if in_a_row >= self.plan.saturated_in_a_row.max(1) {
+                return Step::Done(StopReason::Saturated);
+            }
+            let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
+                return self.measure(load);
+            };
+            let flown = tally.trials.len() as u64;
+            if tally.trusted < self.plan.repeats && flown < self.plan.repeats + FLOWN_AGAIN {
+                return self.measure(load);
+            }
+            let per_s = tally.completed_per_s().unwrap_or(0.0);
+            let saturated = match load {
+                Load::Rate(_) => tally.saturated,
+                // Users who wait for their answers never overload a server: more of them only wait longer.
+                Load::Users(_) => best_per_s > 0.0 && per_s < (1.0 + GAIN) * best_per_s,
+            };
+            in_a_row = if saturated { in_a_row + 1 } else { 0 };
+            best_per_s = f64::max(best_per_s, per_s);
+        }
+        Step::Done(StopReason::AllMeasured)
+    }
+
+    fn measure(&self, load: Load) -> Step {
+        let number = self.trials.len() as u64 + 1;
+        let repeat = self.trials.iter().filter(|trial| trial.load == load).count() as u64 + 1;
+        Step::Measure(Wanted {
+            number,
+            load,
+            repeat,
+            seed: seed_of_run(self.plan.first_seed, number),
+            window_s: self.window_s(load),
+            run: format!("run-{number:03}"),
+        })
+    }
+
+    /// As long as it takes for the samples that are wanted to come, and three standard deviations of their number more.
+    fn window_s(&self, load: Load) -> f64 {
+        let samples = self.plan.samples as f64;
+        let samples = samples + 3.0 * libm::sqrt(samples);
+        let per_s = match load {
+            Load::Rate(per_s) => Some(per_s),
+            // At least as many as the fewer users before sent.
+            Load::Users(_) => self.trials.last().and_then(|trial| trial.achieved_per_s),
+        };
+        let length_s = per_s.filter(|&per_s| per_s > 0.0).map_or(f64::INFINITY, |per_s| samples / per_s);
+        length_s.max(SHORTEST_S).min(self.plan.longest_s)
     }
 }

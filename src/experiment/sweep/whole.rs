@@ -2,9 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::frontier::frontiers;
+use super::highest::{Found, closest};
+use super::judge::{Judged, judge};
+use super::knee::knee;
+use super::loads::Tally;
 use super::{
-    Frontier, HighestLoad, Knee, Load, LoadClass, PointFigures, Search, StopReason, Sustained, SweepPlan,
-    SweepPoint,
+    Frontier, HighestLoad, Knee, LoadClass, PairedLoad, PointFigures, Search, StopReason, Sustained,
+    SweepPlan, SweepPoint,
 };
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
@@ -38,6 +43,10 @@ pub struct Sweep {
     pub answer: Option<HighestLoad>,
     /// That load held for longer; absent where nobody asked.
     pub sustained: Option<Sustained>,
+    /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
+    /// flown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedLoad>,
     /// What ended it.
     pub stopped: StopReason,
     /// The same for a person, with its figures.
@@ -75,14 +84,9 @@ impl Sweep {
     #[must_use]
     pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
-        let mut loads: Vec<Load> = Vec::new();
-        for trial in search.trials() {
-            if !loads.contains(&trial.load) {
-                loads.push(trial.load);
-            }
-        }
-        loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
-        let points = loads.into_iter().map(|load| point(search, load)).collect();
+        let Found { loads, answer } = Found::of(search);
+        let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
+        let Judged { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -91,22 +95,29 @@ impl Sweep {
             workload,
             engine,
             deployment,
+            knee: knee(&points),
+            frontiers: frontiers(&points),
             points,
-            knee: None,
-            frontiers: Vec::new(),
-            answer: None,
+            answer,
             sustained: None,
+            paired: Vec::new(),
             stopped,
-            stopped_sentence: String::new(),
-            valid: true,
-            reasons: Vec::new(),
-            notes: Vec::new(),
+            stopped_sentence: stopped.sentence(search),
+            valid,
+            reasons,
+            notes,
         }
     }
 }
 
-fn point(search: &Search, load: Load) -> SweepPoint {
-    let trials: Vec<_> = search.trials().iter().filter(|trial| trial.load == load).cloned().collect();
-    let figures = PointFigures::of(&trials.iter().map(|trial| &trial.readings).collect::<Vec<_>>());
-    SweepPoint { load, class: LoadClass::Measured, tightest: None, trials, figures }
+fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
+    let readings: Vec<_> = tally.trials.iter().map(|trial| &trial.readings).collect();
+    let demanded = search.demands().len() > 1;
+    SweepPoint {
+        load: tally.load,
+        class,
+        tightest: if demanded { closest(tally, search.demands()) } else { None },
+        figures: PointFigures::of(&readings),
+        trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
+    }
 }

@@ -1,0 +1,134 @@
+//! The difference and the ratio of two means, with intervals: independent samples and pairs.
+
+use super::{CONFIDENCE, Estimate, mean, student_t_quantile, student_t_two_sided, variance};
+
+/// How far the mean of one sample lies from that of another, the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoMeans {
+    /// Mean minus the baseline's mean, with its 95 % interval by Student's t.
+    pub difference: Estimate,
+    /// Mean ÷ the baseline's mean, with its 95 % interval by Fieller's theorem (*Some problems in interval estimation*,
+    /// J. R. Statist. Soc. B 16, 1954); absent where the baseline's mean is not clearly above 0.
+    pub ratio: Option<Estimate>,
+    /// Two-sided p-value of the t-test that the means are equal.
+    pub p: f64,
+    /// Standard error of the difference.
+    pub error: f64,
+    /// Degrees of freedom of its t.
+    pub freedom: f64,
+}
+
+/// Two independent samples by Welch's t: degrees of freedom by Satterthwaite's formula (Welch, *Biometrika* 34, 1947;
+/// `scipy.stats.ttest_ind` with `equal_var=False`). Absent where one has fewer than two values.
+#[must_use]
+pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
+    let of_mean = |sample: &[f64]| Some(variance(sample)? / sample.len() as f64);
+    let (before, after) = (of_mean(baseline)?, of_mean(other)?);
+    let freedom = |variance: f64, values: usize| variance * variance / (values as f64 - 1.0);
+    let weighed = freedom(before, baseline.len()) + freedom(after, other.len());
+    // Without any spread there is nothing that degrees of freedom would matter to.
+    let freedom = if weighed > 0.0 { (before + after) * (before + after) / weighed } else { 1.0 };
+    Some(contrast([mean(baseline)?, mean(other)?], Spread { before, after, together: 0.0 }, freedom))
+}
+
+/// Pairs of a baseline's value and another by the t-test of their differences (`scipy.stats.ttest_rel`). Absent for fewer
+/// than two pairs.
+#[must_use]
+pub fn paired(pairs: &[(f64, f64)]) -> Option<TwoMeans> {
+    let n = pairs.len() as f64;
+    let (baseline, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let means = [mean(&baseline)?, mean(&other)?];
+    let (before, after) = (variance(&baseline)? / n, variance(&other)? / n);
+    let products: f64 = pairs.iter().map(|(a, b)| (a - means[0]) * (b - means[1])).sum();
+    let together = products / (n - 1.0) / n;
+    Some(contrast(means, Spread { before, after, together }, n - 1.0))
+}
+
+/// Variances of two means, and their covariance.
+#[derive(Clone, Copy)]
+struct Spread {
+    before: f64,
+    after: f64,
+    together: f64,
+}
+
+fn contrast([before, after]: [f64; 2], spread: Spread, freedom: f64) -> TwoMeans {
+    let difference = after - before;
+    // Rounding may leave less than nothing where all pairs differ by the same.
+    let error = libm::sqrt((spread.before + spread.after - 2.0 * spread.together).max(0.0));
+    let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom);
+    let p = match (difference != 0.0, error > 0.0) {
+        (_, true) => student_t_two_sided(difference / error, freedom),
+        (true, false) => 0.0,
+        (false, false) => 1.0,
+    };
+    TwoMeans {
+        difference: Estimate::around(difference, t * error),
+        ratio: fieller([before, after], spread, t * t),
+        p,
+        error,
+        freedom,
+    }
+}
+
+/// The ratios k for which `after − k·before` is not further from 0 than t standard errors: between the roots of
+/// (before² − t²·v₁)k² − 2(before·after − t²·c)k + after² − t²·v₂.
+fn fieller([before, after]: [f64; 2], spread: Spread, t2: f64) -> Option<Estimate> {
+    let square = before * before - t2 * spread.before;
+    if before <= 0.0 || square <= 0.0 {
+        return None;
+    }
+    let half = before * after - t2 * spread.together;
+    let root = libm::sqrt((half * half - square * (after * after - t2 * spread.after)).max(0.0));
+    Some(Estimate { value: after / before, low: (half - root) / square, high: (half + root) / square })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: [f64; 5] = [102.0, 98.5, 110.2, 105.1, 99.9];
+    const AFTER: [f64; 5] = [91.0, 95.5, 99.0, 88.2, 93.3];
+
+    fn assert_close(found: f64, expected: f64) {
+        assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1e-3), "{found}, not {expected}");
+    }
+
+    /// scipy 1.17.1: `ttest_ind(after, before, equal_var=False)`, and its Fieller interval by `brentq`.
+    #[test]
+    fn welch_is_scipys() {
+        let found = welch(&BEFORE, &AFTER).unwrap();
+        assert_close(found.p, 0.008_354_724_108_214_575);
+        assert_close(found.freedom, 7.889_284_603_365_631);
+        assert_close(found.difference.low, -16.187_636_976_111_676);
+        assert_close(found.difference.high, -3.292_363_026_888_283);
+        let found = welch(&BEFORE, &[120.5, 118.0, 131.0]).unwrap();
+        assert_close(found.p, 0.019_245_787_496_910_02);
+        let ratio = found.ratio.unwrap();
+        assert_close(ratio.low, 1.056_953_768_350_780_8);
+        assert_close(ratio.high, 1.340_864_560_280_767_2);
+    }
+
+    /// scipy 1.17.1: `ttest_rel(after, before)`, and its Fieller interval by `brentq`.
+    #[test]
+    fn pairs_are_scipys() {
+        let pairs: Vec<_> = BEFORE.into_iter().zip(AFTER).collect();
+        let found = paired(&pairs).unwrap();
+        assert_close(found.p, 0.014_283_154_840_397_948);
+        assert_close(found.difference.low, -16.259_386_353_554_593);
+        assert_close(found.difference.high, -3.220_613_646_446_406);
+        let ratio = found.ratio.unwrap();
+        assert_close(ratio.low, 0.847_616_995_147_337_3);
+        assert_close(ratio.high, 0.967_594_156_884_697_2);
+    }
+
+    #[test]
+    fn what_has_no_spread_is_sure_and_one_run_says_nothing() {
+        let same = welch(&[3.0, 3.0], &[3.0, 3.0]).unwrap();
+        assert_eq!((same.p, same.difference.value, same.error), (1.0, 0.0, 0.0));
+        let moved = paired(&[(2.0, 3.0), (4.0, 5.0), (6.0, 7.0)]).unwrap();
+        assert!(moved.p == 0.0 && moved.difference.low == 1.0 && moved.difference.high == 1.0, "{moved:?}");
+        assert_eq!((welch(&[1.0], &[1.0, 2.0]), paired(&[(1.0, 2.0)])), (None, None));
+        assert_eq!(welch(&[0.0, 0.0], &[0.1, 0.2]).unwrap().ratio, None, "nothing is a multiple of 0");
+    }
+}

@@ -1,0 +1,104 @@
+//! What is done with a server between runs: warmed before the first, let come to rest before the next.
+
+use std::time::Duration;
+
+use super::Field;
+use crate::analysis::wording::counted;
+use crate::cli::exit::Stop;
+use crate::clock::RunClock;
+use crate::experiment::seed_of_run;
+use crate::generator::{RequestSpec, Schedule};
+
+/// Requests that tell how long the server takes for one alone.
+const ALONE: usize = 3;
+/// The number of the texts that these requests say: no run has it.
+const TEXTS: u64 = u64::MAX;
+/// Time between two looks at whether a server is at rest.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a server is waited for that does not come to rest.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+impl Field<'_> {
+    /// Sends the first `requests` of `schedule`, a few at a time, and counts none. What goes wrong is told, and left for
+    /// the runs to show. An interrupt ends it.
+    pub(in crate::cli) fn warm_server(&self, schedule: &Schedule, requests: usize) {
+        let Self { session, interrupts, printer, .. } = self;
+        let warm = session.engine.warm_server(self.first(schedule, 0, requests));
+        let failed = session.runtime.block_on(async {
+            tokio::select! {
+                answered = warm => answered.err(),
+                () = interrupts.stop_wished() => None,
+            }
+        });
+        if let Some(failure) = failed {
+            printer.words(&format!("warning: the server answered a request of the warm-up with {failure}"));
+        }
+    }
+
+    /// How long the server takes for one request of `schedule` alone, in the middle of three that follow the first
+    /// `after`; `None` where it is interrupted.
+    pub(in crate::cli) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
+        let Self { session, interrupts, .. } = self;
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let mut stays = Vec::new();
+        for request in self.first(schedule, after, ALONE) {
+            let begin = clock.now();
+            let answer = session.engine.warm_server(std::iter::once(request));
+            let answered = session.runtime.block_on(async {
+                tokio::select! {
+                    answered = answer => Some(answered),
+                    () = interrupts.stop_wished() => None,
+                }
+            });
+            match answered {
+                Some(Ok(())) => stays.push(clock.now().since(begin)),
+                Some(Err(failure)) => {
+                    return Err(Stop::impossible(format!(
+                        "the server answered a request that was alone with {failure}\n\
+                         hint: look at the server's log; --start-rate begins the search without asking"
+                    )));
+                }
+                None => return Ok(None),
+            }
+        }
+        stays.sort_unstable();
+        Ok(stays.get(stays.len() / 2).copied())
+    }
+
+    /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.
+    pub(in crate::cli) fn let_rest(&self, pause: Duration) {
+        let Self { session, interrupts, printer, .. } = self;
+        let at_rest = async {
+            tokio::time::sleep(pause).await;
+            let mut waited = Duration::ZERO;
+            while let Some(present @ 1..) = session.engine.present().await {
+                if waited >= PATIENCE {
+                    let present = counted(present, "request");
+                    printer.words(&format!(
+                        "warning: the server still has {present} a minute after the run; is it asked by somebody else?"
+                    ));
+                    break;
+                }
+                tokio::time::sleep(LOOK).await;
+                waited += LOOK;
+            }
+        };
+        session.runtime.block_on(async {
+            tokio::select! {
+                () = at_rest => {}
+                () = interrupts.stop_wished() => {}
+            }
+        });
+    }
+
+    /// So many requests of `schedule`, after that many.
+    fn first<'s>(
+        &'s self,
+        schedule: &Schedule,
+        after: usize,
+        requests: usize,
+    ) -> impl Iterator<Item = RequestSpec> + use<'s> {
+        let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, TEXTS));
+        schedule.generate_stream(prompts.into()).skip(after).take(requests)
+    }
+}

@@ -1,0 +1,99 @@
+//! What is asked of a sweep: all that decides which runs it is made of, kept with it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::args::{LoadArgs, SweepArgs};
+use crate::analysis::{Objective, Quantile, Statistic, Subject};
+use crate::cli::flight::Field;
+use crate::cli::shelf::ASKED;
+use crate::experiment::{LoadAxis, SweepPlan};
+use crate::record::{DeploymentFacts, Limits};
+use crate::workload::WorkloadSpec;
+
+/// Requests that tell a mean.
+const FOR_A_MEAN: u64 = 130;
+
+/// What was asked. The same, asked again, flies the same runs.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Asked {
+    pub(super) workload: WorkloadSpec,
+    pub(super) plan: SweepPlan,
+    /// The shortest window of a run, seconds.
+    pub(super) shortest_s: Option<f64>,
+    engine: String,
+    model: String,
+    pub(super) deployment: DeploymentFacts,
+    limits: Limits,
+    reset_cache: bool,
+    pub(super) paired_open: bool,
+    pub(super) sustain_s: Option<f64>,
+}
+
+impl Asked {
+    pub(super) fn of(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis, field: &Field<'_>) -> Self {
+        let facts = field.session.engine.facts();
+        Self {
+            workload: spec.clone(),
+            plan: plan(args, spec, axis),
+            shortest_s: args.workload.seconds(),
+            engine: facts.engine.clone(),
+            model: facts.model.clone(),
+            deployment: args.deployment.facts(),
+            limits: args.run.limits(),
+            reset_cache: args.run.reset_cache,
+            paired_open: args.loads.paired_open,
+            sustain_s: args.loads.sustain.map(|length| length.as_secs_f64()),
+        }
+    }
+}
+
+/// What the search is told of it.
+pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> SweepPlan {
+    let LoadArgs { repeats, samples, max_seconds, bracket, max_runs, stop_after_saturated, .. } = args.loads;
+    SweepPlan {
+        axis,
+        objectives: args.objectives.iter().map(ToString::to_string).collect(),
+        repeats,
+        samples: samples.unwrap_or_else(|| samples_for(&args.objectives)),
+        longest_s: max_seconds.as_secs_f64(),
+        precision: bracket,
+        most_trials: max_runs,
+        saturated_in_a_row: stop_after_saturated,
+        first_seed: spec.seed,
+    }
+}
+
+/// What the figures of the objectives need; without any the p99s of the table.
+fn samples_for(objectives: &[Objective]) -> u64 {
+    let needed = objectives.iter().map(|objective| match objective.subject {
+        Subject::Latency(Statistic::Percentile(quantile), _) => quantile.floor().max(FOR_A_MEAN),
+        Subject::Latency(..) | Subject::Rate(_) => FOR_A_MEAN,
+        Subject::Share(_) => Quantile::P99.floor(),
+    });
+    needed.max().unwrap_or_else(|| Quantile::P99.floor())
+}
+
+/// The rate at which the search in `folder` began: it was measured then.
+pub(super) fn begun_at(folder: &Path) -> Option<f64> {
+    let text = std::fs::read_to_string(folder.join(ASKED)).ok()?;
+    let asked: Value = serde_json::from_str(&text).ok()?;
+    asked.pointer("/plan/axis/from_per_s")?.as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_measures_what_its_highest_percentile_needs() {
+        let needed =
+            |texts: &[&str]| samples_for(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
+        assert_eq!(needed(&[]), 662);
+        assert_eq!(needed(&["p50 ttft < 1s", "mean tpot < 50ms"]), 130);
+        assert_eq!(needed(&["p95 ttft < 1s", "p99.9 e2e < 9s"]), 6_636);
+        assert_eq!(needed(&["error_rate < 1%"]), 662);
+    }
+}

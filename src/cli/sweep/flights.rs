@@ -1,0 +1,140 @@
+//! Flies the runs that a search wants, or reads those that were flown before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::asked::Asked;
+use super::at_load::at_load;
+use crate::analysis::{Objective, Rule, Summary, summarise};
+use crate::cli::exit::Stop;
+use crate::cli::flight::Field;
+use crate::cli::pair;
+use crate::cli::planned::PlannedRun;
+use crate::cli::shelf::Shelf;
+use crate::experiment::{PairedOpen, Wanted};
+use crate::generator::Datasets;
+use crate::record::RunEnding;
+
+/// What this machine can do wrong to a run's load; a server is not to be judged by such a run.
+const OWN: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
+/// Runs, one after another, that this machine may spoil before the sweep ends.
+const SPOILED: u64 = 3;
+
+/// What is added to the number of a run's texts for those of the open run beside it.
+const OF_PAIRS: u64 = 1 << 32;
+
+/// Where the runs of a sweep are flown.
+pub(super) struct Flights<'a> {
+    pub(super) field: &'a Field<'a>,
+    pub(super) shelf: &'a Shelf,
+    pub(super) asked: &'a Asked,
+    pub(super) datasets: &'a Arc<Datasets>,
+    pub(super) objectives: &'a [Objective],
+    pub(super) pause: Duration,
+    /// Runs flown now.
+    flown: u64,
+    /// Runs read, which had been flown before.
+    read: u64,
+    /// Runs that this machine has spoiled, one after another.
+    spoiled: u64,
+    /// What the last of them has against it, once they are too many.
+    beyond: Option<String>,
+}
+
+/// What became of a run that was wanted.
+pub(super) enum Fate {
+    /// It came to its end.
+    Flown(Box<Summary>),
+    /// A person stopped it, or wished that it does not begin.
+    Interrupted,
+    /// This machine cannot be trusted with it, for the reason given.
+    Beyond(String),
+}
+
+impl<'a> Flights<'a> {
+    pub(super) fn new(
+        field: &'a Field<'a>,
+        shelf: &'a Shelf,
+        asked: &'a Asked,
+        datasets: &'a Arc<Datasets>,
+        objectives: &'a [Objective],
+        pause: Duration,
+    ) -> Self {
+        Self { field, shelf, asked, datasets, objectives, pause, flown: 0, read: 0, spoiled: 0, beyond: None }
+    }
+
+    /// Runs that were not flown again: a sweep that was interrupted had kept them.
+    pub(super) fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// The run that is wanted, read where it was flown before; `announce` is called before it is flown.
+    pub(super) fn fly(&mut self, wanted: &Wanted, announce: impl FnOnce(&Wanted)) -> Result<Fate, Stop> {
+        if let Some(reason) = &self.beyond {
+            return Ok(Fate::Beyond(reason.clone()));
+        }
+        let window_s = wanted.window_s.max(self.asked.shortest_s.unwrap_or(0.0));
+        let wanted = &Wanted { window_s, ..wanted.clone() };
+        let workload = at_load(&self.asked.workload, wanted)?;
+        let run = PlannedRun::alone(workload, self.datasets)?;
+        if let Some(log) = self.shelf.kept(&wanted.run, &run.plan.hash)? {
+            self.read += 1;
+            return Ok(self.judged(Box::new(summarise(&log, self.objectives))));
+        }
+        if self.field.interrupts.stop_is_wished() {
+            return Ok(Fate::Interrupted);
+        }
+        if let Err(stop) = self.field.bears(&run.workload) {
+            let first = stop.message().lines().next().unwrap_or_default().to_owned();
+            return Ok(Fate::Beyond(first));
+        }
+        if self.flown > 0 {
+            self.field.let_rest(self.pause);
+            if self.field.interrupts.stop_is_wished() {
+                return Ok(Fate::Interrupted);
+            }
+        }
+        announce(wanted);
+        self.flown += 1;
+        let flown = self.field.fly(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
+        flown.stored?;
+        if flown.ending == RunEnding::Interrupted {
+            return Ok(Fate::Interrupted);
+        }
+        Ok(self.judged(Box::new(flown.summary)))
+    }
+
+    /// A run that came to its end; several that this machine spoiled end the sweep.
+    fn judged(&mut self, run: Box<Summary>) -> Fate {
+        let reason = run.verdict.reasons.iter().find(|reason| OWN.contains(&reason.rule));
+        self.spoiled = reason.map_or(0, |_| self.spoiled + 1);
+        if let (Some(reason), SPOILED..) = (reason, self.spoiled) {
+            let sentence = &reason.sentence;
+            self.beyond = Some(format!("{SPOILED} runs in a row were spoiled by this machine: {sentence}"));
+        }
+        Fate::Flown(run)
+    }
+
+    /// The open run that goes with a closed one, likewise read where it was flown before; `None` where nothing came of the
+    /// closed run, or a person stopped it.
+    pub(super) fn pair(&mut self, wanted: &Wanted, closed: &Summary) -> Result<Option<PairedOpen>, Stop> {
+        let workload = at_load(&self.asked.workload, wanted)?;
+        let Some(workload) = PairedOpen::workload(&workload, closed) else { return Ok(None) };
+        let run = PlannedRun::alone(workload, self.datasets)?;
+        let name = format!("{}/{}", wanted.run, pair::FOLDER);
+        let open = if let Some(log) = self.shelf.kept(&name, &run.plan.hash)? {
+            summarise(&log, &[])
+        } else {
+            if self.field.interrupts.stop_is_wished() {
+                return Ok(None);
+            }
+            self.field.let_rest(self.pause);
+            self.flown += 1;
+            // Other texts, so that the closed run has not warmed the prefix cache.
+            let flown = self.field.fly(run, wanted.number + OF_PAIRS, |_| self.shelf.place(&name))?;
+            flown.stored?;
+            flown.summary
+        };
+        Ok(PairedOpen::of(closed, &open))
+    }
+}

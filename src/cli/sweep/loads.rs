@@ -1,0 +1,112 @@
+//! Reads a list of loads, or a ladder of them, as typed.
+
+use crate::experiment::LoadAxis;
+
+/// Most loads of one sweep.
+const MOST: usize = 200;
+
+/// Rates in requests per second, low to high: `1,2,4`, or a ladder such as `1:64:x2`.
+pub(super) fn rates(text: &str) -> Result<LoadAxis, String> {
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err(format!("`{}` is not a rate above 0", text.trim())),
+    };
+    if let Some(Ladder { from, to, factor }) = ladder(text, number)? {
+        return Ok(LoadAxis::Geometric { from_per_s: from, to_per_s: to, ratio: factor });
+    }
+    let mut rates_per_s = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    rates_per_s.sort_by(f64::total_cmp);
+    rates_per_s.dedup();
+    Ok(LoadAxis::List { rates_per_s })
+}
+
+/// Numbers of users, low to high, likewise; steps between whole numbers are rounded.
+pub(super) fn users(text: &str) -> Result<LoadAxis, String> {
+    let number = |text: &str| match text.trim().parse::<u32>() {
+        Ok(users @ 1..=100_000) => Ok(f64::from(users)),
+        _ => Err(format!("`{}` is not a whole number of users, from 1 to 100,000", text.trim())),
+    };
+    let typed = match ladder(text, number)? {
+        Some(ladder) => ladder.steps(),
+        None => text.split(',').map(number).collect::<Result<_, _>>()?,
+    };
+    let mut users: Vec<_> = typed.into_iter().map(|users| users.round() as u64).collect();
+    users.sort_unstable();
+    users.dedup();
+    Ok(LoadAxis::Users { users })
+}
+
+/// Loads of which each is so many times the one before.
+#[derive(Clone, Copy, Debug)]
+struct Ladder {
+    from: f64,
+    to: f64,
+    factor: f64,
+}
+
+impl Ladder {
+    /// The last is the end itself.
+    fn steps(self) -> Vec<f64> {
+        let below = std::iter::successors(Some(self.from), |load| Some(load * self.factor));
+        // A rounding error must not double the last step.
+        below.take_while(|load| *load < self.to / (1.0 + 1e-9)).take(MOST).chain([self.to]).collect()
+    }
+}
+
+fn ladder(text: &str, number: impl Fn(&str) -> Result<f64, String>) -> Result<Option<Ladder>, String> {
+    if !text.contains(':') {
+        return Ok(None);
+    }
+    let (from, to, factor) = match text.split(':').collect::<Vec<_>>()[..] {
+        [from, to, factor] => (number(from)?, number(to)?, factor.trim()),
+        _ => return Err(format!("`{text}` is not a ladder; write it as FROM:TO:xFACTOR, such as 1:64:x2")),
+    };
+    let factor = factor.strip_prefix('x').and_then(|factor| factor.parse::<f64>().ok());
+    let Some(factor) = factor.filter(|factor| factor.is_finite() && *factor > 1.0) else {
+        return Err(format!("the step of the ladder `{text}` is not a factor above 1, such as x2 or x1.25"));
+    };
+    if to < from {
+        return Err(format!("the ladder `{text}` ends below where it begins; write the lower load first"));
+    }
+    let ladder = Ladder { from, to, factor };
+    if ladder.steps().len() > MOST {
+        return Err(format!("the ladder `{text}` has over {MOST} steps; take a larger factor"));
+    }
+    Ok(Some(ladder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ladders_go_from_low_to_high() {
+        let list = |rates_per_s: &[f64]| Ok(LoadAxis::List { rates_per_s: rates_per_s.to_vec() });
+        assert_eq!(rates("4, 1,2,2"), list(&[1.0, 2.0, 4.0]));
+        let ladder = LoadAxis::Geometric { from_per_s: 0.5, to_per_s: 8.0, ratio: 1.5 };
+        assert_eq!(rates("0.5:8:x1.5"), Ok(ladder));
+        let some = |users: &[u64]| Ok(LoadAxis::Users { users: users.to_vec() });
+        assert_eq!(users("1:10:x1.5"), some(&[1, 2, 3, 5, 8, 10]));
+        assert_eq!(users("1:8:x2"), some(&[1, 2, 4, 8]));
+        assert_eq!(users("16,4"), some(&[4, 16]));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, problem) in [
+            ("0", "`0` is not a rate above 0"),
+            ("1,,2", "`` is not a rate"),
+            ("1,two", "`two` is not a rate"),
+            ("1:8", "write it as FROM:TO:xFACTOR"),
+            ("1:8:2", "not a factor above 1, such as x2"),
+            ("1:8:x1", "not a factor above 1"),
+            ("8:1:x2", "ends below where it begins"),
+            ("1:1e9:x1.001", "over 200 steps"),
+        ] {
+            let error = rates(text).unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+        assert!(users("1.5").unwrap_err().contains("whole number of users"));
+        assert!(users("0,1").unwrap_err().contains("`0` is not"));
+    }
+}

@@ -1,0 +1,171 @@
+//! `skyline sweep`: one workload under rising load, and the highest load that meets what is demanded.
+
+mod args;
+mod asked;
+mod at_load;
+mod climb;
+mod flights;
+mod loads;
+mod told;
+
+use std::sync::Arc;
+
+use self::asked::{Asked, begun_at};
+use self::at_load::at_load;
+use self::climb::Climb;
+use self::flights::Flights;
+use self::told::Told;
+use super::exit::{Exit, Stop};
+use super::flight::Field;
+use super::interrupts::Interrupts;
+use super::outcome::{self, Format, Invalid};
+use super::planned::PlannedRun;
+use super::printer::Printer;
+use super::shelf::Shelf;
+use super::{command_line, datasets, folder};
+use crate::experiment::{Load, LoadAxis, Search, Step, StopReason, Sweep, Wanted};
+use crate::generator::Datasets;
+use crate::workload::{Overrides, WorkloadSpec};
+
+pub(super) use args::SweepArgs;
+
+/// A rate of an automatic search before it is known where that begins, requests per second.
+const ANY_RATE: f64 = 1.0;
+
+pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with what was typed is found before anything is sent.
+    let spec = args.workload.spec(Overrides::default(), printer)?;
+    let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
+    let begun = args.resume.as_deref().and_then(begun_at);
+    let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
+    let from_per_s = args.loads.start_rate.or(begun);
+    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s, up_to_per_s: None };
+    let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
+    let lowest = check(args, &spec, &axis, &datasets)?;
+    let setup = args.setup();
+    let checked = setup.check(&lowest.workload, &datasets)?;
+    folder::base(&args.out)?;
+    let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
+    interrupts.series_begins();
+    field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
+    let axis = match (typed, from_per_s) {
+        (Some(_), _) | (None, Some(_)) => axis,
+        (None, None) => match start_of_search(args, &field, &lowest)? {
+            Some(from_per_s) => search_from(from_per_s),
+            None => return Ok(Exit::Interrupted),
+        },
+    };
+    let asked = Asked::of(args, &spec, axis, &field);
+    let shelf = match &args.resume {
+        Some(folder) => Shelf::resume(folder, &asked)?,
+        None => {
+            let engine = &field.session.engine.facts().engine;
+            Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked)?
+        }
+    };
+    let told = Told { printer, screen: args.screen() };
+    let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
+    let mut climb = Climb::new(flights, told)?;
+    let climbed = climb.climb(&shelf);
+    if climbed.is_err() && climb.runs() > 0 {
+        printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
+    }
+    let sweep = climbed?;
+    printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    let folder = shelf.folder().display();
+    printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
+    if sweep.stopped == StopReason::Interrupted {
+        printer.words(&format!("go on with: {}", again(&shelf)));
+    }
+    Ok(exit(&sweep, args.validity.policy()))
+}
+
+/// The command line that goes on with the sweep.
+fn again(shelf: &Shelf) -> String {
+    let folder = shelf.folder().to_string_lossy();
+    command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
+}
+
+/// Finds what is wrong with the loads, and plans the first run.
+fn check(
+    args: &SweepArgs,
+    spec: &WorkloadSpec,
+    axis: &LoadAxis,
+    datasets: &Arc<Datasets>,
+) -> Result<PlannedRun, Stop> {
+    let closed = matches!(axis, LoadAxis::Users { .. });
+    if let (Some(users), false) = (spec.arrival.users(), closed) {
+        return Err(Stop::usage(format!(
+            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
+             hint: sweep the users, such as --users 1:{users}:x2",
+            spec.name
+        )));
+    }
+    let longest_s = args.loads.max_seconds.as_secs_f64();
+    if let Some(shortest_s) = args.workload.seconds().filter(|shortest_s| *shortest_s > longest_s) {
+        return Err(Stop::usage(format!(
+            "[seconds] is {shortest_s}, the shortest run, and --max-seconds, the longest, is {longest_s}\n\
+             hint: raise --max-seconds"
+        )));
+    }
+    let search = Search::new(asked::plan(args, spec, axis.clone()), &args.objectives).map_err(Stop::usage)?;
+    let Step::Measure(lowest) = search.next() else {
+        return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
+    };
+    let highest = match axis {
+        LoadAxis::List { rates_per_s } => rates_per_s.last().copied().map(Load::Rate),
+        LoadAxis::Geometric { to_per_s, .. } => Some(Load::Rate(*to_per_s)),
+        LoadAxis::Users { users } => users.last().copied().map(Load::Users),
+        LoadAxis::Automatic { .. } => None,
+    };
+    if let Some(load) = highest {
+        at_load(spec, &Wanted { load, ..lowest.clone() })?;
+    }
+    PlannedRun::alone(at_load(spec, &lowest)?, datasets)
+}
+
+/// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person
+/// stopped it.
+fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
+    let stay = field.alone(&lowest.schedule, args.loads.warmup_requests as usize)?;
+    Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
+}
+
+/// The largest of 1, 2 and 5 times a power of ten that is no larger.
+fn round_down(rate: f64) -> f64 {
+    let power = libm::pow(10.0, rate.log10().floor());
+    let step = [5.0, 2.0].into_iter().find(|step| step * power <= rate).unwrap_or(1.0);
+    step * power
+}
+
+/// What a sweep says to a script.
+fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
+    if sweep.stopped == StopReason::Interrupted {
+        return Exit::Interrupted;
+    }
+    if !sweep.valid && invalid == Invalid::Refused {
+        return Exit::Invalid;
+    }
+    let passed = sweep.answer.as_ref().is_none_or(|answer| answer.passed.is_some());
+    let held = sweep.sustained.as_ref().is_none_or(|sustained| sustained.held);
+    match (passed, held) {
+        (true, true) => Exit::Fine,
+        // That nothing passed is not known where nothing was tried.
+        (false, _) if sweep.stopped == StopReason::Generator => Exit::Invalid,
+        (true | false, _) => Exit::Missed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_begins_at_a_round_rate() {
+        let rounded = [0.0123, 0.999, 1.0, 1.9, 4.99, 5.1, 73.0].map(round_down);
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+        let expected = [0.01, 0.5, 1.0, 1.0, 2.0, 5.0, 50.0];
+        assert!(rounded.iter().zip(expected).all(|(a, b)| close(*a, b)), "{rounded:?}");
+    }
+}

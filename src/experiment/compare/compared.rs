@@ -1,0 +1,185 @@
+//! Stored runs held against a baseline, or the reasons why they cannot be.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::condition::{Condition, Role};
+use super::facts::{Difference, differences, facts_of};
+use super::gate::{Gate, GateJudgement};
+use super::row::{Pairing, Row};
+use super::side::{Side, SideDescription, Unit};
+use super::trend::Trend;
+
+/// Runs held against the first of them; `compare --json` prints this.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Version of this format: [`Compared::SCHEMA`].
+    pub schema: u32,
+    /// What stands on every side.
+    pub unit: Unit,
+    /// The sides, the baseline first.
+    pub sides: Vec<SideDescription>,
+    /// What they were flown under that is not the same.
+    pub differences: Vec<Difference>,
+    /// Every other side against the baseline.
+    pub against: Vec<Against>,
+    /// All of them over time; absent with fewer than three.
+    pub trend: Option<Trend>,
+}
+
+/// One side against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Against {
+    /// Its name.
+    pub side: String,
+    /// How its runs and the baseline's belong together.
+    pub pairing: Pairing,
+    /// The figures.
+    pub rows: Vec<Row>,
+    /// What was demanded of them.
+    pub gates: Vec<GateJudgement>,
+}
+
+/// Why runs cannot be held against each other.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NotComparable {
+    /// There is nothing to hold the baseline against.
+    #[error("a comparison needs two folders or more\nhint: skyline compare BASELINE OTHER")]
+    Alone,
+    /// Some are single runs, some repeats.
+    #[error(
+        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: fly both with the same --repeats, or \
+         name one run of the second"
+    )]
+    Mixed {
+        /// One that is a run.
+        run: String,
+        /// One that holds several.
+        repeats: String,
+    },
+    /// What must be equal is not.
+    #[error("{}", in_words(.names, .differences))]
+    Unequal {
+        /// Names of the sides, the baseline first.
+        names: Vec<String>,
+        /// What differs and must not.
+        differences: Vec<Difference>,
+    },
+}
+
+/// Facts of one kind that are shown before the rest is counted.
+const SHOWN: usize = 8;
+
+fn in_words(names: &[String], differences: &[Difference]) -> String {
+    let mut text = String::from(
+        "these runs cannot be held against each other, for they differ in more than what serves:",
+    );
+    let mut conditions: Vec<Condition> = differences.iter().map(|difference| difference.condition).collect();
+    conditions.dedup();
+    for condition in &conditions {
+        let mut of: Vec<_> = differences.iter().filter(|found| found.condition == *condition).collect();
+        let more = of.len().saturating_sub(SHOWN);
+        of.truncate(SHOWN);
+        for difference in of {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(text, "\n  {}: {}", difference.fact, difference.values_in_words(names));
+        }
+        if more > 0 {
+            let _ = write!(text, "\n  … and {more} more of {condition}");
+        }
+    }
+    let vary: Vec<_> = conditions.iter().map(|condition| format!("--vary {condition}")).collect();
+    let _ = write!(
+        text,
+        "\nhint: fly both under the same conditions; where they differ on purpose, say so: {}",
+        vary.join(" ")
+    );
+    text
+}
+
+impl Difference {
+    /// The value on each side, with its name.
+    fn values_in_words(&self, names: &[String]) -> String {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".to_owned());
+        let values = names.iter().zip(&self.values);
+        values.map(|(name, value)| format!("{} ({name})", shown(value))).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Compared {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be held against each other.
+    pub fn of(sides: &[Side], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
+        let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
+            return Err(NotComparable::Alone);
+        };
+        let of_unit = |unit: Unit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
+        if let (Some(run), Some(repeats)) = (of_unit(Unit::Run), of_unit(Unit::Repeats)) {
+            return Err(NotComparable::Mixed { run, repeats });
+        }
+        let differences = unequal(sides, varied);
+        let (forbidden, told): (Vec<_>, Vec<_>) =
+            differences.into_iter().partition(|difference| difference.role == Role::Forbids);
+        if !forbidden.is_empty() {
+            let names = sides.iter().map(|side| side.name.clone()).collect();
+            return Err(NotComparable::Unequal { names, differences: forbidden });
+        }
+        let against = sides[1..].iter().map(|other| {
+            let pairing = Pairing::of(baseline, other);
+            Against {
+                side: other.name.clone(),
+                pairing,
+                rows: Row::all(baseline, other, pairing),
+                gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
+            }
+        });
+        Ok(Self {
+            schema: Self::SCHEMA,
+            unit: baseline.unit,
+            sides: sides.iter().map(Side::describe).collect(),
+            against: against.collect(),
+            trend: Trend::of(sides),
+            differences: told,
+        })
+    }
+
+    /// Whether every demand was met on every side.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
+    }
+}
+
+/// Where the sides differ: their facts, and the plans drawn where all that draws them is the same.
+fn unequal(sides: &[Side], varied: &[Condition]) -> Vec<Difference> {
+    let facts: Vec<_> = sides
+        .iter()
+        .map(|side| {
+            let mut facts = facts_of(&side.header);
+            if let Some(repeat) = side.header.repeat {
+                facts.insert((Condition::Seed, "seed".to_owned()), repeat.first_seed.to_string());
+            }
+            facts
+        })
+        .collect();
+    let mut found = differences(&facts, varied);
+    let drawn_alike = !found.iter().any(|difference| {
+        use Condition::{Rate, Seed, Window, Workload};
+        matches!(difference.condition, Workload | Rate | Window | Seed)
+    });
+    if drawn_alike {
+        let plans = sides.iter().map(|side| {
+            let plan = (Condition::Plan, "plan".to_owned());
+            [(plan, format!("{:.12}", side.header.plan.hash))].into()
+        });
+        found.extend(differences(&plans.collect::<Vec<_>>(), varied));
+    }
+    found
+}

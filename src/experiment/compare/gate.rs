@@ -1,0 +1,202 @@
+//! Demands on a comparison: how much worse a figure may be, how much better it must be.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::row::{Interval, Pairing, two_means};
+use super::side::Side;
+use crate::analysis::wording::percent;
+use crate::analysis::{Figure, Measure, Sense, Status, Subject, Summary};
+use crate::units::three_digits;
+
+/// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Margin {
+    /// As it was typed.
+    pub text: String,
+    /// The figure.
+    pub figure: Measure,
+    /// The share, 0.1 for 10 %.
+    pub share: f64,
+}
+
+impl FromStr for Margin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let grammar = "write FIGURE SHARE, such as `p95 ttft 10%`, `goodput 5%` or `p95 ttft of chat 10%`";
+        let (figure, share) = text
+            .trim()
+            .rsplit_once(char::is_whitespace)
+            .ok_or_else(|| format!("`{text}` names no share\nhint: {grammar}"))?;
+        let number = share.strip_suffix('%').and_then(|digits| digits.parse::<f64>().ok());
+        let share = number
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| format!("`{share}` in `{text}` is not a share of at least 0%\nhint: {grammar}"))?;
+        let figure = figure.parse::<Measure>().map_err(|problem| format!("{problem}\nhint: {grammar}"))?;
+        Ok(Self { text: text.trim().to_owned(), figure, share: share / 100.0 })
+    }
+}
+
+/// A demand on the other side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gate {
+    /// The figure must not be worse than the baseline's by more.
+    MaxRegression(Margin),
+    /// It must be better than the baseline's by at least as much.
+    RequiredImprovement(Margin),
+}
+
+/// What became of a demand.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GateJudgement {
+    /// The demand in words.
+    pub gate: String,
+    /// Met or missed. What the runs cannot tell counts as missed.
+    pub status: Status,
+    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where it
+    /// is better.
+    pub worse_by: Option<Interval>,
+    /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
+    pub close: bool,
+    /// The judgement as a person reads it.
+    pub line: String,
+}
+
+impl GateJudgement {
+    /// Whether the demand counts as met.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.status == Status::Met
+    }
+}
+
+/// The least and the most that a figure can be worse, before chance is thought of, and its interval by chance.
+struct Worsening {
+    least: f64,
+    most: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Gate {
+    const fn margin(&self) -> &Margin {
+        match self {
+            Self::MaxRegression(margin) | Self::RequiredImprovement(margin) => margin,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let Margin { figure, share, .. } = self.margin();
+        let share = shown(figure.subject, *share);
+        match self {
+            Self::MaxRegression(_) => format!("{figure} at most {share} worse"),
+            Self::RequiredImprovement(_) => format!("{figure} at least {share} better"),
+        }
+    }
+
+    pub(super) fn judge(&self, baseline: &Side, other: &Side, pairing: Pairing) -> GateJudgement {
+        let gate = self.in_words();
+        let Some(found) = worsening(&self.margin().figure, baseline, other, pairing) else {
+            let line = format!("{}: {gate} (not known on both sides)", Status::Unresolvable.word());
+            return GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line };
+        };
+        let (status, bound) = self.status(&found);
+        let subject = self.margin().figure.subject;
+        let close = found.interval.is_some_and(|(low, high)| low < bound && bound < high);
+        let line = format!("{}: {gate} ({})", status.word(), found.in_words(subject, close));
+        let worse_by = (found.least == found.most).then_some(Interval {
+            value: found.least,
+            low: found.interval.map(|(low, _)| low),
+            high: found.interval.map(|(_, high)| high),
+        });
+        GateJudgement { gate, status, worse_by, close, line }
+    }
+
+    /// What is found, and the bound on the same scale. The figures decide; but what may be no more than chance is no
+    /// improvement.
+    fn status(&self, found: &Worsening) -> (Status, f64) {
+        // A figure on the bound itself holds it, whatever the last bit of a quotient says.
+        const EXACT: f64 = 1e-12;
+        match self {
+            Self::MaxRegression(Margin { share, .. }) => {
+                let status = match (found.least <= share + EXACT, found.most <= share + EXACT) {
+                    (_, true) => Status::Met,
+                    (false, _) => Status::Missed,
+                    (true, false) => Status::Unresolvable,
+                };
+                (status, *share)
+            }
+            Self::RequiredImprovement(Margin { share, .. }) => {
+                let chance = found.interval.is_some_and(|(_, high)| high >= 0.0);
+                let status = match (-found.most >= share - EXACT, -found.least >= share - EXACT) {
+                    (true, _) if !chance => Status::Met,
+                    (_, false) => Status::Missed,
+                    (true | false, true) => Status::Unresolvable,
+                };
+                (status, -share)
+            }
+        }
+    }
+}
+
+impl Worsening {
+    fn in_words(&self, subject: Subject, close: bool) -> String {
+        let way = |value: f64| {
+            let (share, way) = if value < 0.0 { (-value, "better") } else { (value.abs(), "worse") };
+            format!("{} {way}", shown(subject, share))
+        };
+        let mut words = if self.least == self.most {
+            format!("was {}", way(self.least))
+        } else if self.most.is_finite() {
+            format!("was between {} and {}", way(self.least), way(self.most))
+        } else {
+            format!("was over {}", way(self.least))
+        };
+        if let Some((low, high)) = self.interval {
+            let holds = if close { ", which holds the bound" } else { "" };
+            words = format!("{words}; 95 % interval {} to {}{holds}", way(low), way(high));
+        }
+        words
+    }
+}
+
+fn shown(subject: Subject, share: f64) -> String {
+    match subject {
+        Subject::Share(_) => format!("{} points", three_digits(share * 100.0)),
+        Subject::Latency(..) | Subject::Rate(_) => percent(share),
+    }
+}
+
+fn worsening(measure: &Measure, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Worsening> {
+    let subject = measure.subject;
+    let is_share = matches!(subject, Subject::Share(_));
+    let turn = |low: f64, high: f64| match subject.sense() {
+        Sense::Less => (low, high),
+        Sense::More => (-high, -low),
+    };
+    if pairing == Pairing::OneRunEach {
+        let (before, after) = (measure.read(baseline.runs.first()?)?, measure.read(other.runs.first()?)?);
+        let (least, most) = between(before, after, is_share)?;
+        let (least, most) = turn(least, most);
+        return Some(Worsening { least, most, interval: None });
+    }
+    let means = two_means(&|run: &Summary| measure.read(run), baseline, other, pairing)?;
+    let estimate = if is_share { means.difference } else { means.ratio? };
+    let from = if is_share { 0.0 } else { 1.0 };
+    let (value, _) = turn(estimate.value - from, estimate.value - from);
+    let interval = turn(estimate.low - from, estimate.high - from);
+    Some(Worsening { least: value, most: value, interval: Some(interval) })
+}
+
+/// The least and the most that the change from one figure to the other can be.
+fn between(before: Figure, after: Figure, is_share: bool) -> Option<(f64, f64)> {
+    let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
+    if is_share {
+        return Some((after.at_least() - most(before), most(after) - before.at_least()));
+    }
+    let ratio = |after: f64, before: f64| if after == before { 1.0 } else { after / before };
+    // Nothing is a share of nothing.
+    (before.at_least() > 0.0)
+        .then(|| (ratio(after.at_least(), most(before)) - 1.0, ratio(most(after), before.at_least()) - 1.0))
+}

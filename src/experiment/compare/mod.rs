@@ -1,0 +1,19 @@
+//! Stored runs held against a baseline: what must be equal, what differs, by how much, and whether that is chance.
+
+mod compared;
+mod condition;
+mod facts;
+mod gate;
+mod row;
+mod side;
+#[cfg(test)]
+mod tests;
+mod trend;
+
+pub use compared::{Against, Compared, NotComparable};
+pub use condition::{Condition, Role};
+pub use facts::Difference;
+pub use gate::{Gate, GateJudgement, Margin};
+pub use row::{Interval, Level, Pairing, Row, Standing};
+pub use side::{Side, SideDescription, Unit};
+pub use trend::{Trend, TrendLine};

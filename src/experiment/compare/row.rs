@@ -1,0 +1,276 @@
+//! One figure on two sides: how far apart, and whether that is more than chance.
+
+use serde::Serialize;
+
+use super::side::{Side, Unit};
+use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
+use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Subject, Summary};
+use crate::experiment::AcrossRuns;
+
+/// What is held against the baseline.
+pub(super) const SUBJECTS: [Subject; 13] = {
+    const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
+        Subject::Latency(Statistic::Percentile(quantile), metric)
+    }
+    [
+        percentile(Quantile::P50, Metric::Ttft),
+        percentile(Quantile::P95, Metric::Ttft),
+        percentile(Quantile::P99, Metric::Ttft),
+        percentile(Quantile::P50, Metric::Tpot),
+        percentile(Quantile::P99, Metric::Tpot),
+        percentile(Quantile::P99, Metric::Itl),
+        percentile(Quantile::P50, Metric::E2e),
+        percentile(Quantile::P99, Metric::E2e),
+        Subject::Rate(Flow::CompletedRequests),
+        Subject::Rate(Flow::OutputTokens),
+        Subject::Rate(Flow::Goodput),
+        Subject::Share(Share::SloAttainment),
+        Subject::Share(Share::Errors),
+    ]
+};
+
+/// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
+const SIGNIFICANT: f64 = 0.05;
+/// The power at which a difference counts as one that these runs would have shown.
+const POWER: f64 = 0.8;
+
+/// How the runs of two sides belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pairing {
+    /// One run a side: nothing says how much runs differ by chance.
+    OneRunEach,
+    /// Several runs a side, of plans of their own: Welch's t.
+    Independent,
+    /// Several runs a side, of the same plans one by one: the t of their differences.
+    Paired,
+}
+
+impl Pairing {
+    pub(super) fn of(baseline: &Side, other: &Side) -> Self {
+        if baseline.unit == Unit::Run {
+            Self::OneRunEach
+        } else if baseline.flew_the_plans_of(other) {
+            Self::Paired
+        } else {
+            Self::Independent
+        }
+    }
+}
+
+/// A figure on both sides. Milliseconds, per second, or a share between 0 and 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name, as objectives have it.
+    pub figure: String,
+    /// What it is.
+    #[serde(skip)]
+    pub subject: Subject,
+    /// What it is on the baseline's side.
+    pub baseline: Level,
+    /// What it is on the other.
+    pub other: Level,
+    /// The other minus the baseline; with an interval where there are several runs a side.
+    pub difference: Option<Interval>,
+    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are told by their
+    /// difference.
+    pub change: Option<Interval>,
+    /// Two-sided p-value that there is no difference; absent with one run a side.
+    pub p: Option<f64>,
+    /// The same after Holm's correction for all figures of this comparison.
+    pub p_holm: Option<f64>,
+    /// The smallest change, as a share of the baseline, that so many runs with so much spread show in four cases of
+    /// five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
+    pub detectable: Option<f64>,
+    /// What is to be thought of it.
+    pub standing: Standing,
+}
+
+/// A figure on one side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Level {
+    /// The value, of several runs their mean; absent where it is not known.
+    pub value: Option<f64>,
+    /// The least that it can be, where that is all that is known.
+    pub at_least: Option<f64>,
+    /// Lower end of its 95 % interval: within the run, of several runs across them.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// A reservation about it.
+    pub mark: Option<Mark>,
+}
+
+/// A value, and its 95 % interval where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The value.
+    pub value: f64,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// What is to be thought of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Better than the baseline, by more than chance.
+    Better,
+    /// Worse, by more than chance.
+    Worse,
+    /// Not shown to differ; which does not show that it is equal.
+    NotShown,
+    /// One run a side, whose own intervals overlap.
+    Overlap,
+    /// One run a side, whose own intervals lie apart: another run may undo it.
+    Apart,
+    /// The figure is not known on a side, or nothing says how sure it is.
+    Unknown,
+}
+
+impl Row {
+    /// All figures that either side has, the p-values corrected for one another.
+    pub(super) fn all(baseline: &Side, other: &Side, pairing: Pairing) -> Vec<Self> {
+        let mut rows: Vec<Self> =
+            SUBJECTS.into_iter().filter_map(|subject| Self::of(subject, baseline, other, pairing)).collect();
+        let told: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
+        let mut corrected = crate::analysis::statistics::holm(&told).into_iter();
+        for row in rows.iter_mut().filter(|row| row.p.is_some()) {
+            row.p_holm = corrected.next();
+            row.standing = row.judged();
+        }
+        rows
+    }
+
+    fn of(subject: Subject, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Self> {
+        let known = |side: &Side| side.runs.iter().any(|run| subject.read(run).is_some());
+        if !known(baseline) && !known(other) {
+            return None;
+        }
+        let (before, after) = (Level::of(subject, baseline), Level::of(subject, other));
+        let means = two_means(&|run: &Summary| subject.read(run), baseline, other, pairing);
+        let (difference, change) = match &means {
+            Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
+            None => apart(before, after),
+        };
+        let change = change.filter(|_| !matches!(subject, Subject::Share(_)));
+        let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
+            let t = |p| student_t_quantile(p, means.freedom);
+            (base > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
+        });
+        // What several runs a side say waits for the correction of all p-values.
+        let standing = match overlap(before, after) {
+            Some(true) => Standing::Overlap,
+            Some(false) => Standing::Apart,
+            None => Standing::Unknown,
+        };
+        Some(Self {
+            figure: subject.to_string(),
+            subject,
+            baseline: before,
+            other: after,
+            difference,
+            change,
+            p: means.map(|means| means.p),
+            p_holm: None,
+            detectable,
+            standing,
+        })
+    }
+
+    fn judged(&self) -> Standing {
+        let moved = self.difference.map_or(0.0, |difference| difference.value);
+        if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
+            Standing::NotShown
+        } else if (moved < 0.0) == (self.subject.sense() == Sense::Less) {
+            Standing::Better
+        } else {
+            Standing::Worse
+        }
+    }
+}
+
+/// Both means of a figure held against each other; `None` with one run a side, or where a run does not know it.
+pub(super) fn two_means(
+    read: &dyn Fn(&Summary) -> Option<Figure>,
+    baseline: &Side,
+    other: &Side,
+    pairing: Pairing,
+) -> Option<TwoMeans> {
+    let values = |side: &Side| -> Option<Vec<f64>> {
+        side.runs.iter().map(|run| read(run).and_then(Figure::exact)).collect()
+    };
+    match pairing {
+        Pairing::OneRunEach => None,
+        Pairing::Independent => welch(&values(baseline)?, &values(other)?),
+        Pairing::Paired => {
+            let pairs: Vec<_> = values(baseline)?.into_iter().zip(values(other)?).collect();
+            paired(&pairs)
+        }
+    }
+}
+
+/// Difference and change of two values, without intervals.
+fn apart(before: Level, after: Level) -> (Option<Interval>, Option<Interval>) {
+    let Some((before, after)) = before.value.zip(after.value) else { return (None, None) };
+    let bare = |value| Interval { value, low: None, high: None };
+    (Some(bare(after - before)), (before > 0.0).then(|| bare(after / before - 1.0)))
+}
+
+/// Whether the intervals of both levels have something in common; `None` where one has none.
+fn overlap(before: Level, after: Level) -> Option<bool> {
+    let ends = |level: Level| Some((level.low?, level.high?));
+    let ((low, high), (other_low, other_high)) = (ends(before)?, ends(after)?);
+    Some(low <= other_high && other_low <= high)
+}
+
+fn as_change(ratio: Estimate) -> Interval {
+    Interval { value: ratio.value - 1.0, low: Some(ratio.low - 1.0), high: Some(ratio.high - 1.0) }
+}
+
+impl From<Estimate> for Interval {
+    fn from(estimate: Estimate) -> Self {
+        Self { value: estimate.value, low: Some(estimate.low), high: Some(estimate.high) }
+    }
+}
+
+impl Level {
+    pub(super) fn of(subject: Subject, side: &Side) -> Self {
+        match (side.unit, side.runs.as_slice()) {
+            (Unit::Run, [run]) => Self::within(subject, run),
+            (_, runs) => {
+                let figures: Vec<_> = runs.iter().map(|run| subject.read(run)).collect();
+                let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
+                let across = AcrossRuns::of_figures(&figures, most);
+                let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
+                Self {
+                    value: across.mean,
+                    at_least: across.mean_at_least.filter(|_| across.mean.is_none()),
+                    low: across.interval_low,
+                    high: across.interval_high,
+                    mark: marks.min_by_key(|mark| *mark != Mark::TooFewSamples),
+                }
+            }
+        }
+    }
+
+    fn within(subject: Subject, run: &Summary) -> Self {
+        let figure = subject.read(run);
+        let (low, high) = match subject {
+            Subject::Latency(Statistic::Percentile(quantile), metric) => {
+                let row = run.latency.row(metric);
+                row.map_or((None, None), |row| row.percentile(quantile).best_interval())
+            }
+            _ => (None, None),
+        };
+        Self {
+            value: figure.and_then(Figure::exact),
+            at_least: figure.filter(|figure| figure.exact().is_none()).map(Figure::at_least),
+            low,
+            high,
+            mark: subject.mark(run).map(|(mark, _)| mark),
+        }
+    }
+}

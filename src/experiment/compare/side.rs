@@ -1,0 +1,133 @@
+//! One side of a comparison: a stored run, or stored repeats of one.
+
+use serde::Serialize;
+
+use crate::analysis::{Objective, Summary};
+use crate::experiment::{NotRepeats, Repeats};
+use crate::record::{DeploymentFacts, RunHeader};
+
+/// A run, or runs that repeat one another, with the name under which a person knows them.
+#[derive(Clone, Debug)]
+pub struct Side {
+    pub(super) name: String,
+    pub(super) unit: Unit,
+    pub(super) header: RunHeader,
+    /// The runs that count, in their order.
+    pub(super) runs: Vec<Summary>,
+    /// Why the figures do not deserve belief; empty if they do.
+    pub(super) reasons: Vec<String>,
+}
+
+/// What stands on every side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// One run.
+    Run,
+    /// Runs that repeat one another.
+    Repeats,
+}
+
+/// What a report tells of a side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideDescription {
+    /// The folder, as it was named.
+    pub name: String,
+    /// Wall-clock time of the first run's zero.
+    pub started_at: jiff::Timestamp,
+    /// Name of the workload.
+    pub workload: String,
+    /// Seed of the first run.
+    pub seed: u64,
+    /// The model asked for.
+    pub model: String,
+    /// The dialect spoken.
+    pub engine: String,
+    /// What the server calls itself, where it tells.
+    pub server_version: Option<String>,
+    /// What serves, as the person said who ran it.
+    pub deployment: DeploymentFacts,
+    /// Version of Skyline that flew it.
+    pub skyline_version: String,
+    /// Runs whose figures count.
+    pub counted_runs: u64,
+    /// Requests planned in the windows of these runs.
+    pub requests: u64,
+    /// Whether the figures can be trusted.
+    pub valid: bool,
+}
+
+impl Side {
+    /// A run by itself.
+    #[must_use]
+    pub fn of_run(name: String, header: RunHeader, summary: Summary) -> Self {
+        let reasons = summary.verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect();
+        Self { name, unit: Unit::Run, header, runs: vec![summary], reasons }
+    }
+
+    /// Runs that repeat one another, each with the header of its log.
+    ///
+    /// # Errors
+    ///
+    /// When they do not.
+    pub fn of_repeats(
+        name: String,
+        mut runs: Vec<(RunHeader, Summary)>,
+        objectives: &[Objective],
+    ) -> Result<Self, NotRepeats> {
+        runs.sort_by_key(|(header, _)| header.repeat.map(|repeat| repeat.number));
+        let (headers, summaries): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+        let joined = Repeats::of(&summaries, objectives)?;
+        let reasons = joined.verdict.reasons.iter().map(crate::experiment::JointReason::in_words).collect();
+        let counts = |summary: &Summary| {
+            let number = summary.run.repeat.map(|repeat| repeat.number);
+            joined.runs.iter().any(|run| run.counted && Some(run.number) == number)
+        };
+        let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
+        let runs = summaries.into_iter().filter(counts).collect();
+        Ok(Self { name, unit: Unit::Repeats, header, runs, reasons })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Why its figures do not deserve belief; empty if they do.
+    #[must_use]
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+
+    /// The workload that it was flown with.
+    #[must_use]
+    pub fn workload(&self) -> &crate::workload::WorkloadSpec {
+        &self.header.workload
+    }
+
+    pub(super) fn describe(&self) -> SideDescription {
+        let header = &self.header;
+        SideDescription {
+            name: self.name.clone(),
+            started_at: header.started_at,
+            workload: header.workload.name.clone(),
+            seed: header.repeat.map_or(header.workload.seed, |repeat| repeat.first_seed),
+            model: header.engine.model.clone(),
+            engine: header.engine.engine.clone(),
+            server_version: header.engine.server_version.clone(),
+            deployment: header.deployment.clone(),
+            skyline_version: header.skyline_version.clone(),
+            counted_runs: self.runs.len() as u64,
+            requests: self.runs.iter().map(|run| run.requests.planned).sum(),
+            valid: self.reasons.is_empty(),
+        }
+    }
+
+    /// Whether both flew the same plans, run by run.
+    pub(super) fn flew_the_plans_of(&self, other: &Self) -> bool {
+        let plans =
+            |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };
+        plans(self) == plans(other)
+    }
+}

@@ -1,0 +1,228 @@
+//! Comparisons of runs built moment by moment, whose figures were computed by hand or by scipy.
+
+use super::*;
+use crate::analysis::test_runs::{record, run};
+use crate::analysis::{Status, summarise};
+use crate::experiment::seed_of_run;
+use crate::record::{Repeat, RunHeader, RunLog};
+
+/// Four requests, each with its first token after the time given.
+fn log(ttft_ms: u64) -> RunLog {
+    let records = (0..4).map(|i| {
+        let at = i * 100;
+        record(i).sent_at(at, at, at).paced(at + ttft_ms, 10, 11).build()
+    });
+    run(1_000, records.collect())
+}
+
+fn one(name: &str, ttft_ms: u64, change: impl Fn(&mut RunHeader)) -> Side {
+    let mut log = log(ttft_ms);
+    change(&mut log.header);
+    let summary = summarise(&log, &[]);
+    Side::of_run(name.to_owned(), log.header, summary)
+}
+
+/// Repeats with such TTFTs; those with the same first seed have the same plans.
+fn repeats(name: &str, first_seed: u64, ttfts_ms: &[u64]) -> Side {
+    let of = ttfts_ms.len() as u64;
+    let runs = ttfts_ms.iter().zip(1..).map(|(&ttft, number)| {
+        let mut log = log(ttft);
+        log.header.repeat = Some(Repeat { number, of, first_seed });
+        log.header.workload.seed = seed_of_run(first_seed, number);
+        log.header.plan.hash = format!("{first_seed}-{number}");
+        let summary = summarise(&log, &[]);
+        (log.header, summary)
+    });
+    Side::of_repeats(name.to_owned(), runs.collect(), &[]).unwrap()
+}
+
+fn row<'a>(compared: &'a Compared, figure: &str) -> &'a Row {
+    compared.against[0].rows.iter().find(|row| row.figure == figure).unwrap()
+}
+
+fn gate(text: &str) -> Gate {
+    let (kind, margin) = text.split_once(':').unwrap();
+    let margin = margin.parse().unwrap();
+    if kind == "max" { Gate::MaxRegression(margin) } else { Gate::RequiredImprovement(margin) }
+}
+
+fn judged(sides: &[Side], gates: &[&str]) -> Vec<GateJudgement> {
+    let gates: Vec<_> = gates.iter().map(|text| gate(text)).collect();
+    Compared::of(sides, &[], &gates).unwrap().against.remove(0).gates
+}
+
+fn close(found: Option<f64>, expected: f64) -> bool {
+    found.is_some_and(|found| (found - expected).abs() < 1e-9)
+}
+
+#[test]
+fn what_must_be_equal_is_and_says_which_is_not() {
+    let baseline = one("a", 100, |_| {});
+    let other = one("b", 110, |header| {
+        header.workload.name = "renamed".to_owned();
+        header.workload.horizon_s += 1.0;
+        header.deployment.hardware = Some("h100".to_owned());
+        header.engine.streamed = false;
+        header.skyline_version = "9".to_owned();
+    });
+    let sides = [baseline, other];
+    let refusal = Compared::of(&sides, &[], &[]).unwrap_err().to_string();
+    assert!(
+        refusal.contains("\n  horizon_s: 1.0 (a), 2.0 (b)\n  streamed: true (a), false (b)"),
+        "{refusal}"
+    );
+    assert!(refusal.ends_with("--vary window --vary streaming"), "{refusal}");
+    let compared = Compared::of(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
+    let told: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    // One side did not say on what it ran: it may be the same.
+    assert_eq!(
+        told,
+        [
+            ("hardware", Role::Told),
+            ("horizon_s", Role::Varied),
+            ("streamed", Role::Varied),
+            ("skyline_version", Role::Told)
+        ]
+    );
+}
+
+#[test]
+fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_nothing() {
+    let on = |name: &str, hardware: Option<&str>| {
+        one(name, 100, |header| header.deployment.hardware = hardware.map(str::to_owned))
+    };
+    let refused =
+        |sides: &[Side]| matches!(Compared::of(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
+    assert!(refused(&[on("a", Some("h100")), on("b", Some("l40s"))]));
+    assert!(refused(&[on("a", Some("h100")), on("b", None), on("c", Some("l40s"))]));
+    assert!(!refused(&[on("a", Some("h100")), on("b", None), on("c", Some("h100"))]));
+}
+
+#[test]
+fn the_same_seed_must_have_drawn_the_same_plan() {
+    let another = |name: &str, seed: u64| {
+        one(name, 100, |header| {
+            header.workload.seed = seed;
+            header.plan.hash = format!("another {seed}");
+        })
+    };
+    let same_seed = log(100).header.workload.seed;
+    let refusal = Compared::of(&[one("a", 100, |_| {}), another("b", same_seed)], &[], &[]).unwrap_err();
+    assert!(refusal.to_string().contains("--vary plan"), "{refusal}");
+    assert!(Compared::of(&[one("a", 100, |_| {}), another("b", 99)], &[], &[]).is_ok());
+}
+
+#[test]
+fn runs_and_repeats_do_not_mix_and_one_is_not_compared() {
+    let sides = [one("a", 100, |_| {}), repeats("b", 1, &[100, 110])];
+    assert!(matches!(Compared::of(&sides, &[], &[]), Err(NotComparable::Mixed { .. })));
+    assert_eq!(Compared::of(&sides[..1], &[], &[]), Err(NotComparable::Alone));
+}
+
+#[test]
+fn one_run_a_side_has_a_change_and_no_p_value() {
+    let compared = Compared::of(&[one("a", 100, |_| {}), one("b", 110, |_| {})], &[], &[]).unwrap();
+    let p50 = row(&compared, "p50 ttft");
+    assert!(close(p50.change.map(|change| change.value), 0.1) && p50.p.is_none());
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::OneRunEach, Standing::Unknown));
+    assert!(compared.trend.is_none());
+}
+
+#[test]
+fn repeats_of_other_plans_are_told_by_welch() {
+    let sides = [repeats("a", 1, &[100, 104, 98, 102, 106]), repeats("b", 2, &[120, 118, 131, 125, 121])];
+    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let p50 = row(&compared, "p50 ttft");
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Independent, Standing::Worse));
+    // scipy 1.17.1: ttest_ind(b, a, equal_var=False).
+    assert!(close(p50.p, 0.000_143_513_270_851_617_54), "{:?}", p50.p);
+    assert!(
+        close(p50.difference.and_then(|found| found.low), 14.540_781_491_393_567),
+        "{:?}",
+        p50.difference
+    );
+    assert!(p50.p_holm.unwrap() >= p50.p.unwrap());
+    // (t.ppf(.975, df) + t.ppf(.8, df)) · standard error ÷ 102.
+    assert!(close(p50.detectable, 0.087_142_585_685_350_62), "{:?}", p50.detectable);
+}
+
+#[test]
+fn repeats_of_the_same_plans_are_paired() {
+    let sides = [repeats("a", 1, &[100, 200, 300, 400, 500]), repeats("b", 1, &[90, 189, 291, 390, 488])];
+    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let p50 = row(&compared, "p50 ttft");
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Paired, Standing::Better));
+    // scipy 1.17.1: ttest_rel(b, a); unpaired p would be 0.92.
+    assert!(close(p50.p, 3.412_216_730_314_401e-5), "{:?}", p50.p);
+}
+
+#[test]
+fn a_regression_is_found_and_an_improvement_missed() {
+    let sides = [one("a", 100, |_| {}), one("b", 110, |_| {})];
+    let found = judged(&sides, &["max:p50 ttft 10%", "max:p50 ttft 9%", "req:p50 ttft 5%", "max:goodput 1%"]);
+    let lines: Vec<_> = found.iter().map(|gate| gate.line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "met: p50 ttft at most 10.0 % worse (was 10.0 % worse)",
+            "missed: p50 ttft at most 9.00 % worse (was 10.0 % worse)",
+            "missed: p50 ttft at least 5.00 % better (was 10.0 % worse)",
+            "met: goodput at most 1.00 % worse (was 0 % worse)"
+        ]
+    );
+    let back = [sides[1].clone(), sides[0].clone()];
+    let found = judged(&back, &["req:p50 ttft 9%", "req:p50 ttft 10%", "max:error_rate 1%"]);
+    let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
+    assert_eq!(status, [Status::Met, Status::Missed, Status::Met], "1 − 100/110 is 9.09 %: {found:?}");
+}
+
+#[test]
+fn an_improvement_that_may_be_chance_is_none() {
+    // Means 100 and 90, but the runs of both differ by far more.
+    let sides = [repeats("a", 1, &[60, 140, 100, 80, 120]), repeats("b", 2, &[50, 130, 90, 70, 110])];
+    let found = judged(&sides, &["req:p50 ttft 5%", "max:p50 ttft 5%"]);
+    assert_eq!((found[0].status, found[0].passed()), (Status::Unresolvable, false), "{}", found[0].line);
+    assert!(found[1].passed() && found[1].close, "{}", found[1].line);
+    assert!(found[1].line.contains("which holds the bound"), "{}", found[1].line);
+}
+
+#[test]
+fn what_was_cut_off_decides_only_what_it_can() {
+    let mut cut = log(100);
+    for record in &mut cut.records {
+        *record = crate::analysis::test_runs::record(record.index).sent_at(0, 0, 0).censored(5_000).build();
+    }
+    let summary = summarise(&cut, &[]);
+    let sides = [one("a", 100, |_| {}), Side::of_run("b".to_owned(), cut.header, summary)];
+    let found = judged(&sides, &["max:p50 ttft 10%", "max:p50 ttft 9000%", "max:p99 queue_wait 5%"]);
+    let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
+    assert_eq!(status, [Status::Missed, Status::Unresolvable, Status::Unresolvable], "{found:?}");
+}
+
+#[test]
+fn margins_are_read_and_mistakes_named() {
+    let margin: Margin = "p95 ttft of chat 12.5%".parse().unwrap();
+    assert_eq!((margin.figure.to_string().as_str(), margin.share), ("p95 ttft of chat", 0.125));
+    for (text, problem) in [
+        ("p95 ttft", "is not a share"),
+        ("p95 ttft -5%", "is not a share"),
+        ("ttft 5%", "say which part of it"),
+        ("5%", "names no share"),
+    ] {
+        let error = text.parse::<Margin>().unwrap_err();
+        assert!(error.contains(problem) && error.contains("hint: write FIGURE SHARE"), "{error}");
+    }
+}
+
+#[test]
+fn a_trend_is_in_the_order_of_time() {
+    let at = |name: &str, ttft: u64, second: i64| {
+        one(name, ttft, |header| header.started_at = jiff::Timestamp::from_second(second).unwrap())
+    };
+    let sides = [at("c", 130, 30), at("a", 110, 10), at("b", 120, 20), at("d", 141, 40)];
+    let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
+    assert_eq!(trend.order, [1, 2, 0, 3]);
+    let line = trend.lines.iter().find(|line| line.figure == "p50 ttft").unwrap();
+    // scipy 1.17.1: linregress(range(4), [110, 120, 130, 141]).slope / 125.25.
+    assert!(close(line.change_per_step, 10.3 / 125.25) && line.drifts, "{line:?}");
+}

@@ -1,0 +1,81 @@
+//! Figures of many runs in the order in which they were flown.
+
+use serde::Serialize;
+
+use super::row::{Level, SUBJECTS};
+use super::side::Side;
+use crate::analysis::Subject;
+use crate::analysis::statistics::{mean, slope};
+
+/// Fewer make no trend.
+const FEWEST: usize = 3;
+
+/// Figures over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trend {
+    /// The sides by their places in the comparison, the earliest first.
+    pub order: Vec<usize>,
+    /// When each was begun.
+    pub started_at: Vec<jiff::Timestamp>,
+    /// The figures.
+    pub lines: Vec<TrendLine>,
+}
+
+/// One figure over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrendLine {
+    /// Its name, as objectives have it.
+    pub figure: String,
+    /// What it is.
+    #[serde(skip)]
+    pub subject: Subject,
+    /// What it was, in the order of time.
+    pub levels: Vec<Level>,
+    /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
+    pub change_per_step: Option<f64>,
+    /// Lower end of the 95 % interval of that.
+    pub change_low: Option<f64>,
+    /// Upper end.
+    pub change_high: Option<f64>,
+    /// Whether the interval excludes 0: the figure drifts.
+    pub drifts: bool,
+}
+
+impl Trend {
+    /// The trend of the sides; `None` with fewer than three.
+    pub(super) fn of(sides: &[Side]) -> Option<Self> {
+        if sides.len() < FEWEST {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..sides.len()).collect();
+        order.sort_by_key(|&place| sides[place].header.started_at);
+        let lines = SUBJECTS.into_iter().filter_map(|subject| {
+            let levels: Vec<_> = order.iter().map(|&place| Level::of(subject, &sides[place])).collect();
+            TrendLine::of(subject, levels)
+        });
+        Some(Self {
+            lines: lines.collect(),
+            started_at: order.iter().map(|&place| sides[place].header.started_at).collect(),
+            order,
+        })
+    }
+}
+
+impl TrendLine {
+    fn of(subject: Subject, levels: Vec<Level>) -> Option<Self> {
+        let known: Vec<(f64, f64)> =
+            levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
+        let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let middle = mean(&values)?;
+        let drift = slope(&known).filter(|_| middle > 0.0);
+        Some(Self {
+            figure: subject.to_string(),
+            subject,
+            levels,
+            change_per_step: drift.map(|drift| drift.value / middle),
+            change_low: drift.map(|drift| drift.low / middle),
+            change_high: drift.map(|drift| drift.high / middle),
+            drifts: drift.is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0),
+        })
+    }
+}

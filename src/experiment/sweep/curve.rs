@@ -1,0 +1,234 @@
+//! Where a figure that rises with the load crosses its limit, and how sure that is.
+
+use super::demand::{Demand, Reading, Scale, pooled};
+use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
+
+/// Loads this many times smaller or larger than the crossing are another part of the curve.
+const BAND: f64 = 1.35;
+/// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
+const FEWEST_RUNS: usize = 6;
+const FEWEST_LOADS: usize = 3;
+/// The steepest line that is told from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
+const STEEPEST: f64 = 400.0;
+/// Turns of the fit; it settles in twenty, or never.
+const TURNS: usize = 60;
+/// A slope that still changes by this share has not settled.
+const SETTLED: f64 = 1e-3;
+
+/// Where a figure crosses its limit: requests per second, or users.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Crossing {
+    pub(super) estimate: f64,
+    /// The 95 % interval; absent where runs are too few, or do not even tell that the figure rises.
+    pub(super) interval: Option<(f64, f64)>,
+}
+
+/// What becomes of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fit {
+    /// A line.
+    Line(Line),
+    /// The figure jumps between two loads, so that any steep line would do: the crossing may be anywhere between them.
+    Step,
+    /// There is too little.
+    Nothing,
+}
+
+/// A straight line through the figures of runs against the logarithm of the load: through the log odds of a share,
+/// through the logarithm of a magnitude.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Line {
+    /// Its value at `middle`.
+    level: f64,
+    slope: f64,
+    /// Weighted mean of the loads' logarithms.
+    middle: f64,
+    /// Variance of `level`.
+    level_variance: f64,
+    /// Variance of `slope`.
+    slope_variance: f64,
+    freedom: f64,
+}
+
+/// The crossing of `demand` in what runs read of it; `None` where all keep the limit, or none does.
+///
+/// First by isotonic regression, which asks nothing of the curve but that it rises. Then, where there are runs enough near
+/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
+/// the unit, the dispersion taken from how runs of the same loads differ; its interval is that of inverse prediction
+/// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
+/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 95 to 98,
+/// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
+/// does not know of those that did not happen.
+pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing> {
+    let start = isotonic(demand, readings)?;
+    let near: Vec<_> =
+        readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
+    let rough = Crossing { estimate: start, interval: None };
+    let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    let (Some(&least), Some(&most)) = (loads.first(), loads.last()) else { return Some(rough) };
+    if near.len() < FEWEST_RUNS || loads.len() < FEWEST_LOADS || demand.limit <= 0.0 {
+        return Some(rough);
+    }
+    let fit = match demand.scale {
+        Scale::Share => of_shares(&near),
+        Scale::Magnitude => of_magnitudes(&near),
+    };
+    let target = match demand.scale {
+        Scale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
+        Scale::Magnitude => ln(demand.limit),
+    };
+    let line = match fit {
+        Fit::Line(line) if line.slope > 0.0 => line,
+        Fit::Step => return Some(Crossing { interval: sides(demand, &near), ..rough }),
+        Fit::Line(_) | Fit::Nothing => return Some(rough),
+    };
+    let estimate = libm::exp(line.middle + (target - line.level) / line.slope);
+    if !(least / BAND..=most * BAND).contains(&estimate) {
+        return Some(rough);
+    }
+    Some(Crossing { estimate, interval: line.interval(target) })
+}
+
+impl Line {
+    /// The loads at which the line may have `target`, by Fieller's theorem; `None` where the slope may be 0, so that they
+    /// have no end.
+    fn interval(&self, target: f64) -> Option<(f64, f64)> {
+        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), self.freedom);
+        let (slope, away) = (self.slope, target - self.level);
+        let g = t * t * self.slope_variance;
+        let lead = slope * slope - g;
+        if lead <= 0.0 {
+            return None;
+        }
+        let root = libm::sqrt(g * away * away + lead * t * t * self.level_variance);
+        let end = |root: f64| libm::exp(self.middle + (slope * away + root) / lead);
+        Some((end(-root), end(root)))
+    }
+
+    /// The weighted least-squares line through `points`: x, y and weight; its variances are for a dispersion of 1.
+    fn through(points: &[(f64, f64, f64)]) -> Option<Self> {
+        let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let weight = sum(&|point| point.2);
+        let middle = sum(&|(x, _, w)| x * w) / weight;
+        let level = sum(&|(_, y, w)| y * w) / weight;
+        let squares = sum(&|(x, _, w)| w * (x - middle) * (x - middle));
+        let slope = sum(&|(x, y, w)| w * (x - middle) * (y - level)) / squares;
+        let freedom = points.len() as f64 - 2.0;
+        let line = Self {
+            level,
+            slope,
+            middle,
+            level_variance: 1.0 / weight,
+            slope_variance: 1.0 / squares,
+            freedom,
+        };
+        (squares > 0.0 && slope.is_finite() && level.is_finite()).then_some(line)
+    }
+
+    fn at(&self, ln_load: f64) -> f64 {
+        self.level + self.slope * (ln_load - self.middle)
+    }
+
+    /// The same for this dispersion.
+    fn dispersed(self, by: f64) -> Self {
+        Self { level_variance: self.level_variance * by, slope_variance: self.slope_variance * by, ..self }
+    }
+}
+
+/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests.
+fn of_shares(near: &[Reading]) -> Fit {
+    let requests: f64 = near.iter().map(|reading| reading.requests).sum();
+    let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
+    let middle = near.iter().map(|reading| ln(reading.load)).sum::<f64>() / near.len() as f64;
+    let mut line = Line {
+        level: ln(mean / (1.0 - mean)),
+        slope: 5.0,
+        middle,
+        level_variance: 0.0,
+        slope_variance: 0.0,
+        freedom: 0.0,
+    };
+    let share = |line: &Line, reading: &Reading| {
+        1.0 / (1.0 + libm::exp(-line.at(ln(reading.load)).clamp(-25.0, 25.0)))
+    };
+    let mut change = f64::INFINITY;
+    for _ in 0..TURNS {
+        let points: Vec<_> = near
+            .iter()
+            .map(|reading| {
+                let (x, m) = (ln(reading.load), share(&line, reading));
+                let slack = m * (1.0 - m);
+                (x, ln(m / (1.0 - m)) + (reading.figure - m) / slack, reading.requests * slack)
+            })
+            .collect();
+        let Some(next) = Line::through(&points) else { return Fit::Nothing };
+        // Half-way, so that shares of nought on one side and of one on the other do not swing.
+        let before = line.at(next.middle);
+        let slope = f64::midpoint(line.slope, next.slope);
+        change = (slope - line.slope).abs() / slope.abs().max(1.0);
+        line = Line { level: f64::midpoint(before, next.level), slope, ..next };
+    }
+    if change > SETTLED || line.slope >= STEEPEST {
+        return if line.slope > 0.0 { Fit::Step } else { Fit::Nothing };
+    }
+    let pearson: f64 = near
+        .iter()
+        .map(|reading| {
+            let m = share(&line, reading);
+            reading.requests * (reading.figure - m).powi(2) / (m * (1.0 - m))
+        })
+        .sum();
+    Fit::Line(line.dispersed((pearson / line.freedom).max(1.0)))
+}
+
+/// Log-normal: the logarithms of the figures have one variance, whatever the load.
+fn of_magnitudes(near: &[Reading]) -> Fit {
+    let points: Vec<_> =
+        near.iter().filter(|r| r.figure > 0.0).map(|r| (ln(r.load), ln(r.figure), 1.0)).collect();
+    let Some(line) = Line::through(&points).filter(|line| line.freedom > 0.0) else { return Fit::Nothing };
+    let squares: f64 = points.iter().map(|(x, y, _)| (y - line.at(*x)).powi(2)).sum();
+    Fit::Line(line.dispersed(squares / line.freedom))
+}
+
+/// The readings of each load joined, ascending by load.
+fn by_load(readings: &[Reading]) -> Vec<Reading> {
+    let mut loads: Vec<f64> = readings.iter().map(|reading| reading.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    let joined = |load: f64| {
+        let own: Vec<_> = readings.iter().copied().filter(|reading| reading.load == load).collect();
+        let requests = own.iter().map(|reading| reading.requests).sum();
+        Some(Reading { load, figure: pooled(&own)?, requests })
+    };
+    loads.into_iter().filter_map(joined).collect()
+}
+
+/// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
+fn isotonic(demand: &Demand, readings: &[Reading]) -> Option<f64> {
+    let loads = by_load(readings);
+    let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
+    let over = fitted.iter().position(|figure| !demand.holds(*figure))?;
+    let under = over.checked_sub(1)?;
+    let seen = |place: usize| match demand.scale {
+        // None of so many is no proof of none at all.
+        Scale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
+        Scale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
+    };
+    let (low, high) = (seen(under), seen(over));
+    let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
+    let (from, to) = (ln(loads[under].load), ln(loads[over].load));
+    Some(libm::exp(from + share * (to - from)))
+}
+
+/// The loads on both sides of a step.
+fn sides(demand: &Demand, near: &[Reading]) -> Option<(f64, f64)> {
+    let loads = by_load(near);
+    let over = loads.iter().position(|load| !demand.holds(load.figure))?;
+    Some((loads[over.checked_sub(1)?].load, loads[over].load))
+}
+
+fn ln(value: f64) -> f64 {
+    libm::log(value)
+}

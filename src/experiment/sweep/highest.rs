@@ -1,0 +1,105 @@
+//! Finds the highest load that meets the objectives in what was measured.
+
+use super::demand::Demand;
+use super::loads::{Tally, tightest};
+use super::{HighestLoad, Load, LoadClass, Search};
+use crate::analysis::wording::counted;
+
+/// The tallies of a search with their classes, and the answer where something was demanded.
+pub(super) struct Found<'a> {
+    pub(super) loads: Vec<(Tally<'a>, LoadClass)>,
+    pub(super) answer: Option<HighestLoad>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn of(search: &'a Search) -> Self {
+        let demands = search.demands();
+        // The last is that the server keeps up.
+        let demanded = demands.len() - 1;
+        let crossing = tightest(search.trials(), demands);
+        let interval = crossing.and_then(|(_, crossing)| crossing.interval);
+        let loads: Vec<_> = search
+            .tallies()
+            .into_iter()
+            .map(|tally| {
+                let class = tally.class(demanded, interval);
+                (tally, class)
+            })
+            .collect();
+        let answer = (demanded > 0 && !loads.is_empty()).then(|| {
+            let failed = loads.iter().position(|(_, class)| class.fails());
+            let below = &loads[..failed.unwrap_or(loads.len())];
+            let passed = below.iter().rev().find(|(_, class)| *class == LoadClass::Passed);
+            let above = &loads[failed.unwrap_or(loads.len())..];
+            let answer = HighestLoad {
+                passed: passed.map(|(tally, _)| tally.load),
+                failed: failed.map(|place| loads[place].0.load),
+                estimate: crossing.map(|(_, crossing)| crossing.estimate),
+                interval_low: interval.map(|(low, _)| low),
+                interval_high: interval.map(|(_, high)| high),
+                tightest: match crossing {
+                    Some((place, _)) => demands.get(place).map(|demand| demand.text().to_owned()),
+                    None => loads.last().and_then(|(tally, _)| closest(tally, demands)),
+                },
+                monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
+                sentence: String::new(),
+            };
+            HighestLoad { sentence: sentence(&answer, &loads, search.trials().len() as u64), ..answer }
+        });
+        Self { loads, answer }
+    }
+}
+
+impl LoadClass {
+    /// Whether it is an upper bound of the highest load.
+    #[must_use]
+    pub const fn fails(self) -> bool {
+        matches!(self, Self::Failed | Self::Saturated)
+    }
+}
+
+/// What `tally` misses, or is closest to missing.
+pub(super) fn closest(tally: &Tally<'_>, demands: &[Demand]) -> Option<String> {
+    let known =
+        demands.iter().zip(&tally.ratios).map(|(demand, ratio)| (demand, ratio.unwrap_or(f64::INFINITY)));
+    let worst = known.max_by(|a, b| a.1.total_cmp(&b.1));
+    worst.map(|(demand, _)| demand.text().to_owned())
+}
+
+fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -> String {
+    let like = loads.first().map_or(Load::Rate(0.0), |(tally, _)| tally.load);
+    let show = |amount: f64| like.of_amount(amount).to_string();
+    let runs = counted(runs, "run");
+    let ends = match (answer.passed, answer.failed) {
+        (Some(passed), Some(failed)) => format!("{passed} passed and {failed} failed"),
+        (Some(passed), None) => format!("{passed} passed, and no higher load surely failed"),
+        (None, Some(failed)) => format!("{failed} failed, and no lower load surely passed"),
+        (None, None) => "no load surely passed, and none surely failed".to_owned(),
+    };
+    let decides = answer.tightest.as_ref().map_or(String::new(), |text| format!("; `{text}` decides"));
+    let mut sentence = match (answer.estimate, answer.interval_low.zip(answer.interval_high)) {
+        (Some(estimate), Some((low, high))) => format!(
+            "the highest load that meets the objectives is {}, 95 % interval {} to {} over {runs}: {ends}{decides}",
+            show(estimate),
+            show(low),
+            show(high)
+        ),
+        (Some(estimate), None) => format!(
+            "the highest load that meets the objectives is near {}, and {runs} are too few to say how sure that is: \
+             {ends}{decides}",
+            show(estimate)
+        ),
+        (None, _) if answer.passed.is_some() => {
+            let open =
+                "how far the highest load that meets the objectives lies above what was measured is open";
+            format!("{ends}: {open}")
+        }
+        (None, _) => format!("the objectives are met at no load that was measured: {ends}{decides}"),
+    };
+    if !answer.monotone {
+        sentence.push_str(
+            "; a load above the smallest that failed passed, which counts for nothing: chance, or a server that changes",
+        );
+    }
+    sentence
+}

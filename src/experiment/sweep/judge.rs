@@ -1,0 +1,91 @@
+//! Decides whether the figures of a sweep can be trusted, and says what to know besides.
+
+use super::loads::Tally;
+use super::{HighestLoad, LoadClass, Search, StopReason};
+use crate::analysis::Mark;
+use crate::analysis::wording::{counted, percent};
+
+/// Whether the figures of a sweep can be trusted.
+pub(super) struct Judged {
+    pub(super) valid: bool,
+    pub(super) reasons: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A sweep is invalid where most of its runs are: single runs that cannot be trusted are left out, and said.
+pub(super) fn judge(
+    search: &Search,
+    loads: &[(Tally<'_>, LoadClass)],
+    answer: Option<&HighestLoad>,
+) -> Judged {
+    let trials = search.trials();
+    let invalid: Vec<_> = trials.iter().filter(|trial| !trial.is_valid()).collect();
+    let mut reasons: Vec<String> = invalid
+        .iter()
+        .flat_map(|trial| {
+            trial.invalid.iter().map(move |reason| format!("{} ({}): {reason}", trial.run, trial.load))
+        })
+        .collect();
+    let lost: Vec<String> = loads
+        .iter()
+        .filter(|(_, class)| *class == LoadClass::Unknown)
+        .map(|(tally, _)| tally.load.to_string())
+        .collect();
+    let mut notes = Vec::new();
+    if trials.is_empty() {
+        reasons.push("no run came to its end".to_owned());
+    }
+    if !lost.is_empty() {
+        notes.push(format!("no run of {} can be trusted", lost.join(", ")));
+    }
+    let few = trials
+        .iter()
+        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(Mark::TooFewSamples)));
+    let few = few.count() as u64;
+    if few > 0 {
+        notes.push(format!(
+            "{} of {} had too few requests for the percentile asked; the share of requests over the bound is counted all \
+             the same, and their interval is the wider for it: let runs be longer",
+            few,
+            counted(trials.len() as u64, "run")
+        ));
+    }
+    if let Some((low, high)) = answer.and_then(|answer| answer.interval_low.zip(answer.interval_high)) {
+        let wide = high / low - 1.0;
+        if wide > search.plan().precision {
+            notes.push(format!(
+                "the interval is {} wide and {} were asked; more or longer runs narrow it",
+                percent(wide),
+                percent(search.plan().precision)
+            ));
+        }
+    }
+    let valid =
+        !trials.is_empty() && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
+    Judged { valid, reasons, notes }
+}
+
+impl StopReason {
+    /// The same for a person, with the figures of the search.
+    pub(super) fn sentence(self, search: &Search) -> String {
+        let plan = search.plan();
+        let runs = counted(search.trials().len() as u64, "run");
+        match self {
+            Self::AllMeasured => format!("every load was measured, in {runs}"),
+            Self::Saturated => format!(
+                "{} in a row saturated the server: higher ones would say nothing new",
+                counted(plan.saturated_in_a_row, "load")
+            ),
+            Self::Narrow => {
+                format!("the answer is as sure as asked ({}) after {runs}", percent(plan.precision))
+            }
+            Self::TrialsSpent => format!("the search had its {runs}"),
+            Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
+            Self::EverythingPasses => {
+                format!("the highest load that may be measured here passes, after {runs}")
+            }
+            Self::Generator => format!("the machine that sends cannot be trusted with more, after {runs}"),
+            Self::Interrupted => format!("it was interrupted after {runs}"),
+        }
+    }
+}

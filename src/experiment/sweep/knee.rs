@@ -1,0 +1,89 @@
+//! Where a rate–latency curve bends most.
+
+use super::{Knee, LoadClass, SweepPoint};
+use crate::analysis::statistics::{mean, non_decreasing};
+use crate::analysis::wording::percent;
+use crate::units::three_digits;
+
+/// Fewer points show no bend.
+const FEWEST: usize = 5;
+/// How far the normalised curve has to hang below its chord: a straight line that is noisy hangs about so far.
+const LEAST: f64 = 0.1;
+
+/// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin and
+/// Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of the
+/// points below saturation, for beyond it a latency depends on how long the run was. A curve of another range of loads
+/// may have another knee: it is a matter of the picture, not of the server alone. `None` where the curve has none.
+pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
+    let settled =
+        || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
+    let ttft: Vec<_> =
+        settled().filter_map(|p| Some((p.load, p.figures.ttft_p99_ms.as_ref()?.mean?))).collect();
+    let e2e = || settled().filter_map(|p| Some((p.load, p.figures.e2e_p99_ms.as_ref()?.mean?))).collect();
+    let (latency, curve) = if ttft.is_empty() { ("p99 e2e", e2e()) } else { ("p99 ttft", ttft) };
+    let (place, prominence) = bend(&curve.iter().map(|(load, ms)| (load.amount(), *ms)).collect::<Vec<_>>())?;
+    let (load, latency_ms) = curve[place];
+    let sentence = format!(
+        "the curve of {latency} bends most at {load} ({} ms), where it hangs {} of its height below its chord",
+        three_digits(latency_ms),
+        percent(prominence)
+    );
+    Some(Knee { load, latency_ms, latency: latency.to_owned(), prominence, sentence })
+}
+
+/// The place of the knee among points of ascending x, and how far it hangs below the chord.
+fn bend(points: &[(f64, f64)]) -> Option<(usize, f64)> {
+    if points.len() < FEWEST {
+        return None;
+    }
+    let fitted = non_decreasing(&points.iter().map(|(_, y)| (*y, 1.0)).collect::<Vec<_>>());
+    let (first, last) = (points.first()?.0, points.last()?.0);
+    let (bottom, top) = (*fitted.first()?, *fitted.last()?);
+    if last <= first || top <= bottom {
+        return None;
+    }
+    // Of a convex curve that rises, what hangs below the chord is x − y.
+    let hangs: Vec<f64> = points
+        .iter()
+        .zip(&fitted)
+        .map(|((x, _), y)| (x - first) / (last - first) - (y - bottom) / (top - bottom))
+        .collect();
+    let steps: Vec<f64> = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (last - first)).collect();
+    let step = mean(&steps)?;
+    let peak = |place: usize| hangs[place] >= hangs[place - 1] && hangs[place] > hangs[place + 1];
+    // A peak counts when the curve comes a mean step nearer to its chord before the next one.
+    let knees = (1..hangs.len() - 1).filter(|&place| peak(place)).filter(|&place| {
+        let next = (place + 1..hangs.len() - 1).find(|&other| peak(other)).unwrap_or(hangs.len());
+        hangs[place + 1..next].iter().any(|hang| *hang < hangs[place] - step)
+    });
+    let knee = knees.max_by(|&a, &b| hangs[a].total_cmp(&hangs[b]))?;
+    (hangs[knee] >= LEAST).then(|| (knee, hangs[knee]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the paper's figure 2: y = −1/x + 5 at ten points from 0 to 1 has its knee at 0.22; upside down and from
+    /// right to left, so that it is convex and rises, at 0.78.
+    #[test]
+    fn the_papers_example() {
+        let points: Vec<_> = (0..10)
+            .map(|i| {
+                let x = f64::from(i) / 9.0;
+                (x, 1.0 / ((1.0 - x) + 0.1) - 5.0)
+            })
+            .collect();
+        let (place, hangs) = bend(&points).unwrap();
+        assert!((points[place].0 - 0.777_777).abs() < 1e-3 && hangs > 0.4, "{place} {hangs}");
+    }
+
+    #[test]
+    fn a_straight_line_has_none() {
+        let line: Vec<_> = (0..10).map(|i| (f64::from(i), 3.0 + f64::from(i))).collect();
+        assert_eq!(bend(&line), None);
+        let concave: Vec<_> = (1..10).map(|i| (f64::from(i), f64::from(i).sqrt())).collect();
+        assert_eq!(bend(&concave), None);
+        assert_eq!(bend(&line[..4]), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the runs of each load say of it together.
+
+use super::curve::{Crossing, crossing};
+use super::demand::{Demand, Reading, pooled};
+use super::{Load, LoadClass, Trial};
+use crate::analysis::statistics::mean;
+
+/// A figure at its limit meets it, but for what rounding makes of it.
+const MET: f64 = 1.0 + 1e-9;
+
+/// The runs of one load.
+#[derive(Clone, Debug)]
+pub(super) struct Tally<'a> {
+    pub(super) load: Load,
+    pub(super) trials: Vec<&'a Trial>,
+    /// Runs whose figures can be trusted.
+    pub(super) trusted: u64,
+    /// How far the figure of those together is from the limit of each demand, in their order: their ratio, over 1 where
+    /// it is missed; absent where no run, or not every, has the figure.
+    pub(super) ratios: Vec<Option<f64>>,
+    /// Whether the server did not keep up in most of them.
+    pub(super) saturated: bool,
+    /// Whether all figures together keep their limits; unknown ones do not.
+    pub(super) passes: bool,
+    /// Whether every trusted run by itself says the same.
+    unanimous: bool,
+}
+
+/// The loads of `trials`, ascending.
+pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[Demand]) -> Vec<Tally<'a>> {
+    let mut loads: Vec<Load> = Vec::new();
+    for trial in trials {
+        if !loads.contains(&trial.load) {
+            loads.push(trial.load);
+        }
+    }
+    loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
+    loads.into_iter().map(|load| Tally::of(load, trials, demands)).collect()
+}
+
+impl<'a> Tally<'a> {
+    fn of(load: Load, trials: &'a [Trial], demands: &[Demand]) -> Self {
+        let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
+        let trusted: Vec<_> = trials.iter().copied().filter(|trial| trial.is_valid()).collect();
+        let flagged = trusted.iter().filter(|trial| trial.saturated.is_some()).count();
+        let ratios: Vec<_> =
+            (0..).zip(demands).map(|(place, demand)| ratio(&trusted, demand, place)).collect();
+        let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
+        let alone = |trial: &&Trial| {
+            (0..)
+                .zip(demands)
+                .all(|(place, demand)| ratio(&[*trial], demand, place).is_some_and(|r| r <= MET))
+        };
+        Self {
+            load,
+            trusted: trusted.len() as u64,
+            saturated: 2 * flagged > trusted.len(),
+            unanimous: trusted.iter().all(|trial| alone(trial) == passes),
+            ratios,
+            passes,
+            trials,
+        }
+    }
+
+    /// What the load counts as, where the highest load lies in `interval`, if anything is known of that: a load inside it
+    /// is undecided whatever its own runs say, as is one outside whose own runs speak against the curve. `demanded` are
+    /// the objectives.
+    pub(super) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
+        let amount = self.load.amount();
+        let (below, above) = match interval {
+            Some((low, high)) => (amount <= low, amount >= high),
+            None => (self.unanimous, self.unanimous),
+        };
+        match (self.passes, self.saturated) {
+            _ if self.trusted == 0 => LoadClass::Unknown,
+            (true, _) if below && demanded == 0 => LoadClass::Measured,
+            (true, _) if below => LoadClass::Passed,
+            (false, true) if above => LoadClass::Saturated,
+            (false, false) if above => LoadClass::Failed,
+            _ => LoadClass::Undecided,
+        }
+    }
+
+    /// Requests that its runs completed per second, on average.
+    pub(super) fn completed_per_s(&self) -> Option<f64> {
+        let rates: Vec<_> = self.trials.iter().filter_map(|trial| trial.completed_per_s).collect();
+        mean(&rates)
+    }
+}
+
+/// The figure of `trials` together over the limit of `demand`.
+fn ratio(trials: &[&Trial], demand: &Demand, place: usize) -> Option<f64> {
+    let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
+    let figure = pooled(&readings?)?;
+    Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
+}
+
+/// Where the figures of the demands cross their limits, the lowest first by its estimate, and the place of its demand. Of
+/// several the interval reaches from the lowest of the lower ends to the lowest of the upper ones: whichever is the
+/// tightest, the highest load lies there.
+pub(super) fn tightest(trials: &[Trial], demands: &[Demand]) -> Option<(usize, Crossing)> {
+    let all: Vec<(usize, Crossing)> = demands
+        .iter()
+        .enumerate()
+        .filter_map(|(place, demand)| Some((place, crossing(demand, &readings(trials, demand, place))?)))
+        .collect();
+    let (place, first) = all.iter().copied().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
+    let interval = all.iter().filter_map(|(_, crossing)| crossing.interval);
+    let joined = interval.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
+    let interval = first.interval.and(joined);
+    Some((place, Crossing { interval, ..first }))
+}
+
+fn readings(trials: &[Trial], demand: &Demand, place: usize) -> Vec<Reading> {
+    trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| demand.read(trial, place)).collect()
+}

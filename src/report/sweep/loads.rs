@@ -1,0 +1,162 @@
+//! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
+
+use crate::analysis::{Mark, Quantile, Status};
+use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
+use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
+use crate::report::latency;
+use crate::report::page::{Page, Tone};
+use crate::units::count;
+
+/// The sign of the load at the knee.
+const KNEE: &str = " ◆";
+
+/// A column of the table: its title, its worth, and its cell.
+type Column = (&'static str, u8, fn(&SweepPoint) -> String);
+
+/// The columns of every sweep but the first and the last.
+const COLUMNS: [Column; 12] = [
+    ("runs", 2, |point| count(point.trials.len() as u64)),
+    ("offered", 1, |point| mean(point, |trial| trial.offered_per_s)),
+    ("sent", 3, |point| mean(point, |trial| trial.achieved_per_s)),
+    ("done", 5, |point| shown(point.figures.completed_requests_per_s.as_ref())),
+    ("TTFT p50", 7, |point| shown(point.figures.ttft_p50_ms.as_ref())),
+    ("TTFT p99", ALWAYS, |point| percentile(point, point.figures.ttft_p99_ms.as_ref())),
+    ("TPOT p50", 6, |point| shown(point.figures.tpot_p50_ms.as_ref())),
+    ("TPOT p99", ALWAYS, |point| percentile(point, point.figures.tpot_p99_ms.as_ref())),
+    ("e2e p99", 8, |point| percentile(point, point.figures.e2e_p99_ms.as_ref())),
+    ("goodput", 4, |point| shown(point.figures.goodput_per_s.as_ref())),
+    ("tok/s", 9, |point| shown(point.figures.output_tokens_per_s.as_ref())),
+    ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
+];
+
+pub(super) fn table(page: &mut Page, sweep: &Sweep) {
+    if sweep.points.is_empty() {
+        return;
+    }
+    page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
+    let mut columns = COLUMNS.to_vec();
+    if sweep.deployment.gpus.is_some() {
+        let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
+        columns.insert(11, per_gpu);
+    }
+    let titles: Vec<_> = [("load", ALWAYS)]
+        .into_iter()
+        .chain(columns.iter().map(|(title, worth, _)| (*title, *worth)))
+        .chain([("", ALWAYS)])
+        .collect();
+    let mut grid = Grid::new(&titles);
+    let knee = sweep.knee.as_ref().map(|knee| knee.load);
+    for point in &sweep.points {
+        let sign = if knee == Some(point.load) { KNEE } else { "" };
+        let name = [format!("{}{sign}", point.load)];
+        let cells = columns.iter().map(|(_, _, cell)| cell(point));
+        grid.row(name.into_iter().chain(cells).chain([word(point.class).to_owned()]));
+    }
+    page.grid(grid);
+    notes(page, sweep);
+}
+
+fn notes(page: &mut Page, sweep: &Sweep) {
+    if sweep.knee.is_some() {
+        page.entry(Tone::Faint, "  ◆ ", "the knee");
+    }
+    let marks: Vec<_> = sweep.points.iter().filter_map(mark).collect();
+    if marks.contains(&Mark::TooFewSamples) {
+        let text = "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them";
+        page.entry(Tone::Faint, "  * ", text);
+    }
+    if marks.contains(&Mark::Indicative) {
+        page.entry(Tone::Faint, "  ~ ", "indicative: fewer than ten samples of a run lie above it");
+    }
+}
+
+/// What is said of a load.
+const fn word(class: LoadClass) -> &'static str {
+    match class {
+        LoadClass::Passed => "passed",
+        LoadClass::Failed => "failed",
+        LoadClass::Saturated => "saturated",
+        LoadClass::Undecided => "undecided",
+        LoadClass::Unknown => "unknown",
+        LoadClass::Measured => "",
+    }
+}
+
+/// How sure the figures are, where several runs tell.
+pub(super) fn intervals(page: &mut Page, sweep: &Sweep) {
+    let rows: [(&str, u8, fn(&PointFigures) -> Option<&AcrossRuns>); 5] = [
+        ("TTFT p50", 3, |figures| figures.ttft_p50_ms.as_ref()),
+        ("TTFT p99", ALWAYS, |figures| figures.ttft_p99_ms.as_ref()),
+        ("TPOT p99", ALWAYS, |figures| figures.tpot_p99_ms.as_ref()),
+        ("e2e p99", 5, |figures| figures.e2e_p99_ms.as_ref()),
+        ("tok/s", 4, |figures| figures.output_tokens_per_s.as_ref()),
+    ];
+    let known = |point: &&SweepPoint| {
+        rows.iter().any(|(_, _, read)| read(&point.figures).and_then(AcrossRuns::interval).is_some())
+    };
+    let points: Vec<_> = sweep.points.iter().filter(known).collect();
+    if points.is_empty() {
+        return;
+    }
+    page.heading("95 % intervals of the means, over the runs");
+    let titles: Vec<_> =
+        [("load", ALWAYS)].into_iter().chain(rows.map(|(title, worth, _)| (title, worth))).collect();
+    let mut grid = Grid::new(&titles);
+    for point in points {
+        let cells = rows.iter().map(|(_, _, read)| range(read(&point.figures)));
+        grid.row([point.load.to_string()].into_iter().chain(cells));
+    }
+    page.grid(grid);
+}
+
+/// How many runs of each load met each objective.
+pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
+    let objectives = &sweep.plan.objectives;
+    if objectives.is_empty() || sweep.points.is_empty() {
+        return;
+    }
+    page.heading("Runs that met each objective");
+    let first = [("load", ALWAYS)].into_iter();
+    // The last ones are left out first where the page is too narrow.
+    let worths = (0..ALWAYS).rev();
+    let titles: Vec<_> =
+        first.chain(objectives.iter().zip(worths).map(|(text, worth)| (text.as_str(), worth))).collect();
+    let mut grid = Grid::new(&titles);
+    for point in &sweep.points {
+        let met = (0..objectives.len()).map(|place| {
+            let judged = point.trials.iter().filter_map(|trial| trial.judged.get(place));
+            let (met, of) = judged
+                .fold((0, 0), |(met, of), judged| (met + u64::from(judged.status == Status::Met), of + 1));
+            format!("{} of {}", count(met), count(of))
+        });
+        grid.row([point.load.to_string()].into_iter().chain(met));
+    }
+    page.grid(grid);
+}
+
+/// The mean of what each run that can be trusted says; of all, where none can be.
+fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> String {
+    let known: Vec<_> = point.trials.iter().filter_map(read).collect();
+    crate::analysis::statistics::mean(&known).map_or(NOTHING.to_owned(), cell)
+}
+
+/// A figure over the runs.
+pub(super) fn shown(figure: Option<&AcrossRuns>) -> String {
+    figure.and_then(AcrossRuns::mean_figure).map_or(NOTHING.to_owned(), latency::figure)
+}
+
+/// A 99th percentile over the runs, with its reservation.
+fn percentile(point: &SweepPoint, figure: Option<&AcrossRuns>) -> String {
+    let sign = figure.map_or("", |_| latency::sign(mark(point)));
+    format!("{}{sign}", shown(figure))
+}
+
+/// What the 99th percentiles of a load are worth: those of its smallest run.
+fn mark(point: &SweepPoint) -> Option<Mark> {
+    Quantile::P99.mark(point.trials.iter().map(|trial| trial.requests).min()?)
+}
+
+fn range(figure: Option<&AcrossRuns>) -> String {
+    let ends = figure.and_then(AcrossRuns::interval);
+    ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", cell(low), cell(high)))
+}

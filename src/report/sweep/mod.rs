@@ -1,0 +1,173 @@
+//! A sweep as a person reads it: the answer, the loads from low to high, where the curve bends, and why it ended.
+
+mod bars;
+mod loads;
+mod pairs;
+#[cfg(test)]
+mod tests;
+
+use super::page::{Page, Style, Tone};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::experiment::{Frontier, LoadAxis, Sweep};
+use crate::units::{count, three_digits};
+
+/// The sweep as indented JSON with a line break at its end: `sweep.json`, and what `--json` prints.
+pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(sweep)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The sweep as text.
+#[must_use]
+pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
+    let mut page = Page::new(style);
+    answer(&mut page, sweep);
+    verdict(&mut page, sweep);
+    what_was_run(&mut page, sweep);
+    loads::table(&mut page, sweep);
+    loads::intervals(&mut page, sweep);
+    loads::objectives(&mut page, sweep);
+    bars::bars(&mut page, sweep);
+    shape(&mut page, sweep);
+    pairs::table(&mut page, &sweep.paired);
+    end(&mut page, sweep);
+    page.finish()
+}
+
+/// What was asked for.
+fn answer(page: &mut Page, sweep: &Sweep) {
+    match (&sweep.answer, &sweep.knee) {
+        (Some(answer), _) => {
+            let tone = if answer.passed.is_some() { Tone::Good } else { Tone::Bad };
+            page.entry(tone, "", &answer.sentence);
+        }
+        (None, Some(knee)) => page.entry(Tone::Strong, "", &knee.sentence),
+        (None, None) => page.entry(
+            Tone::Strong,
+            "",
+            &format!("{} measured; the curve has no knee", counted(sweep.points.len() as u64, "load")),
+        ),
+    }
+    if let Some(sustained) = &sweep.sustained {
+        let (tone, sign) = if sustained.held { (Tone::Good, "✓ ") } else { (Tone::Bad, "✗ ") };
+        page.entry(tone, sign, &sustained.sentence);
+    }
+}
+
+fn verdict(page: &mut Page, sweep: &Sweep) {
+    if sweep.valid {
+        return;
+    }
+    page.line(Tone::Bad, "INVALID");
+    for reason in &sweep.reasons {
+        page.entry(Tone::Bad, "  ✗ ", reason);
+    }
+}
+
+fn what_was_run(page: &mut Page, sweep: &Sweep) {
+    let (plan, engine) = (&sweep.plan, &sweep.engine);
+    page.blank();
+    let workload = format!("{}, first seed {}", sweep.workload.name, plan.first_seed);
+    page.entry(Tone::Normal, "  workload    ", &workload);
+    page.entry(Tone::Normal, "  model       ", &engine.model);
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let server = if engine.modelled.is_empty() {
+        format!("{}{version} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    };
+    page.entry(Tone::Normal, "  server      ", &server);
+    let facts = &sweep.deployment;
+    let gpus = facts.gpus.map(|gpus| format!("{} ×", count(gpus.into())));
+    let deployment: Vec<_> =
+        [gpus, facts.hardware.clone(), facts.serving_model.clone(), facts.precision.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
+    if !deployment.is_empty() {
+        page.entry(Tone::Normal, "  deployment  ", &deployment.join(" "));
+    }
+    if !plan.objectives.is_empty() {
+        page.entry(Tone::Normal, "  objectives  ", &plan.objectives.join("; "));
+    }
+    page.entry(Tone::Normal, "  loads       ", &axis(&plan.axis, plan.precision));
+    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let runs = format!(
+        "{}, begun {}; each of {}, at most {} long",
+        counted(runs as u64, "run"),
+        sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        counted(plan.samples, "request"),
+        seconds(plan.longest_s)
+    );
+    page.entry(Tone::Normal, "  runs        ", &runs);
+}
+
+/// Which loads were asked for.
+fn axis(axis: &LoadAxis, precision: f64) -> String {
+    match axis {
+        LoadAxis::List { rates_per_s } => {
+            let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
+            format!("{} requests/s", rates.join(", "))
+        }
+        LoadAxis::Geometric { from_per_s, to_per_s, ratio } => format!(
+            "{} to {} requests/s, each {} times the one before",
+            three_digits(*from_per_s),
+            three_digits(*to_per_s),
+            three_digits(*ratio)
+        ),
+        LoadAxis::Automatic { from_per_s, .. } => format!(
+            "doubled from {} requests/s, then refined to within {}",
+            three_digits(*from_per_s),
+            percent(precision)
+        ),
+        LoadAxis::Users { users } => {
+            let users: Vec<_> = users.iter().copied().map(count).collect();
+            format!("{} users in closed loops", users.join(", "))
+        }
+    }
+}
+
+/// Where the curve bends, and which loads no other beats.
+fn shape(page: &mut Page, sweep: &Sweep) {
+    let frontiers: Vec<_> = sweep.frontiers.iter().filter(|frontier| frontier.points.len() > 1).collect();
+    if sweep.knee.is_none() && frontiers.is_empty() {
+        return;
+    }
+    page.heading("Shape of the curve");
+    if let Some(knee) = &sweep.knee {
+        page.entry(Tone::Normal, "  knee      ", &knee.sentence);
+    }
+    for frontier in frontiers {
+        page.entry(Tone::Normal, "  frontier  ", &in_words(frontier));
+    }
+}
+
+fn in_words(frontier: &Frontier) -> String {
+    let loads: Vec<_> = frontier.points.iter().map(|point| point.load.to_string()).collect();
+    let [gain, price] = [&frontier.gain, &frontier.price].map(|key| name(key));
+    format!("{gain} against {price}: no load beats {}", loads.join(", "))
+}
+
+/// A key of the figures as a person says it: `ttft_p99_ms` is `TTFT p99`.
+pub(super) fn name(key: &str) -> String {
+    let known = [
+        ("ttft_p99_ms", "p99 TTFT"),
+        ("tpot_p50_ms", "p50 TPOT"),
+        ("tpot_p99_ms", "p99 TPOT"),
+        ("e2e_p99_ms", "p99 e2e"),
+        ("output_tokens_per_s", "output tokens/s"),
+        ("output_tokens_per_s_per_gpu", "output tokens/s per GPU"),
+        ("tokens_per_s_per_user", "tokens/s of a user"),
+    ];
+    known.into_iter().find(|(known, _)| *known == key).map_or(key, |(_, name)| name).to_owned()
+}
+
+/// Why there are no more loads, and what a reader should know besides.
+fn end(page: &mut Page, sweep: &Sweep) {
+    page.heading("End");
+    page.entry(Tone::Normal, "  ", &sweep.stopped_sentence);
+    for note in &sweep.notes {
+        page.entry(Tone::Faint, "  note: ", note);
+    }
+}

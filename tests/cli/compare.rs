@@ -1,0 +1,79 @@
+//! Stored runs held against a baseline: what is refused, what is told, what the exit code says.
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+/// Simulates the quick workload into `out` and names the folder that it got.
+fn simulated(desk: &Desk, out: &str, more: &[&str]) -> String {
+    let arguments = [&["simulate", "quick.toml", "--out", out, "--allow-invalid"], more].concat();
+    desk.skyline(&arguments).assert().success();
+    let folder = desk.file("x", "").parent().unwrap().join(out);
+    let kept: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    format!("{out}/{}", kept[0].to_str().unwrap())
+}
+
+#[test]
+fn a_run_is_held_against_itself_and_against_another() {
+    let desk = Desk::new();
+    let one = simulated(&desk, "one", &[]);
+    let slow = simulated(&desk, "slow", &["--hardware", "l4"]);
+    let compare = |more: &[&str]| {
+        let mut command = desk.skyline(&["compare", &one, &slow, "--allow-invalid"]);
+        command.args(more);
+        command
+    };
+    compare(&[])
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(contains("modelled.hardware: a10g (").and(contains("--vary hardware")));
+    compare(&["--vary", "hardware"]).assert().code(0).stdout(contains("one run a side cannot tell"));
+    compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%"])
+        .assert()
+        .code(1)
+        .stdout(contains("✗ missed: p50 ttft at most 1.00 % worse"));
+    compare(&["--vary", "hardware", "--require-improvement", "p50 ttft 25%"]).assert().code(1);
+    compare(&["--vary", "speed"]).assert().code(2).stderr(contains("speed"));
+    compare(&["--max-regression", "ttft 10%"]).assert().code(2).stderr(contains("say which part of it"));
+    desk.skyline(&["compare", &one]).assert().code(2);
+    let same = desk
+        .skyline(&["compare", &one, &one, "--json", "--allow-invalid", "--max-regression", "p99 ttft 0%"])
+        .assert()
+        .code(0);
+    let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["against"][0]["gates"][0]["status"], "met");
+    assert!(json["differences"].as_array().unwrap().is_empty(), "{json}");
+    let p99 = &json["against"][0]["rows"][2];
+    assert_eq!((&p99["figure"], &p99["change"]["value"]), (&Value::from("p99 ttft"), &Value::from(0.0)));
+}
+
+#[test]
+fn repeats_of_the_same_seed_are_paired() {
+    let desk = Desk::new();
+    let one = simulated(&desk, "one", &["--repeats", "3"]);
+    let slow = simulated(&desk, "slow", &["--repeats", "3", "--hardware", "l4"]);
+    let other = simulated(&desk, "other", &["--repeats", "3", "--seed", "9"]);
+    desk.skyline(&["compare", &one, &slow, &other, "--vary", "hardware", "--allow-invalid"])
+        .assert()
+        .code(0)
+        .stdout(contains("paired t").and(contains("Welch's t")).and(contains("Over time: 3")));
+    let run = format!("{one}/run-1");
+    desk.skyline(&["compare", &run, &slow]).assert().code(2).stderr(contains("compare like with like"));
+}
+
+#[test]
+fn what_deserves_no_belief_is_not_compared() {
+    let desk = Desk::new();
+    let good = simulated(&desk, "good", &[]);
+    // A server that is far too slow for the rate: no steady state.
+    let bad = simulated(&desk, "bad", &["--ttft", "5s", "--itl", "100ms", "--places", "1"]);
+    desk.skyline(&["compare", &good, &bad])
+        .assert()
+        .code(3)
+        .stdout("")
+        .stderr(contains("is INVALID").and(contains("--allow-invalid")));
+}
