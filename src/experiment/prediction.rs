@@ -22,10 +22,9 @@ pub struct Prediction {
     pub schema: u32,
     /// What one engine can do at best; absent where step times or delays were given and not worked out.
     pub bandwidth_math: Option<BandwidthMath>,
-    /// The run's summary: what `skyline bench --json` prints of a real one.
+    /// The run's summary: what `skyline bench --json` prints of a real one, but for the diagnosis.
     pub summary: Summary,
-    /// The regime in which the deployment seems to be, from what a client sees of it: what `skyline bench --json` prints
-    /// of a real one.
+    /// The regime in which the deployment seems to be, from what a client sees of it.
     pub diagnosis: Diagnosis,
     /// What holds the deployment back.
     pub bottleneck: Bottleneck,

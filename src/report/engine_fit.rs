@@ -1,6 +1,6 @@
 //! A fitted engine as a person reads it: its costs, how well it tells runs again, what it predicts.
 
-use super::grid::{ALWAYS, Grid, NOTHING, cell, shortened};
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Quantile};
@@ -57,25 +57,29 @@ pub fn rates_json(predicted: &PredictedRates) -> serde_json::Result<String> {
 pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     let runs = counted(fit.runs.len() as u64, "run");
     page.line(Tone::Strong, &format!("Engine fitted to {runs}: {}", fit.form));
+    let mut costs = Grid::new(&["", "fitted", "95 % interval"].map(|title| (title, ALWAYS)));
     for cost in &fit.costs {
-        page.entry(Tone::Normal, "  ", &told(cost));
+        costs.row(told(cost));
     }
+    page.grid(costs);
     let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
     let residuals = format!(
-        "from {}; the middle error of an answer's time is {}, of a lone time to first token {}",
-        counted(fit.equations, "stretch").replace("stretchs", "stretches"),
+        "from {}; their median error: of the time of an answer {}, of a time to first token {}",
+        counted(fit.equations, "equation"),
         error(fit.answer_error),
         error(fit.first_token_error),
     );
     page.entry(Tone::Faint, "  ", &residuals);
-    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99", ""].map(|title| (title, ALWAYS));
+    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99"].map(|title| (title, ALWAYS));
     let mut grid = Grid::new(&titles);
-    let of_all = fit.runs.iter().map(|run| (run, "told again"));
+    let of_all = fit.runs.iter().map(|run| (run, ""));
     for (run, how) in of_all.chain(fit.held_out.iter().map(|run| (run, "held out"))) {
         grid.row(compared(run, how));
     }
     page.heading("Measured → told again by the fitted engine, ms");
     page.grid(grid);
+    let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
+    page.entry(Tone::Faint, "  runs: ", &names.join(", "));
     let (tone, words) = match fit.grade {
         Grade::Good => (Tone::Good, "GOOD FIT: medians within 10 %"),
         Grade::Rough => {
@@ -91,7 +95,7 @@ pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     page.entry(tone, "  ", &format!("{words}{basis}"));
 }
 
-fn told(cost: &FittedCost) -> String {
+fn told(cost: &FittedCost) -> [String; 3] {
     let name = match cost.kind {
         CostKind::ComputeEfficiency => "share of the arithmetic",
         CostKind::BandwidthEfficiency => "share of the bandwidth",
@@ -111,28 +115,32 @@ fn told(cost: &FittedCost) -> String {
     let value = |value: f64| {
         if cost.kind.is_share() { percent(value) } else { format!("{} ms", cell(value * scale * 1e3)) }
     };
-    match (cost.value, cost.low, cost.high) {
+    let (fitted, interval) = match (cost.value, cost.low, cost.high) {
+        (Some(0.0), _, Some(0.0)) => ("none seen".to_owned(), NOTHING.to_owned()),
         (Some(middle), Some(low), Some(high)) => {
-            format!("{name:<26}{} ({} to {})", value(middle), value(low), value(high))
+            (value(middle), format!("{} to {}", value(low), value(high)))
         }
-        (Some(middle), _, _) => format!("{name:<26}{}", value(middle)),
-        (None, _, _) => format!("{name:<26}not seen in these runs"),
-    }
+        (Some(middle), _, _) => (value(middle), NOTHING.to_owned()),
+        (None, _, _) => ("not seen".to_owned(), NOTHING.to_owned()),
+    };
+    [name.to_owned(), fitted, interval]
 }
 
 fn compared(run: &RunCheck, how: &str) -> Vec<String> {
-    let invalid = if run.valid { "" } else { ", INVALID" };
-    let mut cells = vec![format!("{} ({}/s)", shortened(&run.run), three_digits(run.rate_per_s))];
+    let mut name = vec![format!("{}/s", three_digits(run.rate_per_s))];
+    name.extend((!how.is_empty()).then(|| how.to_owned()));
+    name.extend((!run.valid).then(|| "INVALID".to_owned()));
+    let mut cells = vec![name.join(", ")];
     cells.extend(FIGURES.map(|(metric, quantile)| match run.figure(metric, quantile) {
         None => NOTHING.to_owned(),
         Some(figure) => format!(
-            "{} → {} ({:+.0} %)",
+            "{} → {}, {:+.0} %",
             three_digits(figure.measured_ms),
             three_digits(figure.predicted_ms),
-            figure.off * 100.0
+            // So that there is no −0.
+            (figure.off * 100.0).round() + 0.0
         ),
     }));
-    cells.push(format!("{how}{invalid}"));
     cells
 }
 

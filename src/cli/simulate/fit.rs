@@ -27,8 +27,8 @@ pub(super) struct FitArgs {
           conflicts_with_all = ["ttft", "itl", "step_times", "speculative"])]
     pub(super) fit: Vec<PathBuf>,
 
-    /// With --fit: a table of what is predicted of each of these rates, beside what was measured, in place of a report on
-    /// one
+    /// With --fit: a table of what is predicted of each of these rates, beside what was measured at it [default: the
+    /// whole report on one rate]
     #[arg(long, value_name = "PER_S", value_delimiter = ',', requires = "fit", value_parser = above_zero,
           conflicts_with_all = ["rate", "users", "repeats", "out", "objectives"])]
     pub(super) rates: Vec<f64>,

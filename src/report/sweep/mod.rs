@@ -6,9 +6,10 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Frontier, LoadAxis, Sweep};
+use crate::experiment::{Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
 /// The sweep as indented JSON with a line break at its end: `sweep.json`, and what `--json` prints.
@@ -31,6 +32,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     bars::bars(&mut page, sweep);
     shape(&mut page, sweep);
     pairs::table(&mut page, &sweep.paired);
+    diagnosis::section(&mut page, &Diagnosis::of_sweep(sweep));
     end(&mut page, sweep);
     page.finish()
 }
