@@ -9,7 +9,9 @@ use super::printer::wants_colour;
 use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::compare::{Compared, ComparedSweeps};
-use crate::experiment::{AbTest, AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
+use crate::experiment::{
+    AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
+};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -55,6 +57,19 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
     match format {
         Format::Text => Ok(report::prediction_text(prediction, style())),
         Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
+    }
+}
+
+/// A fitted engine, for a person.
+pub(super) fn render_fit(fit: &EngineFit) -> String {
+    report::engine_fit_text(fit, style())
+}
+
+/// What a fitted engine predicts of several rates, in the form asked for.
+pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::rates_text(predicted, style())),
+        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod ab;
 mod diagnosis;
+mod engine_fit;
 mod highest_load;
 mod queues;
 #[path = "../support/virtual_time.rs"]
