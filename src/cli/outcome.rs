@@ -8,6 +8,7 @@ use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
+use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
@@ -110,6 +111,14 @@ pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) 
     match format {
         Format::Text => Ok(report::compared_sweeps_text(compared, style())),
         Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
+    }
+}
+
+/// What a rate takes and costs, in the form asked for.
+pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::capacity_text(capacity, style())),
+        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
     }
 }
 

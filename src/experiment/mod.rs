@@ -8,6 +8,7 @@
 
 mod ab;
 mod bottleneck;
+pub mod capacity;
 pub mod compare;
 mod comparison;
 mod diagnosis;

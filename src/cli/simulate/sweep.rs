@@ -28,7 +28,7 @@ const PRECISION: f64 = 0.05;
 /// Saturated loads in a row after which no higher one is flown.
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
-const LONGEST_S: f64 = 1e6;
+const LONGEST_S: f64 = 86_400.0;
 
 /// Which loads are simulated.
 #[derive(Debug, Args)]
