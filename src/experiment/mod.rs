@@ -15,6 +15,7 @@ mod evidence;
 mod fitting;
 mod later_turns;
 mod leading;
+pub mod matrix;
 mod paired_open;
 mod prediction;
 mod repeats;

@@ -4,10 +4,12 @@ use super::flights::{Fate, Flights};
 use super::told::Told;
 use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
+use crate::cli::shelf::Shelf;
 use crate::experiment::{
     HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
     seed_of_run,
 };
+use crate::report;
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";
@@ -102,6 +104,7 @@ impl<'a> Climb<'a> {
 
     /// Keeps what is known.
     fn keep(&self, sweep: &Sweep) -> Result<(), Stop> {
+        self.flights.shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
         self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 

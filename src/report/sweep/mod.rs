@@ -6,6 +6,7 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::loads::{columns, word};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{Frontier, LoadAxis, Sweep};
@@ -97,23 +98,10 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     let workload = format!("{}, first seed {}", sweep.workload.name, plan.first_seed);
     page.entry(Tone::Normal, "  workload    ", &workload);
     page.entry(Tone::Normal, "  model       ", &engine.model);
-    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let server = if engine.modelled.is_empty() {
-        format!("{}{version} at {}", engine.engine, engine.url)
-    } else {
-        format!("{}, in virtual time", engine.engine)
-    };
-    page.entry(Tone::Normal, "  server      ", &server);
-    let facts = &sweep.deployment;
-    let hardware = match (facts.gpus, &facts.hardware) {
-        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
-        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
-        (None, hardware) => hardware.clone(),
-    };
-    let deployment: Vec<_> =
-        [hardware, facts.serving_model.clone(), facts.precision.clone()].into_iter().flatten().collect();
+    page.entry(Tone::Normal, "  server      ", &served(sweep));
+    let deployment = deployment(sweep);
     if !deployment.is_empty() {
-        page.entry(Tone::Normal, "  deployment  ", &deployment.join(", "));
+        page.entry(Tone::Normal, "  deployment  ", &deployment);
     }
     if !plan.objectives.is_empty() {
         page.entry(Tone::Normal, "  objectives  ", &plan.objectives.join("; "));
@@ -134,8 +122,31 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     page.entry(Tone::Normal, "  runs        ", &runs);
 }
 
+/// Who answered.
+pub(super) fn served(sweep: &Sweep) -> String {
+    let engine = &sweep.engine;
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    if engine.modelled.is_empty() {
+        format!("{}{version} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    }
+}
+
+/// What serves, as the person said; empty where nothing was said.
+pub(super) fn deployment(sweep: &Sweep) -> String {
+    let facts = &sweep.deployment;
+    let hardware = match (facts.gpus, &facts.hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
+        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// Which loads were asked for.
-fn axis(axis: &LoadAxis, precision: f64) -> String {
+pub(super) fn axis(axis: &LoadAxis, precision: f64) -> String {
     match axis {
         LoadAxis::List { rates_per_s } => {
             let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
