@@ -12,10 +12,10 @@ mod exit;
 mod flight;
 mod folder;
 mod golden;
-#[allow(dead_code)] // The verbs that start servers are to come.
 mod hooks;
 mod host;
 mod interrupts;
+mod matrix;
 mod merge;
 mod mock;
 mod outcome;
@@ -81,6 +81,8 @@ enum Verb {
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
     Merge(merge::MergeArgs),
+    /// Fly a table of experiments, each with a hypothesis that it is held against
+    Matrix(Box<matrix::MatrixArgs>),
     /// Hold stored runs, repeats or sweeps against a baseline
     Compare(compare::CompareArgs),
     /// Measure what this machine can measure: the floor under its figures
@@ -114,6 +116,7 @@ pub fn main() -> ExitCode {
         Verb::Simulate(args) => simulate::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
+        Verb::Matrix(args) => matrix::run(&args, printer),
         Verb::Compare(args) => compare::run(&args, printer),
         Verb::Calibrate(args) => calibrate::run(&args, printer),
         Verb::Check(args) => check::run(&args, printer),

@@ -6,8 +6,9 @@ use console::Term;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
+use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::compare::Compared;
+use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{AbTest, AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
@@ -89,6 +90,14 @@ pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<Str
     }
 }
 
+/// A comparison of sweeps in the form asked for.
+pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_sweeps_text(compared, style())),
+        Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -101,7 +110,8 @@ pub(super) fn render_calibration(
     }
 }
 
-fn style() -> Style {
+/// How text is written to where data goes.
+pub(super) fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
     Style { colour, width: width() }
 }
@@ -123,7 +133,14 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stop> {
+/// Writes a sweep and its page into the folder of its runs.
+pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
+    write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
+}
+
+/// Writes a text to a file.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }

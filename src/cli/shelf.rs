@@ -25,6 +25,9 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
+    /// The page with the experiment's pictures.
+    pub(super) const PAGE: &str = "page.html";
+
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
     pub(super) fn create(
@@ -40,8 +43,8 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// That of an experiment that was interrupted, if the same is asked of it now.
-    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+    /// What was asked of the experiment in `folder`, which was interrupted.
+    pub(super) fn asked_in(folder: &Path) -> Result<Value, Stop> {
         let path = folder.join(ASKED);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
@@ -49,8 +52,13 @@ impl Shelf {
                 path.display()
             ))
         })?;
-        let before: Value = serde_json::from_str(&text)
-            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))
+    }
+
+    /// That of an experiment that was interrupted, if the same is asked of it now.
+    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+        let before = Self::asked_in(folder)?;
         let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
         let mut changes = String::new();
         tell_changes("", &before, &now, &mut changes);
@@ -105,14 +113,13 @@ impl Shelf {
         Ok(whole.then_some(log))
     }
 
-    /// A folder in which runs have folders of their own: they are called `name/…`.
-    pub(super) fn drawer(&self, name: &str) -> Result<(), Stop> {
-        folder::base(&self.folder.join(name))
-    }
-
-    /// An empty folder for the run called `name`; what a run of that name left that was broken off is kept beside it.
+    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
+    /// kept beside it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         let folder = self.folder.join(name);
+        if let Some(parent) = folder.parent() {
+            folder::base(parent)?;
+        }
         if folder.exists() {
             let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
             let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());

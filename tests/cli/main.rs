@@ -14,6 +14,7 @@ mod faults;
 mod fit;
 mod help;
 mod marks;
+mod matrix;
 mod mistakes;
 mod mock;
 mod promises;
@@ -27,6 +28,7 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod sweep;
 mod tokens;
 mod trace;
 mod trace_prefixes;

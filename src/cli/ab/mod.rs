@@ -30,7 +30,7 @@ const FILE_NAME: &str = "ab.json";
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.work.spec(args.load.overrides(), printer)?;
+    let spec = args.work.spec(&args.load.overrides(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let design = asked::design(args, &spec)?;
     let begun = args.resume.as_deref().and_then(Asked::read);

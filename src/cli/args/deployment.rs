@@ -32,6 +32,18 @@ pub(in crate::cli) struct DeploymentArgs {
 }
 
 impl DeploymentArgs {
+    /// The same with what a file says of the deployment in place of what was typed, and its labels beside those.
+    pub(in crate::cli) fn with(&self, filed: DeploymentFacts) -> Self {
+        let labels = self.labels.iter().cloned().chain(filed.labels).collect();
+        Self {
+            hardware: filed.hardware.or_else(|| self.hardware.clone()),
+            gpus: filed.gpus.or(self.gpus),
+            serving_model: filed.serving_model.or_else(|| self.serving_model.clone()),
+            precision: filed.precision.or_else(|| self.precision.clone()),
+            labels,
+        }
+    }
+
     /// The same with these labels too.
     pub(in crate::cli) fn with_labels(&self, labels: &[(String, String)]) -> Self {
         Self { labels: self.labels.iter().chain(labels).cloned().collect(), ..self.clone() }

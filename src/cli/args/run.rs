@@ -52,6 +52,11 @@ pub(in crate::cli) struct RunArgs {
 }
 
 impl RunArgs {
+    /// The same with at most so many requests in flight.
+    pub(in crate::cli) fn capped(&self, cap: NonZeroUsize) -> Self {
+        Self { max_concurrency: Some(cap), ..self.clone() }
+    }
+
     pub(in crate::cli) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
         RunOptions {
             max_concurrency: self.max_concurrency,

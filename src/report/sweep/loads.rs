@@ -11,7 +11,7 @@ use crate::units::count;
 const KNEE: &str = " ◆";
 
 /// A column of the table: its title, its worth, and its cell.
-type Column = (&'static str, u8, fn(&SweepPoint) -> String);
+pub(in crate::report) type Column = (&'static str, u8, fn(&SweepPoint) -> String);
 
 /// The columns of every sweep but the first and the last.
 const COLUMNS: [Column; 12] = [
@@ -29,16 +29,25 @@ const COLUMNS: [Column; 12] = [
     ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
 ];
 
-pub(super) fn table(page: &mut Page, sweep: &Sweep) {
-    if sweep.points.is_empty() {
-        return;
-    }
-    page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
+/// A column of intervals: its title, its worth, and the figure.
+type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
+
+/// The columns of this sweep but the first and the last.
+pub(in crate::report) fn columns(sweep: &Sweep) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if sweep.deployment.gpus.is_some() {
         let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
         columns.insert(11, per_gpu);
     }
+    columns
+}
+
+pub(super) fn table(page: &mut Page, sweep: &Sweep) {
+    if sweep.points.is_empty() {
+        return;
+    }
+    page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
+    let columns = columns(sweep);
     let titles: Vec<_> = [("load", ALWAYS)]
         .into_iter()
         .chain(columns.iter().map(|(title, worth, _)| (*title, *worth)))
@@ -71,7 +80,7 @@ fn notes(page: &mut Page, sweep: &Sweep) {
 }
 
 /// What is said of a load.
-const fn word(class: LoadClass) -> &'static str {
+pub(in crate::report) const fn word(class: LoadClass) -> &'static str {
     match class {
         LoadClass::Passed => "passed",
         LoadClass::Failed => "failed",
@@ -84,7 +93,7 @@ const fn word(class: LoadClass) -> &'static str {
 
 /// How sure the figures are, where several runs tell.
 pub(super) fn intervals(page: &mut Page, sweep: &Sweep) {
-    let rows: [(&str, u8, fn(&PointFigures) -> Option<&AcrossRuns>); 5] = [
+    let rows: [Interval; 5] = [
         ("TTFT p50", 3, |figures| figures.ttft_p50_ms.as_ref()),
         ("TTFT p99", ALWAYS, |figures| figures.ttft_p99_ms.as_ref()),
         ("TPOT p99", ALWAYS, |figures| figures.tpot_p99_ms.as_ref()),
@@ -115,7 +124,7 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     if objectives.is_empty() || sweep.points.is_empty() {
         return;
     }
-    page.heading("Runs that met each objective");
+    page.heading("Runs that met each objective, of those that count");
     let first = [("load", ALWAYS)].into_iter();
     // The last ones are left out first where the page is too narrow.
     let worths = (0..ALWAYS).rev();
@@ -124,7 +133,8 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     let mut grid = Grid::new(&titles);
     for point in &sweep.points {
         let met = (0..objectives.len()).map(|place| {
-            let judged = point.trials.iter().filter_map(|trial| trial.judged.get(place));
+            let trusted = point.trials.iter().filter(|trial| trial.is_valid());
+            let judged = trusted.filter_map(|trial| trial.judged.get(place));
             let (met, of) = judged
                 .fold((0, 0), |(met, of), judged| (met + u64::from(judged.status == Status::Met), of + 1));
             format!("{} of {}", count(met), count(of))
@@ -134,7 +144,7 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     page.grid(grid);
 }
 
-/// The mean of what each run that can be trusted says; of all, where none can be.
+/// The mean of what each run says.
 fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> String {
     let known: Vec<_> = point.trials.iter().filter_map(read).collect();
     crate::analysis::statistics::mean(&known).map_or(NOTHING.to_owned(), cell)

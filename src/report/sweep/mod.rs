@@ -6,10 +6,14 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::loads::{columns, word};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
+
+/// Most reasons that are written out.
+const REASONS: usize = 4;
 
 /// The sweep as indented JSON with a line break at its end: `sweep.json`, and what `--json` prints.
 pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
@@ -22,8 +26,8 @@ pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
 #[must_use]
 pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     let mut page = Page::new(style);
-    answer(&mut page, sweep);
     verdict(&mut page, sweep);
+    answer(&mut page, sweep);
     what_was_run(&mut page, sweep);
     loads::table(&mut page, sweep);
     loads::intervals(&mut page, sweep);
@@ -39,7 +43,11 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
 fn answer(page: &mut Page, sweep: &Sweep) {
     match (&sweep.answer, &sweep.knee) {
         (Some(answer), _) => {
-            let tone = if answer.passed.is_some() { Tone::Good } else { Tone::Bad };
+            let tone = match (sweep.valid, answer.passed) {
+                (true, Some(_)) => Tone::Good,
+                (false, Some(_)) => Tone::Strong,
+                (_, None) => Tone::Bad,
+            };
             page.entry(tone, "", &answer.sentence);
         }
         (None, Some(knee)) => page.entry(Tone::Strong, "", &knee.sentence),
@@ -59,9 +67,26 @@ fn verdict(page: &mut Page, sweep: &Sweep) {
     if sweep.valid {
         return;
     }
-    page.line(Tone::Bad, "INVALID");
-    for reason in &sweep.reasons {
+    page.line(Tone::Bad, &format!("INVALID: {}", untrusted(sweep)));
+    reasons(page, sweep);
+}
+
+/// How many runs do not count.
+fn untrusted(sweep: &Sweep) -> String {
+    let trials = || sweep.points.iter().flat_map(|point| &point.trials);
+    let (bad, all) = (trials().filter(|trial| !trial.is_valid()).count(), trials().count());
+    format!("{} of {} cannot be trusted and do not count", count(bad as u64), counted(all as u64, "run"))
+}
+
+/// Why runs do not count: the first of them.
+fn reasons(page: &mut Page, sweep: &Sweep) {
+    for reason in sweep.reasons.iter().take(REASONS) {
         page.entry(Tone::Bad, "  ✗ ", reason);
+    }
+    let more = sweep.reasons.len().saturating_sub(REASONS);
+    if more > 0 {
+        let text = format!("and {}, in {}", counted(more as u64, "more reason"), Sweep::FILE_NAME);
+        page.entry(Tone::Faint, "    ", &text);
     }
 }
 
@@ -71,22 +96,10 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     let workload = format!("{}, first seed {}", sweep.workload.name, plan.first_seed);
     page.entry(Tone::Normal, "  workload    ", &workload);
     page.entry(Tone::Normal, "  model       ", &engine.model);
-    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let server = if engine.modelled.is_empty() {
-        format!("{}{version} at {}", engine.engine, engine.url)
-    } else {
-        format!("{}, in virtual time", engine.engine)
-    };
-    page.entry(Tone::Normal, "  server      ", &server);
-    let facts = &sweep.deployment;
-    let gpus = facts.gpus.map(|gpus| format!("{} ×", count(gpus.into())));
-    let deployment: Vec<_> =
-        [gpus, facts.hardware.clone(), facts.serving_model.clone(), facts.precision.clone()]
-            .into_iter()
-            .flatten()
-            .collect();
+    page.entry(Tone::Normal, "  server      ", &served(sweep));
+    let deployment = deployment(sweep);
     if !deployment.is_empty() {
-        page.entry(Tone::Normal, "  deployment  ", &deployment.join(" "));
+        page.entry(Tone::Normal, "  deployment  ", &deployment);
     }
     if !plan.objectives.is_empty() {
         page.entry(Tone::Normal, "  objectives  ", &plan.objectives.join("; "));
@@ -103,8 +116,31 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     page.entry(Tone::Normal, "  runs        ", &runs);
 }
 
+/// Who answered.
+pub(super) fn served(sweep: &Sweep) -> String {
+    let engine = &sweep.engine;
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    if engine.modelled.is_empty() {
+        format!("{}{version} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    }
+}
+
+/// What serves, as the person said; empty where nothing was said.
+pub(super) fn deployment(sweep: &Sweep) -> String {
+    let facts = &sweep.deployment;
+    let hardware = match (facts.gpus, &facts.hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
+        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// Which loads were asked for.
-fn axis(axis: &LoadAxis, precision: f64) -> String {
+pub(super) fn axis(axis: &LoadAxis, precision: f64) -> String {
     match axis {
         LoadAxis::List { rates_per_s } => {
             let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
@@ -167,6 +203,10 @@ pub(super) fn name(key: &str) -> String {
 fn end(page: &mut Page, sweep: &Sweep) {
     page.heading("End");
     page.entry(Tone::Normal, "  ", &sweep.stopped_sentence);
+    if sweep.valid && !sweep.reasons.is_empty() {
+        page.entry(Tone::Normal, "  ", &untrusted(sweep));
+        reasons(page, sweep);
+    }
     for note in &sweep.notes {
         page.entry(Tone::Faint, "  note: ", note);
     }
