@@ -150,9 +150,10 @@ fn one(
     for run in &runs {
         flight::check_plan(run)?;
     }
-    let folder = match experiments.has_one_variant() {
-        true => format!("row-{}", row.name),
-        false => format!("{}/row-{}", variant.name, row.name),
+    let folder = if experiments.has_one_variant() {
+        format!("row-{}", row.name)
+    } else {
+        format!("{}/row-{}", variant.name, row.name)
     };
     Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, typed })
 }
