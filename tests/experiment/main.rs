@@ -5,6 +5,7 @@
 mod ab;
 mod diagnosis;
 mod highest_load;
+mod matrix;
 mod queues;
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

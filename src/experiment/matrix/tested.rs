@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::claim::{Claim, ClaimKind};
 use super::measured::Measured;
-use super::settings::Variable;
+use super::variable::Variable;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
 use crate::analysis::{Mark, Objective, Status, Subject, Summary};
 use crate::experiment::AcrossJudgement;
