@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use self::fly::Flight;
-use self::planned::PlannedCell;
+use self::planned::{Asked, PlannedCell};
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
@@ -135,7 +135,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
     }
-    let asked = planned::asked(&experiments, &planned);
+    let asked = Asked::of(&experiments, &planned)?;
     let shelf = if let Some(folder) = &args.resume {
         Shelf::resume(folder, &asked)?
     } else {
