@@ -191,7 +191,7 @@ impl Settings {
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
         let rate = self.rate_per_s.map(|rate| format!("{}/s", three_digits(rate)));
-        let load = self.users.map(|users| counted_users(users)).or(rate);
+        let load = self.users.map(counted_users).or(rate);
         let spacing = self.arrival.map(|arrival| match arrival {
             Spacing::Poisson => "poisson".to_owned(),
             Spacing::Constant => "constant".to_owned(),
