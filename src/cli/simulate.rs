@@ -1,9 +1,12 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
+mod sweep;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
@@ -27,6 +30,8 @@ pub(super) struct SimulateArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten, next_help_heading = "Loads")]
+    loads: SweepLoads,
 
     /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
     /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
@@ -80,9 +85,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
              their limit",
         );
     }
+    args.out.as_deref().map_or(Ok(()), folder::base)?;
+    if args.loads.sweep {
+        return sweep::run(args, &spec, &datasets, &described, printer);
+    }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
-    args.out.as_deref().map_or(Ok(()), folder::base)?;
     let format = if args.json { Format::Json } else { Format::Text };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(args, run, &described, format, printer),

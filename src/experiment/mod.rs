@@ -34,7 +34,7 @@ pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
-pub use prediction::{Prediction, predict};
+pub use prediction::{Prediction, fly_virtually, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,

@@ -11,7 +11,6 @@ mod told;
 use std::sync::Arc;
 
 use self::asked::{Asked, begun_at};
-use self::at_load::at_load;
 use self::climb::Climb;
 use self::flights::Flights;
 use self::told::Told;
@@ -28,6 +27,8 @@ use crate::generator::Datasets;
 use crate::workload::{Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
+pub(super) use at_load::at_load;
+pub(super) use loads::{rates, users};
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
@@ -40,7 +41,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let begun = args.resume.as_deref().and_then(begun_at);
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
     let from_per_s = args.loads.start_rate.or(begun);
-    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s, up_to_per_s: None };
+    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
     let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
     let lowest = check(args, &spec, &axis, &datasets)?;
     let setup = args.setup();

@@ -62,8 +62,6 @@ pub enum StopReason {
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
-    /// The last of the loads that a search may try passed.
-    EverythingPasses,
     /// The machine that sends cannot be trusted with more: what the server would do there is not known.
     Generator,
     /// A person stopped it.

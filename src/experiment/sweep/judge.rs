@@ -81,9 +81,6 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
-            Self::EverythingPasses => {
-                format!("the highest load that may be measured here passes, after {runs}")
-            }
             Self::Generator => format!("the machine that sends cannot be trusted with more, after {runs}"),
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }

@@ -50,8 +50,6 @@ pub enum LoadAxis {
     Automatic {
         /// The first, requests per second: one at which the server is surely idle most of the time.
         from_per_s: f64,
-        /// The highest that may be measured: what the measuring machine bears; absent: no such end.
-        up_to_per_s: Option<f64>,
     },
     /// So many users in a closed loop, ascending.
     Users {

@@ -1,6 +1,6 @@
 //! Decides which run of a sweep comes next.
 
-use super::bracket::{self, Bracket, Next};
+use super::bracket::{self, Next};
 use super::demand::{Demand, Unsearchable};
 use super::loads::{Tally, tallies};
 use super::refine::Refinement;
@@ -36,8 +36,8 @@ pub struct Search {
     plan: SweepPlan,
     demands: Vec<Demand>,
     trials: Vec<Trial>,
-    /// Runs that there were when the refinement began, and the bracket that it began with.
-    refined: Option<(usize, Bracket)>,
+    /// Runs that there were when the refinement began.
+    refined_from: Option<usize>,
 }
 
 impl Search {
@@ -49,7 +49,7 @@ impl Search {
     pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
         let mut demands = objectives.iter().map(Demand::of).collect::<Result<Vec<_>, _>>()?;
         demands.push(Demand::keeping_up());
-        Ok(Self { plan, demands, trials: Vec::new(), refined: None })
+        Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
 
     /// What was asked.
@@ -72,10 +72,8 @@ impl Search {
     /// Takes in what a run said.
     pub fn tell(&mut self, trial: Trial) {
         self.trials.push(trial);
-        if self.refined.is_none()
-            && let Next::Refine(bracket) = self.bracketing()
-        {
-            self.refined = Some((self.trials.len(), bracket));
+        if self.refined_from.is_none() && self.bracketing() == Next::Refine {
+            self.refined_from = Some(self.trials.len());
         }
     }
 
@@ -97,8 +95,8 @@ impl Search {
     }
 
     fn next_of_search(&self) -> Step {
-        let next = match self.refined {
-            Some((from, bracket)) => Refinement { search: self, from, bracket }.next(),
+        let next = match self.refined_from {
+            Some(from) => Refinement { search: self, from }.next(),
             None => self.bracketing(),
         };
         match next {
@@ -108,16 +106,14 @@ impl Search {
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
             Next::Done(reason) => Step::Done(reason),
             // Once a bracket is rough enough, the refinement has begun.
-            Next::Refine(_) => Step::Done(StopReason::Narrow),
+            Next::Refine => Step::Done(StopReason::Narrow),
         }
     }
 
     /// What the first part of an automatic search would do.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
-            LoadAxis::Automatic { from_per_s, up_to_per_s } => {
-                bracket::next(&self.tallies(), from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
-            }
+            LoadAxis::Automatic { from_per_s } => bracket::next(&self.tallies(), from_per_s),
             _ => Next::Done(StopReason::AllMeasured),
         }
     }
