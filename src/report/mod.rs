@@ -1,5 +1,6 @@
 //! A summary as bytes: text for people, JSON for programs.
 
+mod ab;
 mod arrivals;
 mod beside;
 mod calibration;
@@ -30,6 +31,7 @@ mod text;
 mod trace;
 mod troubles;
 
+pub use ab::{ab_json, ab_text};
 pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
 pub use compare::{compared_json, compared_text};

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::cluster::{Cluster, NoReplicas};
 use super::delay::Delay;
 use super::fixed_queue::FixedQueue;
+use super::front_end::FrontEnd;
 use super::instance::{Instance, InstanceConfig};
 use super::pools::{KvTransfer, Pools};
 use super::preset::{UnknownName, find};
@@ -21,6 +23,8 @@ pub struct Fleet {
     pub layout: Layout,
     /// Seed of what is random inside; each server draws from streams of its own.
     pub seed: u64,
+    /// How long after it is made a token is seen: what stands between the engines and a client.
+    pub front_end: Duration,
 }
 
 /// What each server is.
@@ -151,7 +155,12 @@ impl Fleet {
     /// One server of this kind.
     #[must_use]
     pub const fn of_one(engine: Engine, seed: u64) -> Self {
-        Self { engine, layout: Layout::Replicas { count: 1, rule: RoutingRule::RoundRobin }, seed }
+        Self {
+            engine,
+            layout: Layout::Replicas { count: 1, rule: RoutingRule::RoundRobin },
+            seed,
+            front_end: Duration::ZERO,
+        }
     }
 
     /// Servers in all.
@@ -169,7 +178,7 @@ impl Fleet {
     ///
     /// When there would be no server, or pools of plain ones.
     pub fn server(&self) -> Result<Box<dyn Server + Send>, BadFleet> {
-        Ok(match (&self.engine, &self.layout) {
+        let engines: Box<dyn Server + Send> = match (&self.engine, &self.layout) {
             (Engine::Batching(config), Layout::Replicas { count, rule }) => {
                 Box::new(Cluster::new(self.instances(config, 0..*count), rule.among(*count))?)
             }
@@ -188,7 +197,8 @@ impl Fleet {
                 Box::new(Cluster::new(servers, rule.among(*count))?)
             }
             (Engine::Plain { .. }, Layout::Pools { .. }) => return Err(BadFleet::PlainPools),
-        })
+        };
+        Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
     }
 
     fn instances(&self, config: &InstanceConfig, places: std::ops::Range<u32>) -> Vec<Instance> {
@@ -259,7 +269,7 @@ mod tests {
         let nobody = Layout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
         assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty(NoReplicas))));
         let transfer =
-            KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: std::time::Duration::ZERO };
+            KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
         let pools = Layout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
         assert!(matches!(plain(pools).server().map(|_| ()), Err(BadFleet::PlainPools)));
     }
