@@ -7,9 +7,10 @@ mod pairs;
 mod tests;
 
 pub(super) use self::loads::{columns, word};
+use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Frontier, LoadAxis, Sweep};
+use crate::experiment::{Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
 /// A limit from which on it is none, seconds.
@@ -37,6 +38,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     bars::bars(&mut page, sweep);
     shape(&mut page, sweep);
     pairs::table(&mut page, &sweep.paired);
+    diagnosis::section(&mut page, &Diagnosis::of_sweep(sweep));
     end(&mut page, sweep);
     page.finish()
 }
