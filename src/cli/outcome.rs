@@ -128,6 +128,11 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
+/// Writes a sweep into the folder of its runs.
+pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))

@@ -8,9 +8,9 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
-use super::{pair, series};
+use super::{pair, series, sweep};
 use crate::analysis::Objective;
-use crate::experiment::Diagnosis;
+use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
 use crate::report::Beside;
 
@@ -18,7 +18,7 @@ use crate::report::Beside;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated or of a sweep
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -50,6 +50,9 @@ Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
+    if Sweep::is_kept_in(&args.run) {
+        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+    }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
         let repeats = series::again(&repeats, &args.objectives)?;

@@ -1,13 +1,14 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
 mod fit;
+mod sweep;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 
 use self::fit::FitArgs;
+use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
@@ -16,11 +17,10 @@ use super::printer::Printer;
 use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{Diagnosis, EngineFit, Grade, PredictedRates, predict, seed_of_run};
-use crate::generator::Datasets;
+use crate::experiment::{Diagnosis, EngineFit, Grade, predict, seed_of_run};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
-use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
+use crate::workload::TraceFindings;
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -34,6 +34,8 @@ pub(super) struct SimulateArgs {
     model: ModelArgs,
     #[command(flatten)]
     fit: FitArgs,
+    #[command(flatten, next_help_heading = "Loads")]
+    loads: SweepLoads,
 
     /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
     /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
@@ -87,6 +89,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
              their limit",
         );
     }
+    args.out.as_deref().map_or(Ok(()), folder::base)?;
     let format = if args.json { Format::Json } else { Format::Text };
     if let Some(fit) = engine_fit.as_ref().filter(|fit| fit.grade == Grade::Poor) {
         printer.words(&outcome::render_fit(fit));
@@ -96,12 +99,17 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
              --max-num-batched-tokens)? a queue in front of it is not seen by its steps",
         ));
     }
-    if let Some(fit) = engine_fit.clone().filter(|_| !args.fit.rates.is_empty()) {
-        return rates(args, &spec, &datasets, &described, fit, format, printer);
+    if args.loads.sweep {
+        if let Some(fit) = &engine_fit {
+            printer.words(&outcome::render_fit(fit));
+        }
+        return sweep::run(args, &spec, &datasets, &described, printer);
+    }
+    if let (Some(fit), Some(rates)) = (&engine_fit, args.loads.rates()) {
+        return fit::table(args, (&spec, &datasets), &described, fit.clone(), &rates, printer);
     }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
-    args.out.as_deref().map_or(Ok(()), folder::base)?;
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(args, run, &described, engine_fit, format, printer),
         Err(runs) => repeatedly(args, runs, &described, format, printer),
@@ -137,31 +145,6 @@ fn once(
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
     Ok(outcome::exit(&prediction.summary, args.validity.policy()))
-}
-
-/// What a fitted engine predicts of each of the rates asked for.
-fn rates(
-    args: &SimulateArgs,
-    spec: &WorkloadSpec,
-    datasets: &Arc<Datasets>,
-    described: &Described,
-    fit: EngineFit,
-    format: Format,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    let mut predicted = Vec::new();
-    for &rate in &args.fit.rates {
-        let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
-        let spec = spec.clone().with(&overrides).map_err(Stop::usage)?;
-        for run in PlannedRun::all(&spec, datasets, 1)? {
-            let schedule = run.schedule.clone();
-            let header = header(run, described, &[]);
-            let (_, prediction) = predict(header, schedule, &described.fleet, &[]).map_err(Stop::usage)?;
-            predicted.push((rate, prediction.summary));
-        }
-    }
-    printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;
-    Ok(Exit::Fine)
 }
 
 /// Several runs, each with seeds of its own, and what they say together.

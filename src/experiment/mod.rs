@@ -38,14 +38,14 @@ pub use engine_fit::{
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
-pub use prediction::{Prediction, predict};
+pub use prediction::{Prediction, fly_virtually, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,
     TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
     Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
-    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted,
-    drive,
+    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, UnreadableSweep,
+    Unsearchable, Wanted, drive,
 };
 pub use virtual_run::{Flown, VirtualRun};

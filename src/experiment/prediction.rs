@@ -54,11 +54,7 @@ pub fn predict(
     fleet: &Fleet,
     objectives: &[Objective],
 ) -> Result<(RunLog, Prediction), BadFleet> {
-    let run = VirtualRun {
-        schedule,
-        plan: header.plan.clone(),
-        drain: Duration::from_secs_f64(header.workload.drain_s),
-    };
+    let run = run_of(&header, schedule);
     let flown = run.fly(&mut *fleet.server()?);
     let bottleneck = Bottleneck::of(&flown, &run.plan);
     let log = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
@@ -93,6 +89,21 @@ pub fn predict(
     Ok((log, prediction))
 }
 
+/// Flies `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
+///
+/// # Errors
+///
+/// When the fleet cannot be.
+pub fn fly_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
+    let flown = run_of(&header, schedule).fly(&mut *fleet.server()?);
+    Ok(RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) })
+}
+
+fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
+    let drain = Duration::from_secs_f64(header.workload.drain_s);
+    VirtualRun { schedule, plan: header.plan.clone(), drain }
+}
+
 impl Prediction {
     /// Flies the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
     /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
@@ -111,11 +122,7 @@ impl Prediction {
         };
         let schedule = schedule.of(&workload);
         let plan = schedule.facts();
-        let drain = Duration::from_secs_f64(workload.drain_s);
-        let run = VirtualRun { schedule, plan: plan.clone(), drain };
-        let flown = run.fly(&mut *fleet.server()?);
-        let header = RunHeader { workload, plan, ..closed.header.clone() };
-        let open = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
+        let open = fly_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
         self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
         Ok(Some(open))
     }

@@ -42,6 +42,9 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     assert!(whole["summary"]["latency"]["ttft"]["p50"]["value_ms"].is_f64());
     assert!(whole["summary"]["run"]["engine"]["modelled"]["fitted_bandwidth_efficiency"].is_f64());
 
+    let ignored =
+        desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&ignored.get_output().stderr).contains("--sweep"));
     let text = desk.skyline(&["simulate", "chat", "60", "--rates", "2,4", "--fit", &run]).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     for part in ["Engine fitted to 1 run", "share of the bandwidth", "GOOD FIT", "measured"] {

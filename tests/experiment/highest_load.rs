@@ -26,7 +26,7 @@ fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) -> Sweep {
     let spec = WorkloadSpec::from_toml(WORKLOAD, "a queue").unwrap();
     let objectives: Vec<Objective> = vec![queue.objective.parse().unwrap()];
     let plan = SweepPlan {
-        axis: LoadAxis::Automatic { from_per_s: 1.0, up_to_per_s: None },
+        axis: LoadAxis::Automatic { from_per_s: 1.0 },
         objectives: vec![queue.objective.to_owned()],
         repeats: 2,
         samples,
@@ -83,9 +83,22 @@ fn held(queue: Queue, samples: u64, most_trials: u64, searches: u64) -> [u64; 3]
     held
 }
 
+/// Of three searches each; bounds that one of the figures may miss by chance.
 #[test]
 fn the_highest_load_of_queues_is_found() {
-    for queue in [Queue::one_place(), Queue::mean_of_one_place(), Queue::eight_places()] {
-        held(queue, 1_000, 30, 3);
+    for (queue, samples) in [(Queue::mean_of_one_place(), 1_000), (Queue::eight_places(), 1_000)] {
+        let held = held(queue, samples, 25, 3);
+        assert!(held.iter().all(|&searches| searches >= 2), "{}: {held:?}", queue.name);
+    }
+}
+
+#[test]
+#[ignore = "60 searches of 40 runs take minutes unoptimised; `.ci/run` runs it: `cargo test --release --test experiment -- --ignored`"]
+fn of_twenty_searches_eighteen_find_the_truth_and_hold_it() {
+    for (queue, samples) in
+        [(Queue::one_place(), 3_000), (Queue::mean_of_one_place(), 1_000), (Queue::eight_places(), 1_000)]
+    {
+        let held = held(queue, samples, 40, 20);
+        assert!(held.iter().all(|&searches| searches >= 18), "{}: {held:?}", queue.name);
     }
 }

@@ -50,7 +50,7 @@ impl WorkloadArgs {
             users: self.users,
             ..Overrides::default()
         };
-        self.what.spec(load, printer)
+        self.what.spec(&load, printer)
     }
 }
 
@@ -110,7 +110,7 @@ impl WorkArgs {
     }
 
     /// The workload that was meant, under this load, with the overrides.
-    pub(in crate::cli) fn spec(&self, load: Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
+    pub(in crate::cli) fn spec(&self, load: &Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
         let overrides = Overrides {
             horizon_s: seconds,
@@ -120,7 +120,7 @@ impl WorkArgs {
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
-            ..load
+            ..load.clone()
         };
         let spec = self.trace.apply(workload, self.seed, printer)?;
         spec.with(&overrides).map_err(Stop::usage)

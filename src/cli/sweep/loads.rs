@@ -6,7 +6,7 @@ use crate::experiment::LoadAxis;
 const MOST: usize = 200;
 
 /// Rates in requests per second, low to high: `1,2,4`, or a ladder such as `1:64:x2`.
-pub(super) fn rates(text: &str) -> Result<LoadAxis, String> {
+pub(in crate::cli) fn rates(text: &str) -> Result<LoadAxis, String> {
     let number = |text: &str| match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         _ => Err(format!("`{}` is not a rate above 0", text.trim())),
@@ -21,7 +21,7 @@ pub(super) fn rates(text: &str) -> Result<LoadAxis, String> {
 }
 
 /// Numbers of users, low to high, likewise; steps between whole numbers are rounded.
-pub(super) fn users(text: &str) -> Result<LoadAxis, String> {
+pub(in crate::cli) fn users(text: &str) -> Result<LoadAxis, String> {
     let number = |text: &str| match text.trim().parse::<u32>() {
         Ok(users @ 1..=100_000) => Ok(f64::from(users)),
         _ => Err(format!("`{}` is not a whole number of users, from 1 to 100,000", text.trim())),

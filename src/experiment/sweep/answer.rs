@@ -62,8 +62,8 @@ pub enum StopReason {
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
-    /// The last of the loads that a search may try passed.
-    EverythingPasses,
+    /// No run of a load can be trusted, however often it was flown.
+    Untrusted,
     /// The machine that sends cannot be trusted with more: what the server would do there is not known.
     Generator,
     /// A person stopped it.

@@ -13,53 +13,47 @@ const DEEPEST: f64 = 256.0;
 pub(super) enum Next {
     /// A run at this rate.
     Measure(f64),
-    /// The refinement, between the largest rate that passed and the smallest that failed.
-    Refine(Bracket),
+    /// The refinement: the largest rate that passed and the smallest that failed are near each other.
+    Refine,
     /// Nothing.
     Done(StopReason),
 }
 
 /// The largest load that passed below the smallest that failed, by what their runs say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bracket {
-    pub(super) passed: f64,
-    pub(super) failed: f64,
+struct Bracket {
+    passed: f64,
+    failed: f64,
 }
 
 impl Bracket {
     /// Of these loads, ascending; `None` where all passed, or the lowest failed.
-    pub(super) fn of(tallies: &[Tally<'_>]) -> Option<Self> {
+    fn of(tallies: &[Tally<'_>]) -> Option<Self> {
         let over = tallies.iter().position(|tally| !tally.passes)?;
         let passed = tallies[over.checked_sub(1)?].load.amount();
         Some(Self { passed, failed: tallies[over].load.amount() })
     }
 
     /// How many times its upper end is the lower.
-    pub(super) fn ratio(self) -> f64 {
+    fn ratio(self) -> f64 {
         self.failed / self.passed
     }
 
-    pub(super) fn middle(self) -> f64 {
+    fn middle(self) -> f64 {
         libm::sqrt(self.passed * self.failed)
     }
 }
 
-/// The next of a search that began at `from` and may go up to `most`, requests per second.
-pub(super) fn next(tallies: &[Tally<'_>], from: f64, most: f64) -> Next {
+/// The next of a search that began at `from` requests per second.
+pub(super) fn next(tallies: &[Tally<'_>], from: f64) -> Next {
     let (Some(lowest), Some(highest)) = (tallies.first(), tallies.last()) else {
-        return Next::Measure(from.min(most));
+        return Next::Measure(from);
     };
     let (lowest, highest) = (lowest.load.amount(), highest.load.amount());
     match Bracket::of(tallies) {
-        Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine(bracket),
+        Some(bracket) if bracket.ratio() <= ROUGH => Next::Refine,
         Some(bracket) => Next::Measure(bracket.middle()),
-        None if tallies.iter().all(|tally| tally.passes) => {
-            if highest < most {
-                Next::Measure((2.0 * highest).min(most))
-            } else {
-                Next::Done(StopReason::EverythingPasses)
-            }
-        }
+        None if tallies.iter().all(|tally| tally.passes) => Next::Measure(2.0 * highest),
         None if lowest > from / DEEPEST * (1.0 + 1e-9) => Next::Measure(lowest / 2.0),
         None => Next::Done(StopReason::NothingPasses),
     }

@@ -50,12 +50,26 @@ pub enum LoadAxis {
     Automatic {
         /// The first, requests per second: one at which the server is surely idle most of the time.
         from_per_s: f64,
-        /// The highest that may be measured: what the measuring machine bears; absent: no such end.
-        up_to_per_s: Option<f64>,
     },
     /// So many users in a closed loop, ascending.
     Users {
         /// At least one.
         users: Vec<u64>,
     },
+}
+
+impl LoadAxis {
+    /// The rates that it names, requests per second, ascending; `None` of a search, or of users.
+    #[must_use]
+    pub fn rates(&self) -> Option<Vec<f64>> {
+        match *self {
+            Self::List { ref rates_per_s } => Some(rates_per_s.clone()),
+            Self::Geometric { from_per_s, to_per_s, ratio } => {
+                let rates = std::iter::successors(Some(from_per_s), |rate| Some(rate * ratio));
+                let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
+                Some(below.chain([to_per_s]).collect())
+            }
+            Self::Automatic { .. } | Self::Users { .. } => None,
+        }
+    }
 }

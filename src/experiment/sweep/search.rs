@@ -1,6 +1,6 @@
 //! Decides which run of a sweep comes next.
 
-use super::bracket::{self, Bracket, Next};
+use super::bracket::{self, Next};
 use super::demand::{Demand, Unsearchable};
 use super::loads::{Tally, tallies};
 use super::refine::Refinement;
@@ -36,8 +36,8 @@ pub struct Search {
     plan: SweepPlan,
     demands: Vec<Demand>,
     trials: Vec<Trial>,
-    /// Runs that there were when the refinement began, and the bracket that it began with.
-    refined: Option<(usize, Bracket)>,
+    /// Runs that there were when the refinement began.
+    refined_from: Option<usize>,
 }
 
 impl Search {
@@ -49,7 +49,7 @@ impl Search {
     pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
         let mut demands = objectives.iter().map(Demand::of).collect::<Result<Vec<_>, _>>()?;
         demands.push(Demand::keeping_up());
-        Ok(Self { plan, demands, trials: Vec::new(), refined: None })
+        Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
 
     /// What was asked.
@@ -72,10 +72,8 @@ impl Search {
     /// Takes in what a run said.
     pub fn tell(&mut self, trial: Trial) {
         self.trials.push(trial);
-        if self.refined.is_none()
-            && let Next::Refine(bracket) = self.bracketing()
-        {
-            self.refined = Some((self.trials.len(), bracket));
+        if self.refined_from.is_none() && self.bracketing() == Next::Refine {
+            self.refined_from = Some(self.trials.len());
         }
     }
 
@@ -84,21 +82,25 @@ impl Search {
     pub fn next(&self) -> Step {
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.next_of_search(),
-            LoadAxis::List { rates_per_s } => {
-                self.next_of(rates_per_s.iter().copied().map(Load::Rate).collect())
-            }
             LoadAxis::Users { users } => self.next_of(users.iter().copied().map(Load::Users).collect()),
-            LoadAxis::Geometric { from_per_s, to_per_s, ratio } => {
-                let rates = std::iter::successors(Some(*from_per_s), |rate| Some(rate * ratio));
-                let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
-                self.next_of(below.chain([*to_per_s]).map(Load::Rate).collect())
+            axis @ (LoadAxis::List { .. } | LoadAxis::Geometric { .. }) => {
+                self.next_of(axis.rates().unwrap_or_default().into_iter().map(Load::Rate).collect())
             }
         }
     }
 
     fn next_of_search(&self) -> Step {
-        let next = match self.refined {
-            Some((from, bracket)) => Refinement { search: self, from, bracket }.next(),
+        // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
+        let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
+        match lost {
+            Some(tally) if tally.trials.len() as u64 > FLOWN_AGAIN => {
+                return Step::Done(StopReason::Untrusted);
+            }
+            Some(tally) => return self.measure(tally.load),
+            None => {}
+        }
+        let next = match self.refined_from {
+            Some(from) => Refinement { search: self, from }.next(),
             None => self.bracketing(),
         };
         match next {
@@ -108,15 +110,16 @@ impl Search {
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
             Next::Done(reason) => Step::Done(reason),
             // Once a bracket is rough enough, the refinement has begun.
-            Next::Refine(_) => Step::Done(StopReason::Narrow),
+            Next::Refine => Step::Done(StopReason::Narrow),
         }
     }
 
     /// What the first part of an automatic search would do.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
-            LoadAxis::Automatic { from_per_s, up_to_per_s } => {
-                bracket::next(&self.tallies(), from_per_s, up_to_per_s.unwrap_or(f64::INFINITY))
+            LoadAxis::Automatic { from_per_s } => {
+                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.trusted > 0).collect();
+                bracket::next(&known, from_per_s)
             }
             _ => Next::Done(StopReason::AllMeasured),
         }

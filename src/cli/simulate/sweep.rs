@@ -1,0 +1,154 @@
+//! `skyline simulate --sweep`: the search for the highest load, in virtual time.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{ArgGroup, Args};
+
+use super::{ENGINE, SimulateArgs, header, keep};
+use crate::analysis::summarise;
+use crate::cli::args::Described;
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::folder;
+use crate::cli::outcome::{self, Format, Invalid};
+use crate::cli::planned::PlannedRun;
+use crate::cli::printer::Printer;
+use crate::cli::sweep::{at_load, rates, users};
+use crate::experiment::{
+    Diagnosis, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
+};
+use crate::generator::Datasets;
+use crate::record::EngineFacts;
+use crate::workload::WorkloadSpec;
+
+/// The search begins at this share of the workload's own rate.
+const BEGIN: f64 = 1.0 / 16.0;
+/// How near to each other the ends of the answer are to come.
+const PRECISION: f64 = 0.05;
+/// Saturated loads in a row after which no higher one is flown.
+const SATURATED: u64 = 2;
+/// The longest window, seconds: virtual ones cost nothing but the requests in them.
+const LONGEST_S: f64 = 1e6;
+
+/// Which loads are simulated.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("several_loads").args(["sweep", "fit"]).multiple(true)))]
+pub(super) struct SweepLoads {
+    /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
+    /// the workload's rate until one fails, then refined; `sweep` does the same against a server
+    #[arg(long)]
+    pub(super) sweep: bool,
+
+    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each [default: where
+    /// the search leads]. With --fit alone: a table of what is predicted of each, beside what was measured at it
+    #[arg(long, value_name = "RATES", value_parser = rates, requires = "several_loads",
+          conflicts_with = "sweep_users")]
+    rates: Option<LoadAxis>,
+
+    /// With --sweep: so many users of closed loops, such as 1,2,4,8 or 1:64:x2 [default: rates]
+    #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep")]
+    sweep_users: Option<LoadAxis>,
+
+    /// With --sweep: requests that each run measures
+    #[arg(long, value_name = "N", requires = "sweep", default_value_t = 3_000,
+          value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    samples: u64,
+
+    /// With --sweep: the search ends after this many runs, whatever it has found
+    #[arg(long, value_name = "N", requires = "sweep", default_value_t = 40,
+          value_parser = clap::value_parser!(u64).range(1..=10_000), allow_negative_numbers = true)]
+    max_runs: u64,
+}
+
+impl SweepLoads {
+    /// The rates that were named.
+    pub(super) fn rates(&self) -> Option<Vec<f64>> {
+        self.rates.as_ref().and_then(LoadAxis::rates)
+    }
+
+    fn plan(&self, args: &SimulateArgs, spec: &WorkloadSpec) -> SweepPlan {
+        let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
+        SweepPlan {
+            axis: typed.unwrap_or_else(|| LoadAxis::Automatic {
+                from_per_s: BEGIN * spec.arrival.mean_rate_per_s(),
+            }),
+            objectives: args.objectives.iter().map(ToString::to_string).collect(),
+            repeats: args.workload.repeats,
+            samples: self.samples,
+            longest_s: LONGEST_S,
+            precision: PRECISION,
+            most_trials: self.max_runs,
+            saturated_in_a_row: SATURATED,
+            first_seed: spec.seed,
+        }
+    }
+}
+
+/// Flies the runs that the search wants, one after another.
+pub(super) fn run(
+    args: &SimulateArgs,
+    spec: &WorkloadSpec,
+    datasets: &Arc<Datasets>,
+    described: &Described,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let plan = args.loads.plan(args, spec);
+    if let (Some(users), false) = (spec.arrival.users(), matches!(plan.axis, LoadAxis::Users { .. })) {
+        return Err(Stop::usage(format!(
+            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
+             hint: sweep the users, such as --sweep-users 1:{users}:x2",
+            spec.name
+        )));
+    }
+    let mut search = Search::new(plan, &args.objectives).map_err(Stop::usage)?;
+    let started_at = jiff::Timestamp::now();
+    let parent = match &args.out {
+        Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
+        None => None,
+    };
+    let mut engine = None;
+    let stopped = drive(&mut search, |wanted| {
+        let (trial, facts) = fly(args, spec, datasets, described, wanted, parent.as_deref())?;
+        engine.get_or_insert(facts);
+        Ok(Some(trial))
+    })?;
+    let engine =
+        engine.ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?;
+    let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
+    let sweep = Sweep::of(&search, swept, stopped);
+    if let Some(folder) = &parent {
+        outcome::store_sweep(&sweep, folder)?;
+    }
+    printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    if let Some(folder) = parent {
+        printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
+    }
+    let passed = sweep.answer.as_ref().is_none_or(|answer| answer.passed.is_some());
+    Ok(match (sweep.valid || args.validity.policy() == Invalid::Allowed, passed) {
+        (false, _) => Exit::Invalid,
+        (true, true) => Exit::Fine,
+        (true, false) => Exit::Missed,
+    })
+}
+
+/// One run, and who it says has answered.
+fn fly(
+    args: &SimulateArgs,
+    spec: &WorkloadSpec,
+    datasets: &Arc<Datasets>,
+    described: &Described,
+    wanted: &Wanted,
+    parent: Option<&Path>,
+) -> Result<(Trial, EngineFacts), Stop> {
+    let run = PlannedRun::alone(at_load(spec, wanted)?, datasets)?;
+    let described = described.with_seed(wanted.seed);
+    let schedule = run.schedule.clone();
+    let header = header(run, &described, &args.objectives);
+    let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+    let summary = summarise(&log, &args.objectives);
+    if let Some(parent) = parent {
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        keep(&log, &summary, &diagnosis, Some(&folder::inside(parent, &wanted.run)?))?;
+    }
+    Ok((Trial::of(wanted, &summary), log.header.engine))
+}
