@@ -11,7 +11,7 @@ use crate::experiment::Repeats;
 use crate::record::RunLog;
 
 /// Name of a run's folder before its number.
-const PREFIX: &str = "run-";
+pub(super) const PREFIX: &str = "run-";
 /// Fewer runs make intervals too wide to be of much use.
 const ADVISED: u64 = 5;
 

@@ -11,7 +11,7 @@ use super::folder;
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of the experiment, kept with its runs.
-const ASKED: &str = "asked.json";
+pub(super) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 
@@ -25,6 +25,9 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
+    /// The page with the experiment's pictures.
+    pub(super) const PAGE: &str = "page.html";
+
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
     pub(super) fn create(
@@ -110,9 +113,13 @@ impl Shelf {
         Ok(whole.then_some(log))
     }
 
-    /// An empty folder for the run called `name`; what a run of that name left that was broken off is kept beside it.
+    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
+    /// kept beside it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         let folder = self.folder.join(name);
+        if let Some(parent) = folder.parent() {
+            folder::base(parent)?;
+        }
         if folder.exists() {
             let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
             let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());

@@ -8,6 +8,7 @@
 
 mod ab;
 mod bottleneck;
+pub mod capacity;
 pub mod compare;
 mod comparison;
 mod diagnosis;
@@ -16,6 +17,7 @@ mod evidence;
 mod fitting;
 mod later_turns;
 mod leading;
+pub mod matrix;
 mod paired_open;
 mod prediction;
 mod repeats;

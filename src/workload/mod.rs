@@ -17,7 +17,7 @@ mod load;
 mod model_mix;
 mod overrides;
 mod popularity;
-mod reading;
+pub(crate) mod reading;
 mod replayed;
 mod schema_files;
 mod senders;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[cfg(unix)]
+mod ab;
 mod agreement;
 mod bench;
 mod calibrate;
@@ -13,6 +15,7 @@ mod faults;
 mod fit;
 mod help;
 mod marks;
+mod matrix;
 mod mistakes;
 mod mock;
 mod promises;

@@ -6,6 +6,7 @@ mod ab;
 mod diagnosis;
 mod engine_fit;
 mod highest_load;
+mod matrix;
 mod queues;
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::record::DeploymentFacts;
 
 /// The deployment. It is kept with the run; nothing of it is sent.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 pub(in crate::cli) struct DeploymentArgs {
     /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
@@ -32,6 +32,23 @@ pub(in crate::cli) struct DeploymentArgs {
 }
 
 impl DeploymentArgs {
+    /// The same with what a file says of the deployment in place of what was typed, and its labels beside those.
+    pub(in crate::cli) fn with(&self, filed: DeploymentFacts) -> Self {
+        let labels = self.labels.iter().cloned().chain(filed.labels).collect();
+        Self {
+            hardware: filed.hardware.or_else(|| self.hardware.clone()),
+            gpus: filed.gpus.or(self.gpus),
+            serving_model: filed.serving_model.or_else(|| self.serving_model.clone()),
+            precision: filed.precision.or_else(|| self.precision.clone()),
+            labels,
+        }
+    }
+
+    /// The same with these labels too.
+    pub(in crate::cli) fn with_labels(&self, labels: &[(String, String)]) -> Self {
+        Self { labels: self.labels.iter().chain(labels).cloned().collect(), ..self.clone() }
+    }
+
     pub(in crate::cli) fn facts(&self) -> DeploymentFacts {
         DeploymentFacts {
             hardware: self.hardware.clone(),
@@ -43,7 +60,8 @@ impl DeploymentArgs {
     }
 }
 
-fn label(text: &str) -> Result<(String, String), String> {
+/// A name and its value.
+pub(in crate::cli) fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
         _ => Err(format!("`{text}` is not a label; write it as name=value, such as commit=4f2a91c")),

@@ -11,7 +11,7 @@ use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
 
 /// Limits and prompts.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(in crate::cli) struct RunArgs {
     /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
@@ -52,6 +52,11 @@ pub(in crate::cli) struct RunArgs {
 }
 
 impl RunArgs {
+    /// The same with at most so many requests in flight.
+    pub(in crate::cli) fn capped(&self, cap: NonZeroUsize) -> Self {
+        Self { max_concurrency: Some(cap), ..self.clone() }
+    }
+
     pub(in crate::cli) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
         RunOptions {
             max_concurrency: self.max_concurrency,

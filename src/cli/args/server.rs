@@ -20,7 +20,7 @@ const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// The server and the form of requests.
 ///
 /// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
     /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
     /// [default: mock, which is started for the run; vllm when --url is given]
@@ -98,7 +98,38 @@ pub(in crate::cli) enum Server {
     At(BaseUrl),
 }
 
+/// What a file says of the server, in place of the command line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cli) struct FiledServer<'a> {
+    pub(in crate::cli) url: Option<&'a str>,
+    pub(in crate::cli) engine: Option<Dialect>,
+    pub(in crate::cli) model: Option<&'a str>,
+    pub(in crate::cli) wait: Option<Duration>,
+}
+
 impl ServerArgs {
+    /// The server that a file and the command line describe together; `file` names the file's part in messages.
+    pub(in crate::cli) fn with(&self, filed: FiledServer<'_>, file: &str) -> Result<Self, Stop> {
+        let FiledServer { url, engine, model, wait } = filed;
+        let both = [
+            ("--url", self.url.is_some() && url.is_some()),
+            ("--engine", self.engine.is_some() && engine.is_some()),
+            ("--model", self.model.is_some() && model.is_some()),
+        ];
+        if let Some((option, _)) = both.into_iter().find(|(_, both)| *both) {
+            return Err(Stop::usage(format!(
+                "{option} and {file} both say which server is meant\nhint: leave {option} out, or take it out of the file"
+            )));
+        }
+        Ok(Self {
+            url: url.map(str::to_owned).or_else(|| self.url.clone()),
+            engine: engine.or(self.engine),
+            model: model.map(str::to_owned).or_else(|| self.model.clone()),
+            wait: wait.unwrap_or(self.wait),
+            ..self.clone()
+        })
+    }
+
     /// How long to wait for the server.
     pub(in crate::cli) fn wait(&self) -> Duration {
         self.wait
@@ -120,6 +151,21 @@ impl ServerArgs {
             (Some(dialect), _) => dialect,
             (None, Some(_)) => Dialect::Vllm,
             (None, None) => Dialect::Mock,
+        }
+    }
+
+    /// The same with what is given in place of its address, its way of speaking and its model.
+    pub(in crate::cli) fn at(
+        &self,
+        url: Option<String>,
+        engine: Option<Dialect>,
+        model: Option<String>,
+    ) -> Self {
+        Self {
+            url: url.or_else(|| self.url.clone()),
+            engine: engine.or(self.engine),
+            model: model.or_else(|| self.model.clone()),
+            ..self.clone()
         }
     }
 

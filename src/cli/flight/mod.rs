@@ -152,7 +152,43 @@ pub(super) struct Flown {
     pub(super) ending: RunEnding,
 }
 
+impl Flown {
+    /// What `log`, which was `written` to `folder`, says; kept beside it.
+    fn of(
+        log: &RunLog,
+        objectives: &[Objective],
+        folder: PathBuf,
+        written: Result<(), Stop>,
+        ending: RunEnding,
+    ) -> Self {
+        let summary = analysis::summarise(log, objectives);
+        let diagnosis = Diagnosis::of_run(log, &summary);
+        let stored = outcome::store(&summary, &diagnosis, &folder);
+        Self { summary, diagnosis, folder, stored: written.and(stored), ending }
+    }
+}
+
+/// What makes runs against two servers ask the same: their texts, and the machine that sends them.
+#[derive(Clone)]
+pub(super) struct Common {
+    calibration: Option<Calibration>,
+    prompts: PromptBuilder,
+    salt: u64,
+}
+
 impl Field<'_> {
+    /// What runs elsewhere are to have in common with those from here.
+    pub(super) fn common(&self) -> Common {
+        Common { calibration: self.calibration, prompts: self.prompts.clone(), salt: self.salt }
+    }
+
+    /// The same server, asked what another is asked.
+    #[must_use]
+    pub(super) fn having(self, common: Common) -> Self {
+        let Common { calibration, prompts, salt } = common;
+        Self { calibration, prompts, salt, ..self }
+    }
+
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)
@@ -265,15 +301,6 @@ impl Field<'_> {
         }
         let ending = footer.ending;
         let log = RunLog { header, records, checks, footer: Some(footer) };
-        let summary = analysis::summarise(&log, setup.objectives);
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
-        Ok(Flown {
-            summary,
-            diagnosis,
-            folder,
-            stored: written.map_err(Stop::impossible).and(stored),
-            ending,
-        })
+        Ok(Flown::of(&log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }

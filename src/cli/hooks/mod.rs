@@ -1,7 +1,7 @@
 //! Shell commands of the person's own around an experiment: run to their end, or kept running as its server.
 //!
 //! A command is one line for `sh -c`. It learns of its place in the experiment from environment variables whose names
-//! begin with `SKYLINE_`, has no standard input, and writes to a file in the experiment's folder. It runs in a process
+//! begin with `SKYLINE_`, and from `SKYLINE` where this program is; it has no standard input, and writes to a file in the experiment's folder. It runs in a process
 //! group of its own: a Ctrl-C that is meant for the experiment does not reach it, and whatever it starts can be ended
 //! with it.
 
@@ -14,7 +14,6 @@ mod server_process;
 mod tests;
 mod variables;
 
-#[allow(unused_imports)] // Their callers are to come.
 pub(super) use self::{
     hook::Hook,
     output::Output,
@@ -32,6 +31,9 @@ fn begin(name: &str, command: &str, variables: &Variables, output: &mut Output) 
     let (out, err) = output.begin(name, command)?;
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).envs(variables.named());
+    if let Ok(program) = std::env::current_exe() {
+        shell.env("SKYLINE", program);
+    }
     shell.stdin(Stdio::null()).stdout(out).stderr(err);
     Group::spawn(shell)
         .map_err(|error| Stop::impossible(format!("`sh` cannot be started for the {name} command: {error}")))

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cli::exit::Stop;
 
@@ -23,10 +23,6 @@ impl Output {
     /// The file at `path`, which need not be there yet.
     pub(in crate::cli) fn to(path: PathBuf) -> Self {
         Self { path, from: 0 }
-    }
-
-    pub(in crate::cli) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Notes that `command` begins, and gives it somewhere to write: for standard output and for standard error.

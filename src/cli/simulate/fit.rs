@@ -1,22 +1,15 @@
 //! `--fit`: the model of the server taken from runs that were measured.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
-use super::{SimulateArgs, header};
 use crate::cli::args::{Described, ModelArgs};
-use crate::cli::exit::{Exit, Stop};
-use crate::cli::outcome::{self, Format};
-use crate::cli::planned::PlannedRun;
-use crate::cli::printer::Printer;
-use crate::experiment::{CannotFit, EngineFit, Family, Grade, MeasuredRun, PredictedRates, predict};
-use crate::generator::Datasets;
+use crate::cli::exit::Stop;
+use crate::experiment::{CannotFit, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::RunLog;
 use crate::simulator::{Engine, InstanceConfig, StepTime};
-use crate::workload::{Overrides, WorkloadSpec};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -141,35 +134,4 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
         .collect();
     inside.sort();
     Ok(inside)
-}
-
-/// What the fitted engine predicts of each of `rates`, beside what was measured.
-pub(super) fn table(
-    args: &SimulateArgs,
-    (spec, datasets): (&WorkloadSpec, &Arc<Datasets>),
-    described: &Described,
-    fit: EngineFit,
-    rates: &[f64],
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    if args.out.is_some() || args.workload.repeats > 1 || !args.objectives.is_empty() {
-        return Err(Stop::usage(
-            "a table of rates is neither kept, nor repeated, nor held against objectives\n\
-             hint: leave out --out, --repeats and --objective, or add --sweep, which does all of that",
-        ));
-    }
-    let mut predicted = Vec::new();
-    for &rate in rates {
-        let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
-        let spec = spec.clone().with(&overrides).map_err(Stop::usage)?;
-        for run in PlannedRun::all(&spec, datasets, 1)? {
-            let schedule = run.schedule.clone();
-            let header = header(run, described, &[]);
-            let (_, prediction) = predict(header, schedule, &described.fleet, &[]).map_err(Stop::usage)?;
-            predicted.push((rate, prediction.summary));
-        }
-    }
-    let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;
-    Ok(Exit::Fine)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 
 use super::{ENGINE, SimulateArgs, header, keep};
 use crate::analysis::summarise;
@@ -28,22 +28,21 @@ const PRECISION: f64 = 0.05;
 /// Saturated loads in a row after which no higher one is flown.
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
-const LONGEST_S: f64 = 1e6;
+const LONGEST_S: f64 = 86_400.0;
 
 /// Which loads are simulated.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("several_loads").args(["sweep", "fit"]).multiple(true)))]
 pub(super) struct SweepLoads {
     /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
     /// the workload's rate until one fails, then refined; `sweep` does the same against a server
     #[arg(long)]
     pub(super) sweep: bool,
 
-    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each [default: where
-    /// the search leads]. With --fit alone: a table of what is predicted of each, beside what was measured at it
-    #[arg(long, value_name = "RATES", value_parser = rates, requires = "several_loads",
-          conflicts_with = "sweep_users")]
-    rates: Option<LoadAxis>,
+    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit alone:
+    /// a table of what is predicted of each, beside what was measured at it [default: where the search leads]
+    #[arg(long, value_name = "RATES", value_parser = rates,
+          conflicts_with_all = ["sweep_users", "rate", "users"])]
+    pub(super) rates: Option<LoadAxis>,
 
     /// With --sweep: so many users of closed loops, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep")]
@@ -61,11 +60,6 @@ pub(super) struct SweepLoads {
 }
 
 impl SweepLoads {
-    /// The rates that were named.
-    pub(super) fn rates(&self) -> Option<Vec<f64>> {
-        self.rates.as_ref().and_then(LoadAxis::rates)
-    }
-
     fn plan(&self, args: &SimulateArgs, spec: &WorkloadSpec) -> SweepPlan {
         let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
         SweepPlan {

@@ -31,7 +31,7 @@ impl AcrossJudgement {
     }
 
     /// Holds `runs`, each of `load_s` seconds of load, against `objective`.
-    pub(super) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
+    pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
         let figure = AcrossRuns::demanded(objective, runs);
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);

@@ -82,10 +82,7 @@ impl Search {
     pub fn next(&self) -> Step {
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.next_of_search(),
-            LoadAxis::Users { users } => self.next_of(users.iter().copied().map(Load::Users).collect()),
-            axis @ (LoadAxis::List { .. } | LoadAxis::Geometric { .. }) => {
-                self.next_of(axis.rates().unwrap_or_default().into_iter().map(Load::Rate).collect())
-            }
+            listed => self.next_of(listed.loads()),
         }
     }
 

@@ -1,0 +1,219 @@
+//! Flies a table: variant by variant, row by row, run by run, all that has not been flown before.
+
+use super::MatrixArgs;
+use super::planned::PlannedCell;
+use super::serving::Serving;
+use super::show;
+use crate::analysis::summarise;
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::flight::{Field, Flown};
+use crate::cli::interrupts::Interrupts;
+use crate::cli::planned::PlannedRun;
+use crate::cli::printer::Printer;
+use crate::cli::series::PREFIX;
+use crate::cli::shelf::Shelf;
+use crate::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, StopWhen, Stopped};
+use crate::record::RunEnding;
+
+/// A table in flight.
+pub(super) struct Flight<'a> {
+    pub(super) args: &'a MatrixArgs,
+    pub(super) experiments: &'a Experiments,
+    pub(super) shelf: &'a Shelf,
+    pub(super) interrupts: &'a Interrupts,
+    pub(super) printer: Printer,
+}
+
+/// What comes after a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The next one.
+    Row,
+    /// Nothing: a person stopped it.
+    End,
+}
+
+impl<'a> Flight<'a> {
+    /// Flies all of `planned`. What fails under one variant leaves the others be.
+    pub(super) fn all(&self, planned: Vec<PlannedCell>) -> Result<Matrix, Stop> {
+        let usual = match self.args.only.as_slice() {
+            [] => Stopped::AllFlown,
+            rows => Stopped::OnlySome { rows: rows.to_vec() },
+        };
+        let mut planned = planned.into_iter().peekable();
+        let mut flown = Vec::new();
+        while let Some(variant) = planned.peek().map(|cell| cell.slot.variant) {
+            let mut rows = Vec::new();
+            while let Some(cell) = planned.next_if(|cell| cell.slot.variant == variant) {
+                rows.push(cell);
+            }
+            if self.variant(rows, &mut flown)? == Next::End {
+                return self.keep(&flown, Stopped::Interrupted);
+            }
+            let matrix = self.keep(&flown, usual.clone())?;
+            let accepted = matrix.decision.as_ref().and_then(|decision| {
+                let first = decision.contract.stop_when == StopWhen::FirstAccepted;
+                decision.accepted().filter(|_| first).map(|accepted| accepted.variant.clone())
+            });
+            if let (Some(variant), true) = (accepted, planned.peek().is_some()) {
+                return self.keep(&flown, Stopped::FirstAccepted { variant });
+            }
+        }
+        self.keep(&flown, usual)
+    }
+
+    /// Writes down what is known so far, so that a later accident costs nothing.
+    fn keep(&self, flown: &[CellRuns], stopped: Stopped) -> Result<Matrix, Stop> {
+        let matrix = Matrix::of(self.experiments, flown, stopped, self.args.trust());
+        show::store(&matrix, self.shelf)?;
+        Ok(matrix)
+    }
+
+    /// Flies the rows of one variant, whose server is started when the first run needs it.
+    fn variant(&self, rows: Vec<PlannedCell>, flown: &mut Vec<CellRuns>) -> Result<Next, Stop> {
+        let mut serving = None;
+        let mut next = Next::Row;
+        let mut lost: Option<String> = None;
+        for cell in rows {
+            let (slot, row) = (cell.slot, cell.row.clone());
+            let mut runs = CellRuns { slot, runs: Vec::new(), failed: None };
+            let outcome = match &lost {
+                // What keeps the server from serving keeps it from serving the next row.
+                Some(why) => self.kept_only(&cell, &mut runs).map(|()| {
+                    runs.failed = (runs.runs.len() < cell.runs.len()).then(|| why.clone());
+                    Next::Row
+                }),
+                None => self.cell(cell, &mut serving, &mut runs),
+            };
+            match outcome {
+                Ok(after) => next = after,
+                Err(stop) if stop.exit() == Exit::Interrupted => next = Next::End,
+                Err(stop) if stop.exit() == Exit::Invalid => {
+                    self.printer.words(&format!("error: row {row}: {}", stop.message()));
+                    let why = stop.message().lines().next().unwrap_or_default().to_owned();
+                    let gone = serving.as_ref().is_none_or(|serving: &Serving<'_>| !serving.has_served());
+                    lost = gone.then(|| why.clone());
+                    runs.failed = Some(why);
+                }
+                Err(stop) => return Err(stop),
+            }
+            if !runs.runs.is_empty() || runs.failed.is_some() {
+                flown.push(runs);
+                self.keep(flown, Stopped::Interrupted)?;
+            }
+            if next == Next::End {
+                break;
+            }
+        }
+        if let Some(Err(stop)) = serving.map(Serving::stop) {
+            self.printer.words(&format!("error: {}", stop.message()));
+        }
+        Ok(next)
+    }
+
+    /// Reads what had been flown of a row.
+    fn kept_only(&self, cell: &PlannedCell, runs: &mut CellRuns) -> Result<(), Stop> {
+        for run in &cell.runs {
+            runs.runs.extend(self.kept(cell, run)?);
+        }
+        Ok(())
+    }
+
+    /// Flies a row, or reads it where it had been flown.
+    fn cell(
+        &self,
+        cell: PlannedCell,
+        serving: &mut Option<Serving<'a>>,
+        runs: &mut CellRuns,
+    ) -> Result<Next, Stop> {
+        self.kept_only(&cell, runs)?;
+        let known: Vec<String> = runs.runs.iter().map(|run| run.folder.clone()).collect();
+        let missing = cell.runs.iter().any(|run| !known.contains(&folder_of(&cell.folder, run)));
+        if !missing {
+            return Ok(Next::Row);
+        }
+        if self.interrupts.stop_is_wished() {
+            return Ok(Next::End);
+        }
+        let PlannedCell { slot, row, folder, spec, datasets, runs: planned, checked, typed } = cell;
+        let variant = &self.experiments.variants[slot.variant];
+        let serving = match serving {
+            Some(serving) => serving,
+            None => serving.insert(Serving::start(
+                variant,
+                &typed.server,
+                self.shelf,
+                self.interrupts,
+                self.printer,
+            )?),
+        };
+        let setup = typed.setup(self.args);
+        let field = setup.open_unless(
+            &|| serving.in_vain(),
+            &spec,
+            datasets,
+            checked,
+            self.interrupts,
+            self.printer,
+        )?;
+        serving.serves();
+        let of = planned.len();
+        for run in planned {
+            let name = folder_of(&folder, &run);
+            if known.contains(&name) {
+                continue;
+            }
+            if self.interrupts.stop_is_wished() {
+                return Ok(Next::End);
+            }
+            if let Some(stop) = serving.in_vain() {
+                return Err(stop);
+            }
+            serving.reset(&row)?;
+            self.say(&row, &variant.name, run.number(), of);
+            let (summary, whole) = self.fly(&field, run, &name)?;
+            if !whole {
+                return Ok(Next::End);
+            }
+            runs.runs.push(RowRun { folder: name, summary });
+        }
+        // In the order of their numbers, whichever of them had been flown before.
+        runs.runs.sort_by_key(|run| run.summary.run.repeat.map(|repeat| repeat.number));
+        Ok(Next::Row)
+    }
+
+    /// The run, if it had been flown to its end.
+    fn kept(&self, cell: &PlannedCell, run: &PlannedRun) -> Result<Option<RowRun>, Stop> {
+        let folder = folder_of(&cell.folder, run);
+        let log = self.shelf.kept(&folder, &run.plan.hash)?;
+        Ok(log.map(|log| RowRun { folder, summary: summarise(&log, &cell.typed.objectives) }))
+    }
+
+    /// What the run found, and whether it was flown to its end.
+    fn fly(
+        &self,
+        field: &Field<'_>,
+        run: PlannedRun,
+        name: &str,
+    ) -> Result<(crate::analysis::Summary, bool), Stop> {
+        let number = run.number();
+        let Flown { summary, stored, ending, .. } = field.fly(run, number, |_| self.shelf.place(name))?;
+        stored?;
+        Ok((summary, ending != RunEnding::Interrupted))
+    }
+
+    fn say(&self, row: &str, variant: &str, number: u64, of: usize) {
+        if self.args.quiet {
+            return;
+        }
+        let under =
+            if self.experiments.has_one_variant() { String::new() } else { format!(" under {variant}") };
+        let which = if of > 1 { format!(", run {number} of {of}") } else { String::new() };
+        self.printer.words(&format!("row {row}{under}{which}"));
+    }
+}
+
+/// The folder of a run inside that of the table.
+fn folder_of(cell: &str, run: &PlannedRun) -> String {
+    format!("{cell}/{PREFIX}{}", run.number())
+}

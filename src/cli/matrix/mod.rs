@@ -1,0 +1,152 @@
+//! `skyline matrix`: a table of experiments, flown row by row, held against its hypotheses and its contract.
+
+mod fly;
+mod planned;
+mod serving;
+mod show;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::fly::Flight;
+use self::planned::{Asked, PlannedCell};
+use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
+use super::exit::{Exit, Stop};
+use super::folder;
+use super::interrupts::Interrupts;
+use super::outcome::Invalid;
+use super::printer::Printer;
+use super::shelf::Shelf;
+use crate::experiment::matrix::{Experiments, Trust};
+use crate::live::Screen;
+
+/// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Switches of a command line.
+#[command(after_help = "\
+What is kept, in results/NAME-matrix-TIME:
+  row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
+  matrix.json    the table with its figures; matrix.txt the same as text
+  decision.md    what was accepted, what was rejected and why, and why it stopped
+  page.html      the table with its pictures
+  *.log          what the commands wrote that start and reset servers
+
+Exit codes:
+  0    every hypothesis confirmed, and some variant accepted where there is a contract
+  1    a hypothesis refuted or left open, or nothing accepted
+  2    the command line or the file has a mistake
+  3    a row is INVALID or could not be flown
+  130  interrupted; --resume goes on")]
+pub(super) struct MatrixArgs {
+    /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
+    #[arg(required_unless_present = "example", value_name = "FILE")]
+    file: Option<String>,
+
+    /// Print the table inside the program, to start your own from
+    #[arg(long, exclusive = true)]
+    example: bool,
+
+    /// Show what would be flown, in which order and for how long, and send nothing
+    #[arg(long)]
+    plan: bool,
+
+    /// Fly this row only; may be repeated [default: all rows]
+    #[arg(long, value_name = "ROW")]
+    only: Vec<String>,
+
+    /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// Runs of every row, in place of the file's [default: as the file says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repeats: Option<u64>,
+
+    /// Go on with the table that was interrupted and is kept in this folder; what had been flown is read [default: begin
+    /// anew]
+    #[arg(long, value_name = "FOLDER")]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    deployment: DeploymentArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
+
+    /// Folder in which the table gets a folder of its own
+    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
+    out: PathBuf,
+
+    /// Print the table as JSON on standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Do not show progress
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+impl MatrixArgs {
+    /// The table that was meant.
+    fn experiments(&self) -> Result<Experiments, Stop> {
+        let file = self.file.as_deref().unwrap_or_default();
+        let mut experiments = Experiments::load(file).map_err(Stop::usage)?;
+        for row in &mut experiments.rows {
+            row.settings.horizon_s = self.seconds.or(row.settings.horizon_s);
+            row.settings.repeats = self.repeats.or(row.settings.repeats);
+            if self.seconds.is_some() {
+                // As long as a run of that length has by itself.
+                row.settings.warmup_s = None;
+            }
+        }
+        for name in &self.only {
+            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
+        }
+        Ok(experiments)
+    }
+
+    fn screen(&self) -> Screen {
+        if self.quiet { Screen::Quiet } else { Screen::detect() }
+    }
+
+    fn trust(&self) -> Trust {
+        match self.validity.policy() {
+            Invalid::Refused => Trust::ValidOnly,
+            Invalid::Allowed => Trust::All,
+        }
+    }
+}
+
+pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
+    if args.example {
+        printer.data(Experiments::example())?;
+        return Ok(Exit::Fine);
+    }
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with the file is found before anything is sent or started.
+    let experiments = args.experiments()?;
+    let planned = planned::all(args, &experiments, printer)?;
+    if args.plan {
+        printer.data(&show::plan(&experiments, &planned))?;
+        return Ok(Exit::Fine);
+    }
+    let asked = Asked::of(&experiments, &planned)?;
+    let shelf = if let Some(folder) = &args.resume {
+        Shelf::resume(folder, &asked)?
+    } else {
+        folder::base(&args.out)?;
+        Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
+    };
+    interrupts.series_begins();
+    let wanted = |cell: &PlannedCell| args.only.is_empty() || args.only.contains(&cell.row);
+    let planned = planned.into_iter().filter(wanted).collect();
+    let flight = Flight { args, experiments: &experiments, shelf: &shelf, interrupts: &interrupts, printer };
+    let matrix = flight.all(planned)?;
+    show::finish(args, &matrix, &shelf, printer)
+}

@@ -1,0 +1,81 @@
+//! What is said of a table: before it is flown, while it is, and when it has been.
+
+use std::time::Duration;
+
+use super::MatrixArgs;
+use super::planned::PlannedCell;
+use crate::cli::command_line;
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::outcome;
+use crate::cli::printer::Printer;
+use crate::cli::shelf::Shelf;
+use crate::experiment::matrix::{Experiments, Matrix, Stopped};
+use crate::report::{self, PlannedRow, Style};
+
+/// The table for programs, for people, the decision record, and the page.
+const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
+
+/// What would be flown.
+pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
+    let rows: Vec<PlannedRow> = planned
+        .iter()
+        .map(|cell| PlannedRow {
+            slot: cell.slot,
+            runs: cell.runs.len() as u64,
+            load: cell.runs.iter().map(|run| Duration::from_nanos(run.plan.window_end.as_nanos())).sum(),
+            requests: cell.runs.iter().map(|run| run.plan.warmup_requests + run.plan.measured_requests).sum(),
+        })
+        .collect();
+    report::matrix_plan(experiments, &rows, outcome::style())
+}
+
+/// Writes the table's files.
+pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
+    let json = report::matrix_json(matrix).map_err(Stop::impossible)?;
+    let text = report::matrix_text(matrix, Style::PLAIN);
+    let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
+    let decision = report::decision_markdown(matrix, &again);
+    let page = report::matrix_page(matrix);
+    FILES.into_iter().zip([json, text, decision, page]).try_for_each(|(name, text)| shelf.write(name, &text))
+}
+
+/// Shows the table and says how it went.
+pub(super) fn finish(
+    args: &MatrixArgs,
+    matrix: &Matrix,
+    shelf: &Shelf,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let shown = if args.json {
+        report::matrix_json(matrix).map_err(Stop::impossible)?
+    } else {
+        report::matrix_text(matrix, outcome::style())
+    };
+    printer.data(&shown)?;
+    let folder = shelf.folder().display().to_string();
+    printer.words(&format!("kept in {folder} (the decision: {folder}/{})", FILES[2]));
+    let again =
+        |left_out: &[&str]| command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)]);
+    match &matrix.stopped {
+        Stopped::Interrupted => {
+            printer.words(&format!("go on: {}", again(&[])));
+            return Ok(Exit::Interrupted);
+        }
+        Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
+        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {}
+    }
+    Ok(exit(args, matrix))
+}
+
+/// 3 before 1: a hypothesis that figures without belief refute says nothing.
+fn exit(args: &MatrixArgs, matrix: &Matrix) -> Exit {
+    let unbelieved =
+        matrix.has_unbelievable_rows() && args.trust() == crate::experiment::matrix::Trust::ValidOnly;
+    if matrix.has_failed_rows() || unbelieved {
+        Exit::Invalid
+    } else if matrix.is_as_hoped() {
+        Exit::Fine
+    } else {
+        Exit::Missed
+    }
+}

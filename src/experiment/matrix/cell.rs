@@ -1,0 +1,201 @@
+//! What came of a row under a variant.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::accept::Accept;
+use super::contract::Contract;
+use super::file::Slot;
+use super::measured::RowFigures;
+use super::row::Row;
+use super::tested::{Believed, Standing, Tested};
+use super::variable::Variable;
+use super::variant::Variant;
+use crate::analysis::{Flow, Subject, Summary};
+use crate::experiment::{JointReason, Repeats};
+
+/// Whose figures are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those of valid runs.
+    ValidOnly,
+    /// All, as a person wishes who knows why they are INVALID.
+    All,
+}
+
+/// A run that was flown to its end.
+#[derive(Clone, Debug)]
+pub struct RowRun {
+    /// Its folder inside that of the table.
+    pub folder: String,
+    /// What it found.
+    pub summary: Summary,
+}
+
+/// The runs of a row under a variant, as far as they were flown.
+#[derive(Clone, Debug)]
+pub struct CellRuns {
+    /// Which row and variant.
+    pub slot: Slot,
+    /// The runs that were flown to their end.
+    pub runs: Vec<RowRun>,
+    /// Why no more could be flown, where something failed.
+    pub failed: Option<String>,
+}
+
+/// What came of a row under a variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Name of the row.
+    pub row: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// What it asks.
+    pub question: Option<String>,
+    /// What was expected, in words.
+    pub hypothesis: Option<String>,
+    /// The variables of the experiment, with their values here.
+    pub variables: BTreeMap<&'static str, String>,
+    /// Those that have other values than in the first row.
+    pub changed: Vec<Variable>,
+    /// Runs that were asked for.
+    pub planned_runs: u64,
+    /// Those that were flown to their end.
+    pub runs: Vec<CellRun>,
+    /// Whether the figures can be believed; absent where there are none.
+    pub valid: Option<bool>,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// Why the row could not be flown, or not to its end.
+    pub failed: Option<String>,
+    /// What was measured.
+    pub figures: RowFigures,
+    /// What a million output tokens cost, in the currency of the price that was given.
+    pub cost_per_million_output_tokens: Option<f64>,
+    /// What became of the hypothesis; absent where it claims nothing.
+    pub standing: Option<Standing>,
+    /// What became of each of its claims.
+    pub tests: Vec<Tested>,
+    /// What became of the contract here; absent where the row does not count, was not flown to its end, or cannot be believed.
+    pub contract: Option<Contract>,
+}
+
+/// One run of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellRun {
+    /// Its folder inside that of the table.
+    pub folder: String,
+    /// Seed of its schedule.
+    pub seed: u64,
+    /// SHA-256 of its plan.
+    pub plan_hash: String,
+    /// Wall-clock time of its zero.
+    pub started_at: jiff::Timestamp,
+    /// Whether its own figures can be believed.
+    pub valid: bool,
+}
+
+/// What is known of a cell before it is held against others.
+pub(super) struct Flown<'a> {
+    pub(super) row: &'a Row,
+    pub(super) variant: &'a Variant,
+    pub(super) cell: &'a CellRuns,
+}
+
+impl<'a> Flown<'a> {
+    fn summaries(&self) -> Vec<&'a Summary> {
+        self.cell.runs.iter().map(|run| &run.summary).collect()
+    }
+
+    /// Whether the figures can be believed, and why not; `None` where there are none.
+    fn verdict(&self) -> Option<(bool, Vec<String>)> {
+        match self.cell.runs.as_slice() {
+            [] => None,
+            [run] if run.summary.run.repeat.is_none() => {
+                let verdict = &run.summary.verdict;
+                Some((verdict.valid, verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect()))
+            }
+            runs => {
+                let summaries: Vec<_> = runs.iter().map(|run| run.summary.clone()).collect();
+                Some(match Repeats::of(&summaries, &[]) {
+                    Ok(repeats) => {
+                        let reasons = repeats.verdict.reasons.iter();
+                        (repeats.verdict.valid, reasons.map(JointReason::in_words).collect())
+                    }
+                    Err(error) => (false, vec![error.to_string()]),
+                })
+            }
+        }
+    }
+
+    /// Its runs, if they can be believed.
+    pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
+        let name = &self.row.name;
+        match self.verdict() {
+            None => Believed::No(match &self.cell.failed {
+                Some(_) => format!("row {name} could not be flown"),
+                None => format!("row {name} was not flown"),
+            }),
+            Some((false, _)) if trust == Trust::ValidOnly => Believed::No(format!("row {name} is INVALID")),
+            Some(_) => Believed::Runs(self.summaries()),
+        }
+    }
+
+    /// The whole of what is to be said of it.
+    pub(super) fn judged(
+        &self,
+        first: &Row,
+        tests: Vec<Tested>,
+        accept: Option<&Accept>,
+        trust: Trust,
+    ) -> Cell {
+        let Self { row, variant, cell } = self;
+        let summaries = self.summaries();
+        let (valid, reasons) = self.verdict().map_or((None, Vec::new()), |(valid, why)| (Some(valid), why));
+        let figures = RowFigures::of(&summaries);
+        let cost = cost(variant, &figures);
+        let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
+        let whole = cell.runs.len() as u64 == row.repeats();
+        let contract = accept
+            .filter(|accept| accept.counts(&row.name) && trusted && whole)
+            .map(|accept| Contract::of(accept, &summaries, cost));
+        Cell {
+            row: row.name.clone(),
+            variant: variant.name.clone(),
+            question: row.question.clone(),
+            hypothesis: row.hypothesis.clone(),
+            variables: row.settings.variables().into_iter().map(|(of, value)| (of.name(), value)).collect(),
+            changed: row.settings.differences(&first.settings),
+            planned_runs: row.repeats(),
+            runs: cell.runs.iter().map(CellRun::of).collect(),
+            valid,
+            reasons,
+            failed: cell.failed.clone(),
+            figures,
+            cost_per_million_output_tokens: cost,
+            standing: Standing::of_all(tests.iter().map(|test| test.standing)),
+            tests,
+            contract,
+        }
+    }
+}
+
+/// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
+fn cost(variant: &Variant, figures: &RowFigures) -> Option<f64> {
+    let per_s = figures.figure(Subject::Rate(Flow::OutputTokens))?.value.filter(|rate| *rate > 0.0)?;
+    Some(variant.server.cost_per_hour()? / (per_s * 3_600.0) * 1e6)
+}
+
+impl CellRun {
+    fn of(run: &RowRun) -> Self {
+        let of = &run.summary.run;
+        Self {
+            folder: run.folder.clone(),
+            seed: of.seed,
+            plan_hash: of.plan_hash.clone(),
+            started_at: of.started_at,
+            valid: run.summary.verdict.valid,
+        }
+    }
+}

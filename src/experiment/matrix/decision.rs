@@ -1,0 +1,108 @@
+//! The decision: which variants keep the contract, and which do not.
+
+use serde::Serialize;
+
+use super::accept::Accept;
+use super::cell::Cell;
+use super::file::Experiments;
+use super::variant::Variant;
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decision {
+    /// The contract.
+    pub contract: Accept,
+    /// Every variant, in the order of the file; none is left out for having failed.
+    pub variants: Vec<VariantDecision>,
+}
+
+/// What was decided of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VariantDecision {
+    /// Its name.
+    pub variant: String,
+    /// What became of it.
+    pub standing: VariantStanding,
+    /// Why it was rejected, or why nothing could be decided: by row.
+    pub reasons: Vec<String>,
+}
+
+/// What became of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VariantStanding {
+    /// Every row that counts kept the contract.
+    Accepted,
+    /// One did not.
+    Rejected,
+    /// Rows that count have not been flown to their end or cannot be believed, and none of the others broke it.
+    Undecided,
+}
+
+/// Why no more was flown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Stopped {
+    /// There was no more.
+    AllFlown,
+    /// A variant had been accepted, and one was enough.
+    FirstAccepted {
+        /// Its name.
+        variant: String,
+    },
+    /// Only some rows were asked for.
+    OnlySome {
+        /// Their names.
+        rows: Vec<String>,
+    },
+    /// A person stopped it.
+    Interrupted,
+}
+
+impl Decision {
+    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[Cell]) -> Self {
+        let variants =
+            experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
+        Self { contract: accept.clone(), variants: variants.collect() }
+    }
+
+    /// The first variant that was accepted.
+    #[must_use]
+    pub fn accepted(&self) -> Option<&VariantDecision> {
+        self.variants.iter().find(|variant| variant.standing == VariantStanding::Accepted)
+    }
+}
+
+fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[Cell]) -> VariantDecision {
+    let (mut broken, mut open) = (Vec::new(), Vec::new());
+    let mut any = false;
+    for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {
+        any = true;
+        let name = &row.name;
+        let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
+        match cell {
+            Some(Cell { failed: Some(why), .. }) => {
+                broken.push(format!("row {name} could not be flown: {why}"));
+            }
+            Some(Cell { contract: Some(contract), .. }) => {
+                let missed = contract.judgements.iter().filter(|demand| !demand.met);
+                broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
+            }
+            Some(cell) if cell.valid == Some(false) => open.push(format!("row {name} is INVALID")),
+            Some(cell) => {
+                let (flown, of) = (cell.runs.len(), cell.planned_runs);
+                open.push(format!("row {name}: {flown} of {of} runs were flown"));
+            }
+            None => open.push(format!("row {name} was not flown")),
+        }
+    }
+    if !any {
+        open.push("no row that counts is flown under it".to_owned());
+    }
+    let (standing, reasons) = match (broken.is_empty(), open.is_empty()) {
+        (true, true) => (VariantStanding::Accepted, Vec::new()),
+        (true, false) => (VariantStanding::Undecided, open),
+        (false, _) => (VariantStanding::Rejected, broken),
+    };
+    VariantDecision { variant: variant.name.clone(), standing, reasons }
+}

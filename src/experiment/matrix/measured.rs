@@ -1,0 +1,106 @@
+//! A figure of a row: of its one run with the run's own interval, or over its runs.
+
+use serde::Serialize;
+
+use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::experiment::AcrossRuns;
+
+/// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The figure: of several runs their mean.
+    pub value: Option<f64>,
+    /// The least that it can be, where requests that were cut off leave it open.
+    pub at_least: Option<f64>,
+    /// Lower end of its 95 % interval: over the runs by Student's t, of one run by its own sections, where it has one.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// A reservation about the figure of some run.
+    pub mark: Option<Mark>,
+    /// The figure of each run.
+    pub runs: Vec<Option<f64>>,
+}
+
+impl Measured {
+    /// The figure `subject` of `runs`; `None` where no run has it.
+    #[must_use]
+    pub fn of(subject: Subject, runs: &[&Summary]) -> Option<Self> {
+        let figures: Vec<Option<Figure>> = runs.iter().map(|run| subject.read(run)).collect();
+        if figures.iter().all(Option::is_none) {
+            return None;
+        }
+        let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
+        let mark = marks.min_by_key(|mark| *mark != Mark::TooFewSamples);
+        let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
+        let across = AcrossRuns::of_figures(&figures, most);
+        let (low, high) = match runs {
+            [run] => interval_of_run(subject, run),
+            _ => (across.interval_low, across.interval_high),
+        };
+        Some(Self {
+            value: across.mean,
+            at_least: across.mean_at_least,
+            low,
+            high,
+            mark,
+            runs: across.values,
+        })
+    }
+
+    /// Both ends of the interval.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+}
+
+/// What a single run says of how sure a figure of its own is.
+fn interval_of_run(subject: Subject, run: &Summary) -> (Option<f64>, Option<f64>) {
+    let Subject::Latency(Statistic::Percentile(quantile), metric) = subject else { return (None, None) };
+    run.latency.row(metric).map_or((None, None), |row| row.percentile(quantile).best_interval())
+}
+
+const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
+const QUANTILES: [(Quantile, &str); 3] =
+    [(Quantile::P50, "p50"), (Quantile::P95, "p95"), (Quantile::P99, "p99")];
+const OTHERS: [(&str, Subject); 5] = [
+    ("completed_requests_per_s", Subject::Rate(Flow::CompletedRequests)),
+    ("output_tokens_per_s", Subject::Rate(Flow::OutputTokens)),
+    ("goodput_per_s", Subject::Rate(Flow::Goodput)),
+    ("slo_attainment", Subject::Share(Share::SloAttainment)),
+    ("error_rate", Subject::Share(Share::Errors)),
+];
+
+/// The figures that a table of experiments follows, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowFigures(Vec<(String, Subject, Measured)>);
+
+impl RowFigures {
+    pub(super) fn of(runs: &[&Summary]) -> Self {
+        let latencies = LATENCIES.into_iter().flat_map(|metric| {
+            QUANTILES.map(|(quantile, name)| {
+                (format!("{metric}_{name}_ms"), Subject::Latency(Statistic::Percentile(quantile), metric))
+            })
+        });
+        let others = OTHERS.map(|(name, subject)| (name.to_owned(), subject));
+        let followed = latencies.chain(others);
+        Self(
+            followed
+                .filter_map(|(name, subject)| Some((name, subject, Measured::of(subject, runs)?)))
+                .collect(),
+        )
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn figure(&self, subject: Subject) -> Option<&Measured> {
+        self.0.iter().find(|(_, of, _)| *of == subject).map(|(_, _, figure)| figure)
+    }
+}
+
+impl Serialize for RowFigures {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, _, figure)| (name, figure)))
+    }
+}

@@ -1,0 +1,67 @@
+//! One row of the table: a question, what is expected, and what is asked of the server.
+
+use serde::Serialize;
+
+use super::claim::Claim;
+use super::settings::Settings;
+use crate::workload::reading::Place;
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// What it is flown to find out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What was expected, in words, before it was flown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypothesis: Option<String>,
+    /// The same as claims that the figures are held against.
+    pub expect: Vec<Claim>,
+    /// The variants under which it is flown, by name; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Vec<String>>,
+    /// What is asked of the server, defaults included.
+    pub settings: Settings,
+}
+
+impl Row {
+    /// A row that only has settings.
+    pub(super) fn made(name: String, settings: Settings) -> Self {
+        Self { name, question: None, hypothesis: None, expect: Vec::new(), variants: None, settings }
+    }
+
+    /// Reads one; what it does not say is as in `defaults`.
+    pub(super) fn read(place: Place<'_>, defaults: &Settings) -> Option<Self> {
+        place.table("a row", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let question = fields.optional("question", None, |place| place.said().map(Some));
+            let hypothesis = fields.optional("hypothesis", None, |place| place.said().map(Some));
+            let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
+            let variants =
+                fields.optional("variants", None, |place| place.list(|place| place.name()).map(Some));
+            let settings = Settings::read(fields);
+            Some(Self {
+                name: name?,
+                question: question?,
+                hypothesis: hypothesis?,
+                expect: expect?,
+                variants: variants?,
+                settings: settings?.over(defaults),
+            })
+        })
+    }
+
+    /// How many runs it is flown in.
+    #[must_use]
+    pub fn repeats(&self) -> u64 {
+        self.settings.repeats.unwrap_or(1)
+    }
+
+    /// Whether it is flown under the variant of this name.
+    #[must_use]
+    pub fn is_under(&self, variant: &str) -> bool {
+        self.variants.as_ref().is_none_or(|variants| variants.iter().any(|name| name == variant))
+    }
+}

@@ -1,0 +1,243 @@
+//! Holds rows against what was claimed of them.
+//!
+//! A ratio of two rows that were flown in several runs is that of their geometric means: the runs of one number have the
+//! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
+//! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs the
+//! ratio lies between those of the ends of the two runs' own intervals, which is wider than it need be.
+
+use serde::Serialize;
+
+use super::claim::{Claim, ClaimKind};
+use super::measured::Measured;
+use super::variable::Variable;
+use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
+use crate::analysis::{Mark, Objective, Status, Subject, Summary};
+use crate::experiment::AcrossJudgement;
+use crate::units::three_digits;
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The whole interval is as claimed.
+    Confirmed,
+    /// The runs cannot tell: some of the interval is as claimed, or there is none.
+    CannotTell,
+    /// None of the interval is.
+    Refuted,
+}
+
+impl Standing {
+    /// The standing as a person reads it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::CannotTell => "cannot tell",
+            Self::Refuted => "refuted",
+        }
+    }
+
+    /// That of a hypothesis of which these are the claims; `None` where it claims nothing.
+    #[must_use]
+    pub fn of_all(claims: impl IntoIterator<Item = Self>) -> Option<Self> {
+        claims.into_iter().max()
+    }
+
+    /// By whether each end of an interval is as claimed.
+    const fn of_ends(low: bool, high: bool) -> Self {
+        match (low, high) {
+            (true, true) => Self::Confirmed,
+            (false, false) => Self::Refuted,
+            _ => Self::CannotTell,
+        }
+    }
+}
+
+/// Said of percentiles below their floor of samples.
+const FEW: &str = "; too few samples for this percentile";
+
+/// A claim that was held against figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tested {
+    /// As it was typed.
+    pub claim: String,
+    /// What became of it.
+    pub standing: Standing,
+    /// The ratio to the other row, where the claim is about one and it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_low: Option<f64>,
+    /// Upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_high: Option<f64>,
+    /// What the two rows differ in, where the claim is about another: one variable, if the figures are to tell what did it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differing: Vec<Variable>,
+    /// The standing with its reason, as a person reads it.
+    pub line: String,
+}
+
+/// The runs of a row under a variant, as far as they can be believed.
+#[derive(Clone, Debug)]
+pub(super) enum Believed<'r> {
+    /// These.
+    Runs(Vec<&'r Summary>),
+    /// There are none, for this reason.
+    No(String),
+}
+
+impl Claim {
+    /// Holds `row` against this claim, which is about `other` too if it names one.
+    pub(super) fn test(&self, row: &Believed<'_>, other: Option<&Believed<'_>>) -> Tested {
+        let known = match (row, other) {
+            (Believed::No(reason), _) | (_, Some(Believed::No(reason))) => Err(reason.clone()),
+            (Believed::Runs(runs), None) => Ok((runs, None)),
+            (Believed::Runs(runs), Some(Believed::Runs(other))) => Ok((runs, Some(other))),
+        };
+        match (known, &self.kind) {
+            (Err(reason), _) => self.open(&reason),
+            (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
+            (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
+                let holds = |ratio| comparison.holds(ratio, *factor);
+                self.of_ratio(*subject, runs, other, |low, high| Standing::of_ends(holds(low), holds(high)))
+            }
+            (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
+                let (least, most) = (1.0 - share, 1.0 + share);
+                self.of_ratio(*subject, runs, other, |low, high| {
+                    if low >= least && high <= most {
+                        Standing::Confirmed
+                    } else if high < least || low > most {
+                        Standing::Refuted
+                    } else {
+                        Standing::CannotTell
+                    }
+                })
+            }
+            (Ok((_, None)), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
+                self.open("the other row was not flown")
+            }
+        }
+    }
+
+    /// Nothing can be said.
+    fn open(&self, reason: &str) -> Tested {
+        self.tested(Standing::CannotTell, None, reason)
+    }
+
+    fn tested(&self, standing: Standing, ratio: Option<Ratio>, reason: &str) -> Tested {
+        Tested {
+            claim: self.text.clone(),
+            standing,
+            ratio: ratio.map(|ratio| ratio.value),
+            ratio_low: ratio.and_then(|ratio| ratio.interval).map(|(low, _)| low),
+            ratio_high: ratio.and_then(|ratio| ratio.interval).map(|(_, high)| high),
+            differing: Vec::new(),
+            line: format!("{}: {} ({reason})", standing.word(), self.text),
+        }
+    }
+
+    /// Like an objective of a run, but that a bound inside the interval leaves the question open.
+    fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
+        let (status, inside, line) = match runs {
+            [run] => {
+                let judgement = objective.evaluate(run);
+                (judgement.status, judgement.close, judgement.line)
+            }
+            runs => {
+                let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
+                let judgement = AcrossJudgement::of(objective, runs, load_s);
+                let has_interval =
+                    judgement.figure.as_ref().is_some_and(|figure| figure.interval().is_some());
+                (judgement.status, judgement.status == Status::Unresolvable && has_interval, judgement.line)
+            }
+        };
+        let few = runs.iter().any(|run| matches!(objective.mark(run), Some((Mark::TooFewSamples, _))));
+        let standing = match status {
+            _ if few || inside => Standing::CannotTell,
+            Status::Met => Standing::Confirmed,
+            Status::Missed => Standing::Refuted,
+            Status::Unresolvable => Standing::CannotTell,
+        };
+        // What was found stands in parentheses behind the objective, before what it means for an objective.
+        let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
+        let found = found.split(';').next().unwrap_or_default().trim().trim_matches(['(', ')']);
+        let doubt = match (few, inside) {
+            (true, _) => FEW,
+            (false, true) => "; the bound lies inside the interval",
+            (false, false) => "",
+        };
+        self.tested(standing, None, &format!("{found}{doubt}"))
+    }
+
+    fn of_ratio(
+        &self,
+        subject: Subject,
+        runs: &[&Summary],
+        other: &[&Summary],
+        judge: impl Fn(f64, f64) -> Standing,
+    ) -> Tested {
+        let (Some(one), Some(two)) = (Measured::of(subject, runs), Measured::of(subject, other)) else {
+            return self.open("one of the rows has no such figure");
+        };
+        let (Some(here), Some(there)) = (one.value, two.value) else {
+            return self.open("requests that were cut off leave the figure of one of the rows open");
+        };
+        let found = format!("{} against {}", subject.show(here), subject.show(there));
+        let Some(ratio) = Ratio::of(&one, &two) else {
+            return self.open(&format!("{found}; there is no ratio to nothing"));
+        };
+        let times = |value: f64| format!("{} x", three_digits(value));
+        let found = format!("{found}: {}", times(ratio.value));
+        let few = [&one, &two].iter().any(|figure| figure.mark == Some(Mark::TooFewSamples));
+        match ratio.interval {
+            None => {
+                let reason = format!("{found}, by single runs without an interval; fly repeats");
+                self.tested(Standing::CannotTell, Some(ratio), &reason)
+            }
+            Some((low, high)) => {
+                let standing = if few { Standing::CannotTell } else { judge(low, high) };
+                let doubt = if few { FEW } else { "" };
+                let pairs = one.runs.len().min(two.runs.len());
+                let over = if pairs > 1 { format!(" over {pairs} pairs of runs") } else { String::new() };
+                let reason =
+                    format!("{found}, interval {} to {}{over}{doubt}", three_digits(low), times(high));
+                self.tested(standing, Some(ratio), &reason)
+            }
+        }
+    }
+}
+
+/// How many times another figure one is.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    value: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Ratio {
+    /// `None` where one of the two is nothing.
+    fn of(one: &Measured, two: &Measured) -> Option<Self> {
+        let pairs: Vec<(f64, f64)> =
+            one.runs.iter().zip(&two.runs).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;
+        if pairs.iter().any(|(one, two)| *one <= 0.0 || *two <= 0.0) {
+            return None;
+        }
+        if let [(here, there)] = pairs[..] {
+            let ends = one.interval().zip(two.interval());
+            let interval = ends.filter(|(_, (low, _))| *low > 0.0);
+            let interval = interval.map(|((low, high), (least, most))| (low / most, high / least));
+            return Some(Self { value: here / there, interval });
+        }
+        let logs: Vec<f64> = pairs.iter().map(|(one, two)| libm::log(one / two)).collect();
+        let (middle, n) = (mean(&logs)?, logs.len() as f64);
+        let half =
+            student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 1.0) * libm::sqrt(variance(&logs)? / n);
+        Some(Self {
+            value: libm::exp(middle),
+            interval: Some((libm::exp(middle - half), libm::exp(middle + half))),
+        })
+    }
+}

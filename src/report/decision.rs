@@ -1,0 +1,149 @@
+//! The decision record: what was tried, what was taken, what was not and why, in Markdown.
+
+use std::fmt::Write as _;
+
+use super::matrix::{confounded, contract, headline, name, shown, verdict, why_stopped};
+use super::page::printable;
+use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
+use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
+use crate::units::three_digits;
+
+/// Columns of figures.
+const FIGURES: [(&str, Subject); 9] = [
+    ("TTFT p50 ms", latency(Metric::Ttft, Quantile::P50)),
+    ("p95", latency(Metric::Ttft, Quantile::P95)),
+    ("p99", latency(Metric::Ttft, Quantile::P99)),
+    ("TPOT p50 ms", latency(Metric::Tpot, Quantile::P50)),
+    ("p95", latency(Metric::Tpot, Quantile::P95)),
+    ("e2e p50 ms", latency(Metric::E2e, Quantile::P50)),
+    ("p99", latency(Metric::E2e, Quantile::P99)),
+    ("output tokens/s", Subject::Rate(Flow::OutputTokens)),
+    ("error rate", Subject::Share(Share::Errors)),
+];
+
+const fn latency(metric: Metric, quantile: Quantile) -> Subject {
+    Subject::Latency(Statistic::Percentile(quantile), metric)
+}
+
+/// The decision record of a table; `again` is the command that flies it again.
+#[must_use]
+pub fn decision_markdown(matrix: &Matrix, again: &str) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(out, "# {}\n\n{}\n", plain(&matrix.name), plain(&headline(matrix)));
+    if !matrix.description.is_empty() {
+        let _ = write!(out, "\n{}\n", plain(&matrix.description));
+    }
+    if let Some(decision) = &matrix.decision {
+        let _ = write!(out, "\n## Target\n\n{}\n", plain(&contract(decision)));
+        for (standing, title) in [
+            (VariantStanding::Accepted, "Accepted"),
+            (VariantStanding::Rejected, "Rejected, and kept"),
+            (VariantStanding::Undecided, "Undecided"),
+        ] {
+            let so: Vec<_> =
+                decision.variants.iter().filter(|variant| variant.standing == standing).collect();
+            if so.is_empty() {
+                continue;
+            }
+            let _ = write!(out, "\n## {title}\n");
+            for decided in so {
+                let variant = matrix.variants.iter().find(|variant| variant.name == decided.variant);
+                let _ = write!(out, "\n### {}\n\n", plain(&decided.variant));
+                out.push_str(&variant.map(server).unwrap_or_default());
+                for reason in &decided.reasons {
+                    let _ = writeln!(out, "- {}", plain(reason));
+                }
+            }
+        }
+    } else {
+        out.push_str("\n## Variants\n");
+        for variant in &matrix.variants {
+            let _ = write!(out, "\n### {}\n\n{}", plain(&variant.name), server(variant));
+        }
+    }
+    out.push_str("\n## Measured\n\n");
+    out.push_str(&table(matrix));
+    hypotheses(&mut out, matrix);
+    let _ = write!(out, "\n## Why it stopped\n\n{}\n", plain(&why_stopped(&matrix.stopped)));
+    let _ = write!(
+        out,
+        "\n## Again\n\n```sh\n{again}\n```\n\nFlown by Skyline {}; every run is kept beside this file.\n",
+        matrix.skyline_version
+    );
+    out
+}
+
+/// What a variant was served with.
+fn server(variant: &Variant) -> String {
+    let mut out = String::new();
+    let said = &variant.server;
+    let mut code = |label: &str, text: &Option<String>| {
+        if let Some(text) = text {
+            let _ = writeln!(out, "- {label}: `{}`", verbatim(text));
+        }
+    };
+    code("flags", &said.flags);
+    code("served by", &said.serve.as_ref().map(|serve| said.filled(serve)));
+    code("started by", &said.start.as_ref().map(|start| said.filled(start)));
+    code("reset before every run by", &said.reset);
+    code("at", &said.url);
+    code("hardware", &said.hardware);
+    if let Some(price) = said.cost_per_hour() {
+        let _ = writeln!(out, "- price of an hour: {}", three_digits(price));
+    }
+    out
+}
+
+fn table(matrix: &Matrix) -> String {
+    let priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
+    let mut titles = vec!["row", "runs", "verdict"];
+    titles.extend(FIGURES.map(|(title, _)| title));
+    titles.extend(priced.then_some("cost of 1M output tokens"));
+    let mut out = format!("| {} |\n|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
+    for cell in &matrix.cells {
+        let mut cells = vec![
+            name(matrix, cell),
+            format!("{}/{}", cell.runs.len(), cell.planned_runs),
+            verdict(cell).to_owned(),
+        ];
+        cells.extend(FIGURES.map(|(_, subject)| shown(cell, subject)));
+        cells
+            .extend(priced.then(|| cell.cost_per_million_output_tokens.map_or("–".to_owned(), three_digits)));
+        let cells: Vec<_> = cells.iter().map(|text| plain(text)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
+}
+
+fn hypotheses(out: &mut String, matrix: &Matrix) {
+    let claimed = |cell: &&Cell| cell.hypothesis.is_some() || !cell.tests.is_empty();
+    let told: Vec<_> = matrix.cells.iter().filter(claimed).collect();
+    if told.is_empty() {
+        return;
+    }
+    out.push_str("\n## Hypotheses\n");
+    for cell in told {
+        let question = cell.question.as_deref().unwrap_or_default();
+        let _ = write!(out, "\n### {} {}\n\n", plain(&name(matrix, cell)), plain(question));
+        if let Some(hypothesis) = &cell.hypothesis {
+            let _ = write!(out, "{}\n\n", plain(hypothesis));
+        }
+        for test in &cell.tests {
+            let _ = writeln!(out, "- {}", plain(&test.line));
+        }
+        if let Some(note) = cell.tests.iter().find_map(confounded) {
+            let _ = writeln!(out, "- note: {}", plain(&note));
+        }
+    }
+}
+
+/// A text that stays on its line and in its cell.
+fn plain(text: &str) -> String {
+    printable(&text.replace('\n', " ")).replace('|', "\\|").replace('<', "\\<")
+}
+
+/// A text that stays between its backticks.
+fn verbatim(text: &str) -> String {
+    printable(&text.replace('\n', " ")).replace('`', "'")
+}

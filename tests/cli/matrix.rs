@@ -1,0 +1,227 @@
+//! `skyline matrix`: tables of experiments against servers that it starts itself.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::{Desk, signal};
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Two variants of a mock without physics that differ in their time to the first token.
+fn two_variants(port: u16) -> String {
+    format!(
+        r#"
+name = "delays"
+[defaults]
+workload = "quick.toml"
+repeats = 2
+[server]
+url = "http://127.0.0.1:{port}"
+engine = "mock"
+serve = "exec $SKYLINE mock --port {port} --itl 1ms {{flags}}"
+reset = "echo reset $SKYLINE_ROW of $SKYLINE_VARIANT"
+[[variants]]
+name = "slow"
+flags = "--ttft 150ms"
+[[variants]]
+name = "quick"
+flags = "--ttft 20ms"
+[[rows]]
+name = "A"
+question = "Does the delay show?"
+hypothesis = "It is all there is."
+expect = ["p50 ttft < 300ms"]
+[[rows]]
+name = "B"
+expect = ["p50 ttft < 0.8 x @slow"]
+variants = ["slow", "quick"]
+[accept]
+objectives = ["p50 ttft < 100ms"]
+"#
+    )
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_example_can_be_printed_and_planned() {
+    let desk = Desk::new();
+    let example = desk.skyline(&["matrix", "--example"]).assert().code(0);
+    let text = String::from_utf8(example.get_output().stdout.clone()).unwrap();
+    desk.file("mine.toml", &text);
+    let plan = |file: &str| {
+        let plan = desk.skyline(&["matrix", file, "--plan"]).assert().code(0);
+        String::from_utf8(plan.get_output().stdout.clone()).unwrap()
+    };
+    let mine = plan("mine.toml");
+    assert_eq!(mine, plan("rows_a_to_f"));
+    insta::assert_snapshot!(mine);
+    assert!(desk.runs().is_empty(), "nothing is flown, nothing is created");
+}
+
+#[test]
+fn mistakes_come_all_at_once_and_before_anything_is_started() {
+    let desk = Desk::new();
+    let file = |text: &str| {
+        desk.file("t.toml", text);
+        desk.skyline(&["matrix", "t.toml"]).assert().code(2).stdout("")
+    };
+    file("name = \"t\"\n[[rows]]\nname = \"A\"\nrat_per_s = 1\nexpect = [\"p50 ttft < Z\"]\n").stderr(
+        contains("2 mistakes in t.toml")
+            .or(contains("1 mistake in t.toml"))
+            .and(contains("line 4: `rows[0].rat_per_s` is not a field of a row; did you mean `rate_per_s`?")),
+    );
+    file("name = \"t\"\n[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\nworkload = \"nothing.toml\"\n")
+        .stderr(
+            contains("2 rows of `t` cannot be flown")
+                .and(contains("row A: `input_tokens` is missing"))
+                .and(contains("row B: cannot read the workload file nothing.toml")),
+        );
+    file("name = \"t\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n[accept]\nobjectives = [\"p95 ttft of x < 1s\"]\n")
+        .stderr(contains("row A: the objective `p95 ttft of x < 1s` does not fit"));
+    desk.file("u.toml", "name = \"t\"\n[server]\nurl = \"http://127.0.0.1:1\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\n");
+    desk.skyline(&["matrix", "u.toml", "--url", "http://127.0.0.1:2"])
+        .assert()
+        .code(2)
+        .stderr(contains("--url and variant server both say which server is meant"));
+    desk.skyline(&["matrix", "u.toml", "--only", "Z"])
+        .assert()
+        .code(2)
+        .stderr(contains("row `Z`, which there is not"));
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn variants_are_started_flown_decided_on_and_ended() {
+    let desk = Desk::new();
+    let port = free_port();
+    desk.file("t.toml", &two_variants(port));
+    let quick = ["--allow-invalid", "--no-calibration", "--quiet"];
+    let out = desk.skyline(&[&["matrix", "t.toml", "--json"][..], &quick].concat()).assert();
+    let matrix: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let folder = desk.run();
+    assert_eq!(read(&folder.join("matrix.json")), matrix);
+    let place = |cell: &Value| format!("{} {}", cell["variant"], cell["row"]).replace('"', "");
+    let cells: Vec<_> = matrix["cells"].as_array().unwrap().iter().map(place).collect();
+    assert_eq!(cells, ["slow A", "slow B", "quick A", "quick B"]);
+    // 150 ms are told from 20 ms however busy the machine is, and 100 ms lie between.
+    let standings: Vec<_> = matrix["decision"]["variants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|variant| &variant["standing"])
+        .collect();
+    assert_eq!(standings, ["rejected", "accepted"], "{matrix:#}");
+    assert_eq!(matrix["cells"][3]["tests"][0]["differing"], serde_json::json!(["variant"]));
+
+    // The flags are with every run, and what the commands wrote beside them.
+    let summary = read(&folder.join("quick/row-B/run-2/summary.json"));
+    let labels = &summary["run"]["deployment"]["labels"];
+    assert_eq!(
+        (&labels["variant"], &labels["row"], &labels["flags"]),
+        (&"quick".into(), &"B".into(), &"--ttft 20ms".into())
+    );
+    let commands = std::fs::read_to_string(folder.join("commands.log")).unwrap();
+    assert_eq!(
+        commands.lines().filter(|line| !line.starts_with("---")).collect::<Vec<_>>()[..3],
+        ["reset A of slow", "reset A of slow", "reset B of slow"]
+    );
+    assert!(std::fs::read_to_string(folder.join("server-slow.log")).unwrap().contains("mock --port"));
+    let decision = std::fs::read_to_string(folder.join("decision.md")).unwrap();
+    assert!(decision.contains("## Accepted\n\n### quick\n\n- flags: `--ttft 20ms`"), "{decision}");
+    assert!(decision.contains("## Rejected, and kept\n\n### slow"), "{decision}");
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no server is left");
+
+    // All of it is there: nothing is started and nothing flown again.
+    let resume = ["--resume", folder.to_str().unwrap()];
+    let again = desk.skyline(&[&["matrix", "t.toml", "--json"][..], &quick, &resume].concat()).assert();
+    assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), matrix);
+    assert_eq!(std::fs::read_to_string(folder.join("commands.log")).unwrap(), commands);
+    desk.file("t.toml", &two_variants(port).replace("150ms", "151ms"));
+    desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("of another experiment").and(contains("151ms")));
+}
+
+#[test]
+fn a_server_that_cannot_serve_is_told_with_its_last_words_and_the_next_is_flown() {
+    let desk = Desk::new();
+    let port = free_port();
+    let text =
+        two_variants(port).replace("flags = \"--ttft 150ms\"", "serve = \"echo no such model >&2; exit 4\"");
+    desk.file("t.toml", &text);
+    desk.skyline(&["matrix", "t.toml", "--allow-invalid", "--no-calibration", "--repeats", "1"])
+        .assert()
+        .code(3)
+        .stderr(contains("the server ended by itself: it exited with 4").and(contains("\n  no such model\n")))
+        .stdout(contains("could not be flown").and(contains("accepted: quick")));
+    // Something that answers where a server is about to be started would be measured in its place.
+    let _other = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    desk.skyline(&["matrix", "t.toml", "--no-calibration", "--only", "A"])
+        .assert()
+        .code(3)
+        .stderr(contains("something answers at 127.0.0.1"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_table_leaves_no_server_and_goes_on() {
+    let desk = Desk::new();
+    let port = free_port();
+    desk.file("t.toml", &two_variants(port));
+    let typed = ["matrix", "t.toml", "--allow-invalid", "--no-calibration"];
+    let mut child = desk.start(&typed);
+    let begin = Instant::now();
+    let kept = |name: &str| desk.runs().first().is_some_and(|folder| folder.join(name).exists());
+    while !kept("slow/row-A/run-2/run.jsonl") {
+        assert!(begin.elapsed() < Duration::from_secs(50), "the second run does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no server is left");
+    let folder = desk.run();
+    assert_eq!(read(&folder.join("matrix.json"))["stopped"]["kind"], "interrupted");
+    let first = std::fs::read(folder.join("slow/row-A/run-1/run.jsonl")).unwrap();
+
+    let resume = ["--resume", folder.to_str().unwrap()];
+    desk.skyline(&[&typed[..], &resume].concat()).assert().stdout(contains("accepted: quick"));
+    assert_eq!(std::fs::read(folder.join("slow/row-A/run-1/run.jsonl")).unwrap(), first, "flown once");
+    assert_eq!(read(&folder.join("matrix.json"))["cells"].as_array().unwrap().len(), 4);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_does_not_outlive_a_table_that_is_killed() {
+    let desk = Desk::new();
+    let port = free_port();
+    desk.file("t.toml", &two_variants(port));
+    let mut child = desk.start(&["matrix", "t.toml", "--no-calibration"]);
+    let serves = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    let until = |wanted: bool| {
+        let begin = Instant::now();
+        while serves() != wanted {
+            assert!(
+                begin.elapsed() < Duration::from_secs(50),
+                "the server is {}there",
+                if wanted { "not " } else { "" }
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    until(true);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until(false);
+}
