@@ -6,6 +6,7 @@ use console::Term;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
+use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{AbTest, AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
@@ -134,6 +135,7 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
 
 /// Writes a sweep into the folder of its runs.
 pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
     write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
 }
 

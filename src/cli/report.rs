@@ -8,9 +8,9 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
-use super::{ab, pair, series};
+use super::{ab, pair, series, sweep};
 use crate::analysis::Objective;
-use crate::experiment::Diagnosis;
+use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
 use crate::report::Beside;
 
@@ -18,7 +18,7 @@ use crate::report::Beside;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated or of an A/B experiment
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep or of an A/B experiment
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -59,6 +59,9 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         }
         printer.data(&outcome::render_ab(&test, format)?)?;
         return Ok(ab::exit_of(&test));
+    }
+    if Sweep::is_kept_in(&args.run) {
+        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {

@@ -43,8 +43,8 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// That of an experiment that was interrupted, if the same is asked of it now.
-    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+    /// What was asked of the experiment in `folder`, which was interrupted.
+    pub(super) fn asked_in(folder: &Path) -> Result<Value, Stop> {
         let path = folder.join(ASKED);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
@@ -52,8 +52,13 @@ impl Shelf {
                 path.display()
             ))
         })?;
-        let before: Value = serde_json::from_str(&text)
-            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))
+    }
+
+    /// That of an experiment that was interrupted, if the same is asked of it now.
+    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+        let before = Self::asked_in(folder)?;
         let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
         let mut changes = String::new();
         tell_changes("", &before, &now, &mut changes);

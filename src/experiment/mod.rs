@@ -41,7 +41,7 @@ pub use repeats::{
 };
 pub use sweep::{
     Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
-    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, Unsearchable, Wanted,
-    drive,
+    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, UnreadableSweep,
+    Unsearchable, Wanted, drive,
 };
 pub use virtual_run::{Flown, VirtualRun};

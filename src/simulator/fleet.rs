@@ -268,8 +268,7 @@ mod tests {
     fn impossible_fleets_are_refused() {
         let nobody = Layout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
         assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty(NoReplicas))));
-        let transfer =
-            KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
+        let transfer = KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
         let pools = Layout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
         assert!(matches!(plain(pools).server().map(|_| ()), Err(BadFleet::PlainPools)));
     }

@@ -28,6 +28,11 @@ fn simulate() {
 }
 
 #[test]
+fn sweep() {
+    insta::assert_snapshot!(help(&["sweep"]));
+}
+
+#[test]
 fn report() {
     insta::assert_snapshot!(help(&["report"]));
 }
@@ -69,7 +74,9 @@ fn workloads() {
 
 #[test]
 fn every_default_shows() {
-    for (verb, at_least) in [("bench", 15), ("ab", 20), ("simulate", 15), ("mock", 8), ("matrix", 15)] {
+    for (verb, at_least) in
+        [("bench", 15), ("sweep", 25), ("ab", 20), ("simulate", 15), ("mock", 8), ("matrix", 15)]
+    {
         let help = help(&[verb]);
         let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
         options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());

@@ -28,6 +28,7 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod stolen_time;
 mod support;
+mod sweep;
 mod tokens;
 mod trace;
 mod trace_prefixes;

@@ -21,6 +21,7 @@ use super::printer::Printer;
 use super::shelf::Shelf;
 use super::{command_line, datasets, flight, folder};
 use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
+use crate::report;
 
 pub(super) use self::args::AbArgs;
 
@@ -30,7 +31,7 @@ const FILE_NAME: &str = "ab.json";
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.work.spec(args.load.overrides(), printer)?;
+    let spec = args.work.spec(&args.load.overrides(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let design = asked::design(args, &spec)?;
     let begun = args.resume.as_deref().and_then(Asked::read);
@@ -97,6 +98,7 @@ fn advise(args: &AbArgs, design: &AbDesign, printer: Printer) {
 /// Keeps what is known so far, so that a later accident costs nothing.
 fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &Shelf) -> Result<(), Stop> {
     let test = flown.judged(design, invalid(args.validity.policy())).map_err(Stop::impossible)?;
+    shelf.write(Shelf::PAGE, &report::ab_page(&test))?;
     shelf.write(FILE_NAME, &outcome::render_ab(&test, Format::Json)?)
 }
 

@@ -28,7 +28,7 @@ pub(in crate::cli) struct WorkloadArgs {
 impl WorkloadArgs {
     /// The workload that was meant, overrides applied.
     pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
-        self.what.spec(self.load.overrides(), printer)
+        self.what.spec(&self.load.overrides(), printer)
     }
 }
 
@@ -122,7 +122,7 @@ impl WorkArgs {
     }
 
     /// The workload that was meant, under this load, with the overrides.
-    pub(in crate::cli) fn spec(&self, load: Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
+    pub(in crate::cli) fn spec(&self, load: &Overrides, printer: Printer) -> Result<WorkloadSpec, Stop> {
         let (workload, seconds) = self.named();
         let overrides = Overrides {
             horizon_s: seconds,
@@ -132,7 +132,7 @@ impl WorkArgs {
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
             output_tokens: self.dataset.output_tokens,
             dataset: self.dataset.change(self.trace.skip_bad()),
-            ..load
+            ..load.clone()
         };
         let spec = self.trace.apply(workload, self.seed, printer)?;
         spec.with(&overrides).map_err(Stop::usage)

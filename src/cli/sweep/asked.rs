@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::args::{LoadArgs, SweepArgs};
 use crate::analysis::{Objective, Quantile, Statistic, Subject};
+use crate::cli::exit::Stop;
 use crate::cli::flight::Field;
-use crate::cli::shelf::ASKED;
+use crate::cli::shelf::Shelf;
 use crate::experiment::{LoadAxis, SweepPlan};
 use crate::record::{DeploymentFacts, Limits};
 use crate::workload::WorkloadSpec;
@@ -76,11 +77,9 @@ fn samples_for(objectives: &[Objective]) -> u64 {
     needed.max().unwrap_or_else(|| Quantile::P99.floor())
 }
 
-/// The rate at which the search in `folder` began: it was measured then.
-pub(super) fn begun_at(folder: &Path) -> Option<f64> {
-    let text = std::fs::read_to_string(folder.join(ASKED)).ok()?;
-    let asked: Value = serde_json::from_str(&text).ok()?;
-    asked.pointer("/plan/axis/from_per_s")?.as_f64()
+/// The rate at which the search in `folder` began: it was measured then. `None` where no search was asked for.
+pub(super) fn begun_at(folder: &Path) -> Result<Option<f64>, Stop> {
+    Ok(Shelf::asked_in(folder)?.pointer("/plan/axis/from_per_s").and_then(Value::as_f64))
 }
 
 #[cfg(test)]

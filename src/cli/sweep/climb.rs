@@ -45,13 +45,13 @@ impl<'a> Climb<'a> {
     }
 
     /// All of it.
-    pub(super) fn climb(&mut self, shelf: &Shelf) -> Result<Sweep, Stop> {
+    pub(super) fn go_up(&mut self) -> Result<Sweep, Stop> {
         let (stopped, reason) = loop {
             let wanted = match self.search.next() {
                 Step::Measure(wanted) => wanted,
                 Step::Done(reason) => break (reason, None),
             };
-            match self.flown(&wanted, shelf)? {
+            match self.flown(&wanted)? {
                 Fate::Flown(_) => {}
                 Fate::Interrupted => break (StopReason::Interrupted, None),
                 Fate::Beyond(reason) => break (StopReason::Generator, Some(reason)),
@@ -66,12 +66,12 @@ impl<'a> Climb<'a> {
         if let Some(reason) = reason {
             sweep.stopped_sentence = reason;
         }
-        keep(&sweep, shelf)?;
+        self.keep(&sweep)?;
         Ok(sweep)
     }
 
     /// Has a run flown, with its pair where one is wished, and tells the search.
-    fn flown(&mut self, wanted: &Wanted, shelf: &Shelf) -> Result<Fate, Stop> {
+    fn flown(&mut self, wanted: &Wanted) -> Result<Fate, Stop> {
         let (told, answer) = (&self.told, self.answer.as_ref());
         let fate = self.flights.fly(wanted, |wanted| told.begins(wanted, answer))?;
         let Fate::Flown(run) = &fate else { return Ok(fate) };
@@ -89,7 +89,7 @@ impl<'a> Climb<'a> {
         self.search.tell(trial);
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = self.so_far(StopReason::Interrupted);
-        keep(&so_far, shelf)?;
+        self.keep(&so_far)?;
         self.answer = so_far.answer;
         Ok(fate)
     }
@@ -98,6 +98,12 @@ impl<'a> Climb<'a> {
         let mut sweep = Sweep::of(&self.search, self.swept.clone(), stopped);
         sweep.paired.clone_from(&self.paired);
         sweep
+    }
+
+    /// Keeps what is known.
+    fn keep(&self, sweep: &Sweep) -> Result<(), Stop> {
+        self.flights.shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
+        self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 
     /// Holds the highest load that passed for as long as was asked.
@@ -134,10 +140,4 @@ enum Sustain {
     Over,
     /// A person stopped it.
     Interrupted,
-}
-
-/// Keeps what is known.
-fn keep(sweep: &Sweep, shelf: &Shelf) -> Result<(), Stop> {
-    shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
-    shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
 }

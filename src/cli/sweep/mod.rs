@@ -6,6 +6,7 @@ mod at_load;
 mod climb;
 mod flights;
 mod loads;
+mod shown;
 mod told;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::workload::{Overrides, WorkloadSpec};
 pub(super) use args::SweepArgs;
 pub(super) use at_load::at_load;
 pub(super) use loads::{rates, users};
+pub(super) use shown::show;
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
@@ -36,9 +38,9 @@ const ANY_RATE: f64 = 1.0;
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.workload.spec(Overrides::default(), printer)?;
+    let spec = args.workload.spec(&Overrides::default(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let begun = args.resume.as_deref().and_then(begun_at);
+    let begun = args.resume.as_deref().map(begun_at).transpose()?.flatten();
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
     let from_per_s = args.loads.start_rate.or(begun);
     let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
@@ -49,26 +51,22 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
     interrupts.series_begins();
+    let mut asked = Asked::of(args, &spec, axis, &field);
+    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
-    let axis = match (typed, from_per_s) {
-        (Some(_), _) | (None, Some(_)) => axis,
-        (None, None) => match start_of_search(args, &field, &lowest)? {
-            Some(from_per_s) => search_from(from_per_s),
+    if typed.is_none() && from_per_s.is_none() {
+        match start_of_search(args, &field, &lowest)? {
+            Some(from_per_s) => asked.plan.axis = search_from(from_per_s),
             None => return Ok(Exit::Interrupted),
-        },
-    };
-    let asked = Asked::of(args, &spec, axis, &field);
-    let shelf = match &args.resume {
-        Some(folder) => Shelf::resume(folder, &asked)?,
-        None => {
-            let engine = &field.session.engine.facts().engine;
-            Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked)?
         }
-    };
+    }
+    let engine = &field.session.engine.facts().engine;
+    let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
+    let shelf = resumed.map_or_else(create, Ok)?;
     let told = Told { printer, screen: args.screen() };
     let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
     let mut climb = Climb::new(flights, told)?;
-    let climbed = climb.climb(&shelf);
+    let climbed = climb.go_up();
     if climbed.is_err() && climb.runs() > 0 {
         printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
     }
@@ -79,7 +77,10 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     if sweep.stopped == StopReason::Interrupted {
         printer.words(&format!("go on with: {}", again(&shelf)));
     }
-    Ok(exit(&sweep, args.validity.policy()))
+    Ok(match sweep.stopped {
+        StopReason::Interrupted => Exit::Interrupted,
+        _ => exit(&sweep, args.validity.policy()),
+    })
 }
 
 /// The command line that goes on with the sweep.
@@ -142,9 +143,6 @@ fn round_down(rate: f64) -> f64 {
 
 /// What a sweep says to a script.
 fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
-    if sweep.stopped == StopReason::Interrupted {
-        return Exit::Interrupted;
-    }
     if !sweep.valid && invalid == Invalid::Refused {
         return Exit::Invalid;
     }

@@ -62,6 +62,8 @@ pub enum StopReason {
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
+    /// No run of a load can be trusted, however often it was flown.
+    Untrusted,
     /// The machine that sends cannot be trusted with more: what the server would do there is not known.
     Generator,
     /// A person stopped it.

@@ -81,7 +81,18 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
-            Self::Generator => format!("the machine that sends cannot be trusted with more, after {runs}"),
+            Self::Generator => {
+                format!(
+                    "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"
+                )
+            }
+            Self::Untrusted => {
+                let last = search.trials().last();
+                let load = last.map_or("the load".to_owned(), |trial| trial.load.to_string());
+                format!(
+                    "no run at {load} can be trusted, so that it says nothing of the server, after {runs}"
+                )
+            }
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }
     }

@@ -95,6 +95,15 @@ impl Search {
     }
 
     fn next_of_search(&self) -> Step {
+        // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
+        let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
+        match lost {
+            Some(tally) if tally.trials.len() as u64 > FLOWN_AGAIN => {
+                return Step::Done(StopReason::Untrusted);
+            }
+            Some(tally) => return self.measure(tally.load),
+            None => {}
+        }
         let next = match self.refined_from {
             Some(from) => Refinement { search: self, from }.next(),
             None => self.bracketing(),
@@ -113,7 +122,10 @@ impl Search {
     /// What the first part of an automatic search would do.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
-            LoadAxis::Automatic { from_per_s } => bracket::next(&self.tallies(), from_per_s),
+            LoadAxis::Automatic { from_per_s } => {
+                let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.trusted > 0).collect();
+                bracket::next(&known, from_per_s)
+            }
             _ => Next::Done(StopReason::AllMeasured),
         }
     }

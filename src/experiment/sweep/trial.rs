@@ -10,6 +10,8 @@ use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
 /// Requests of the window, as a share, by which completions may stay behind arrivals in a system that grows.
 const BEHIND: f64 = 0.05;
+/// What an overloaded server does to a run: it is no reason to distrust what the run says of the server.
+const OF_SERVERS: [Rule; 3] = [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
 /// A run that the search wants next.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +112,7 @@ impl Trial {
     /// What `run`, summarised with the objectives of the sweep, says as the run that was wanted.
     #[must_use]
     pub fn of(wanted: &Wanted, run: &Summary) -> Self {
-        let reasons = run.verdict.reasons.iter().filter(|reason| reason.rule != Rule::SteadyState);
+        let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
         Self {
             number: wanted.number,
             load: wanted.load,
@@ -136,10 +138,10 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: the verdict says so, or completions stay behind arrivals while what is
+/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind arrivals while what is
 /// there grows.
 fn saturated(run: &Summary) -> Option<String> {
-    if let Some(reason) = run.verdict.reasons.iter().find(|reason| reason.rule == Rule::SteadyState) {
+    if let Some(reason) = run.verdict.reasons.iter().find(|reason| OF_SERVERS.contains(&reason.rule)) {
         return Some(reason.sentence.clone());
     }
     let grows = run.steady_state?.present.least_share()? > 0.0;

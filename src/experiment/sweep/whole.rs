@@ -9,7 +9,7 @@ use super::knee::knee;
 use super::loads::Tally;
 use super::{
     Frontier, HighestLoad, Knee, LoadClass, PairedLoad, PointFigures, Search, StopReason, Sustained,
-    SweepPlan, SweepPoint,
+    SweepPlan, SweepPoint, Trial,
 };
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
@@ -111,7 +111,9 @@ impl Sweep {
 }
 
 fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
-    let readings: Vec<_> = tally.trials.iter().map(|trial| &trial.readings).collect();
+    // Of a load whose runs cannot be trusted, what they say is shown all the same.
+    let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
+    let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();
     let demanded = search.demands().len() > 1;
     SweepPoint {
         load: tally.load,

@@ -29,6 +29,9 @@ const COLUMNS: [Column; 12] = [
     ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
 ];
 
+/// A column of intervals: its title, its worth, and the figure.
+type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
+
 /// The columns of this sweep but the first and the last.
 pub(in crate::report) fn columns(sweep: &Sweep) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
@@ -90,7 +93,7 @@ pub(in crate::report) const fn word(class: LoadClass) -> &'static str {
 
 /// How sure the figures are, where several runs tell.
 pub(super) fn intervals(page: &mut Page, sweep: &Sweep) {
-    let rows: [(&str, u8, fn(&PointFigures) -> Option<&AcrossRuns>); 5] = [
+    let rows: [Interval; 5] = [
         ("TTFT p50", 3, |figures| figures.ttft_p50_ms.as_ref()),
         ("TTFT p99", ALWAYS, |figures| figures.ttft_p99_ms.as_ref()),
         ("TPOT p99", ALWAYS, |figures| figures.tpot_p99_ms.as_ref()),
@@ -121,7 +124,7 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     if objectives.is_empty() || sweep.points.is_empty() {
         return;
     }
-    page.heading("Runs that met each objective");
+    page.heading("Runs that met each objective, of those that count");
     let first = [("load", ALWAYS)].into_iter();
     // The last ones are left out first where the page is too narrow.
     let worths = (0..ALWAYS).rev();
@@ -130,7 +133,8 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     let mut grid = Grid::new(&titles);
     for point in &sweep.points {
         let met = (0..objectives.len()).map(|place| {
-            let judged = point.trials.iter().filter_map(|trial| trial.judged.get(place));
+            let trusted = point.trials.iter().filter(|trial| trial.is_valid());
+            let judged = trusted.filter_map(|trial| trial.judged.get(place));
             let (met, of) = judged
                 .fold((0, 0), |(met, of), judged| (met + u64::from(judged.status == Status::Met), of + 1));
             format!("{} of {}", count(met), count(of))
@@ -140,7 +144,7 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
     page.grid(grid);
 }
 
-/// The mean of what each run that can be trusted says; of all, where none can be.
+/// The mean of what each run says.
 fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> String {
     let known: Vec<_> = point.trials.iter().filter_map(read).collect();
     crate::analysis::statistics::mean(&known).map_or(NOTHING.to_owned(), cell)

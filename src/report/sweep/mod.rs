@@ -12,6 +12,9 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
+/// Most reasons that are written out.
+const REASONS: usize = 4;
+
 /// The sweep as indented JSON with a line break at its end: `sweep.json`, and what `--json` prints.
 pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(sweep)?;
@@ -23,8 +26,8 @@ pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
 #[must_use]
 pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     let mut page = Page::new(style);
-    answer(&mut page, sweep);
     verdict(&mut page, sweep);
+    answer(&mut page, sweep);
     what_was_run(&mut page, sweep);
     loads::table(&mut page, sweep);
     loads::intervals(&mut page, sweep);
@@ -40,7 +43,11 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
 fn answer(page: &mut Page, sweep: &Sweep) {
     match (&sweep.answer, &sweep.knee) {
         (Some(answer), _) => {
-            let tone = if answer.passed.is_some() { Tone::Good } else { Tone::Bad };
+            let tone = match (sweep.valid, answer.passed) {
+                (true, Some(_)) => Tone::Good,
+                (false, Some(_)) => Tone::Strong,
+                (_, None) => Tone::Bad,
+            };
             page.entry(tone, "", &answer.sentence);
         }
         (None, Some(knee)) => page.entry(Tone::Strong, "", &knee.sentence),
@@ -60,9 +67,26 @@ fn verdict(page: &mut Page, sweep: &Sweep) {
     if sweep.valid {
         return;
     }
-    page.line(Tone::Bad, "INVALID");
-    for reason in &sweep.reasons {
+    page.line(Tone::Bad, &format!("INVALID: {}", untrusted(sweep)));
+    reasons(page, sweep);
+}
+
+/// How many runs do not count.
+fn untrusted(sweep: &Sweep) -> String {
+    let trials = || sweep.points.iter().flat_map(|point| &point.trials);
+    let (bad, all) = (trials().filter(|trial| !trial.is_valid()).count(), trials().count());
+    format!("{} of {} cannot be trusted and do not count", count(bad as u64), counted(all as u64, "run"))
+}
+
+/// Why runs do not count: the first of them.
+fn reasons(page: &mut Page, sweep: &Sweep) {
+    for reason in sweep.reasons.iter().take(REASONS) {
         page.entry(Tone::Bad, "  ✗ ", reason);
+    }
+    let more = sweep.reasons.len().saturating_sub(REASONS);
+    if more > 0 {
+        let text = format!("and {}, in {}", counted(more as u64, "more reason"), Sweep::FILE_NAME);
+        page.entry(Tone::Faint, "    ", &text);
     }
 }
 
@@ -106,9 +130,13 @@ pub(super) fn served(sweep: &Sweep) -> String {
 /// What serves, as the person said; empty where nothing was said.
 pub(super) fn deployment(sweep: &Sweep) -> String {
     let facts = &sweep.deployment;
-    let gpus = facts.gpus.map(|gpus| format!("{} ×", count(gpus.into())));
-    let said = [gpus, facts.hardware.clone(), facts.serving_model.clone(), facts.precision.clone()];
-    said.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let hardware = match (facts.gpus, &facts.hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
+        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Which loads were asked for.
@@ -175,6 +203,10 @@ pub(super) fn name(key: &str) -> String {
 fn end(page: &mut Page, sweep: &Sweep) {
     page.heading("End");
     page.entry(Tone::Normal, "  ", &sweep.stopped_sentence);
+    if sweep.valid && !sweep.reasons.is_empty() {
+        page.entry(Tone::Normal, "  ", &untrusted(sweep));
+        reasons(page, sweep);
+    }
     for note in &sweep.notes {
         page.entry(Tone::Faint, "  note: ", note);
     }

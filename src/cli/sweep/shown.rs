@@ -1,0 +1,56 @@
+//! A sweep that was kept, shown again: as it was, or held against other objectives by its runs.
+
+use std::path::Path;
+
+use super::exit;
+use crate::analysis::{Objective, summarise};
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::outcome::{self, Format, Invalid};
+use crate::cli::printer::Printer;
+use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, Wanted};
+use crate::record::RunLog;
+
+/// Prints the sweep in `path`, its folder or file; with objectives, as its runs stand to those.
+pub(in crate::cli) fn show(
+    path: &Path,
+    objectives: &[Objective],
+    format: Format,
+    invalid: Invalid,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let kept = Sweep::read(path).map_err(Stop::usage)?;
+    let sweep = if objectives.is_empty() { kept } else { held_against(kept, path, objectives)? };
+    printer.data(&outcome::render_sweep(&sweep, format)?)?;
+    Ok(exit(&sweep, invalid))
+}
+
+/// The sweep as it would have been told with these objectives, its runs being those that were flown.
+fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
+    outcome::fit(objectives, &kept.workload)?;
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let texts = objectives.iter().map(ToString::to_string).collect();
+    let plan = SweepPlan { objectives: texts, ..kept.plan };
+    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
+    let mut trials: Vec<_> = kept.points.into_iter().flat_map(|point| point.trials).collect();
+    trials.sort_by_key(|trial| trial.number);
+    for trial in trials {
+        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
+        let flown = Wanted {
+            number: trial.number,
+            load: trial.load,
+            repeat: 1,
+            seed: trial.seed,
+            window_s: trial.window_s,
+            run: trial.run,
+        };
+        search.tell(Trial::of(&flown, &summarise(&log, objectives)));
+    }
+    let swept = Swept {
+        started_at: kept.started_at,
+        workload: kept.workload,
+        engine: kept.engine,
+        deployment: kept.deployment,
+    };
+    let sweep = Sweep::of(&search, swept, kept.stopped);
+    Ok(Sweep { paired: kept.paired, stopped_sentence: kept.stopped_sentence, ..sweep })
+}

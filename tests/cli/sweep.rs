@@ -1,0 +1,171 @@
+//! `skyline sweep`: what it keeps and says, how it goes on after an interrupt, and what it refuses.
+
+use std::path::Path;
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+#[cfg(unix)]
+use crate::support::signal;
+
+/// Short runs, one of each load.
+const SHORT: [&str; 9] =
+    ["--repeats", "1", "--max-seconds", "1s", "--pause", "0s", "--warmup-requests", "2", "--allow-invalid"];
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The runs of a sweep by their numbers.
+fn trials(sweep: &Value) -> Vec<Value> {
+    let points = sweep["points"].as_array().unwrap();
+    let mut trials: Vec<_> =
+        points.iter().flat_map(|point| point["trials"].as_array().unwrap().clone()).collect();
+    trials.sort_by_key(|trial| trial["number"].as_u64());
+    trials
+}
+
+/// Whether its runs are valid depends on how busy this machine is; what it keeps and says does not.
+#[test]
+fn a_list_of_rates_is_measured_kept_and_shown_again() {
+    let desk = Desk::new();
+    let sweep = ["sweep", "quick.toml", "--rates", "20,10", "--objective", "p50 ttft < 10s", "--gpus", "2"];
+    let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
+    let out = out.get_output();
+    let (text, words) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    for part in ["objectives  p50 ttft < 10s", "Loads, low to high", "TTFT p99", "/GPU", "10.0/s", "20.0/s"] {
+        assert!(text.contains(part), "{part}: {text}{words}");
+    }
+    assert!(words.contains("run 1: 10.0/s for 1 s") && words.contains("show it again"), "{words}");
+
+    let folder = desk.run();
+    let kept = read(&folder.join("sweep.json"));
+    assert_eq!(kept["schema"], 1);
+    let loads: Vec<_> =
+        kept["points"].as_array().unwrap().iter().map(|point| &point["load"]["value"]).collect();
+    assert_eq!(loads, [&Value::from(10.0), &Value::from(20.0)]);
+    for trial in trials(&kept) {
+        let summary = read(&folder.join(trial["run"].as_str().unwrap()).join("summary.json"));
+        assert_eq!(summary["run"]["plan_hash"], trial["plan_hash"]);
+        assert_eq!(summary["run"]["arrival"]["rate_per_s"], trial["load"]["value"]);
+    }
+    assert_eq!(read(&folder.join("asked.json"))["plan"]["objectives"][0], "p50 ttft < 10s");
+
+    let path = folder.to_str().unwrap();
+    let again = desk.skyline(&["report", path, "--allow-invalid", "--json"]).assert();
+    assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), kept);
+    // Held against what no server does, by the same runs.
+    desk.skyline(&["report", path, "--allow-invalid", "--objective", "p50 ttft < 1ms"])
+        .assert()
+        .code(1)
+        .stdout(contains("objectives  p50 ttft < 1ms").and(contains("met at no load")));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
+    use std::time::{Duration, Instant};
+
+    let desk = Desk::new();
+    let sweep = ["sweep", "quick.toml", "--rates", "10,14,20", "--seed", "4", "--quiet"];
+    let typed = [&sweep[..], &SHORT].concat();
+    let mut child = desk.start(&typed);
+    let begin = Instant::now();
+    let folder = loop {
+        // Far more than the first run takes on a slow machine.
+        assert!(begin.elapsed() < Duration::from_secs(50), "no run came to its end");
+        std::thread::sleep(Duration::from_millis(20));
+        let Some(folder) = desk.runs().into_iter().next() else { continue };
+        // The second run is on: the first is kept.
+        if folder.join("run-002/run.jsonl").exists() {
+            break folder;
+        }
+    };
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = read(&folder.join("sweep.json"));
+    assert_eq!(before["stopped"], "interrupted");
+    let first = std::fs::read(folder.join("run-001/run.jsonl")).unwrap();
+
+    let resume = [&typed[..], &["--resume", folder.to_str().unwrap()]].concat();
+    let resumed = desk.skyline(&resume).assert();
+    let words = String::from_utf8_lossy(&resumed.get_output().stderr).into_owned();
+    assert_eq!(desk.run(), folder, "{words}");
+    assert_eq!(std::fs::read(folder.join("run-001/run.jsonl")).unwrap(), first);
+    let after = read(&folder.join("sweep.json"));
+    assert_ne!(after["stopped"], "interrupted", "{words}");
+    let (kept, all) = (trials(&before), trials(&after));
+    assert_eq!(all[..kept.len()], kept[..]);
+
+    // Whoever is not interrupted plans the same runs, as far as this machine lets them count.
+    let other = Desk::new();
+    let _ = other.skyline(&typed).assert();
+    let whole = trials(&read(&other.run().join("sweep.json")));
+    assert_eq!((&whole[0]["plan_hash"], &whole[0]["load"]), (&all[0]["plan_hash"], &all[0]["load"]));
+
+    // And another sweep is not gone on with in this folder.
+    let another: Vec<_> = resume.iter().map(|word| if *word == "4" { "5" } else { *word }).collect();
+    desk.skyline(&another)
+        .assert()
+        .code(2)
+        .stderr(contains("of another experiment").and(contains("plan.first_seed was 4, and is 5 now")));
+}
+
+#[test]
+fn users_are_swept_beside_open_arrivals() {
+    let desk = Desk::new();
+    let sweep = ["sweep", "quick.toml", "--users", "1,4", "--paired-open", "--quiet"];
+    let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
+    let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
+    assert!(text.contains("What the closed loops hide") && text.contains("open ÷ closed"), "{text}");
+    let kept = read(&desk.run().join("sweep.json"));
+    let users: Vec<_> = kept["paired"].as_array().unwrap().iter().map(|pair| &pair["users"]).collect();
+    assert_eq!(users, [&Value::from(1), &Value::from(4)]);
+    assert!(desk.run().join("run-001/open/run.jsonl").exists());
+}
+
+#[test]
+fn what_this_machine_cannot_send_is_not_taken_for_the_servers_limit() {
+    let desk = Desk::new();
+    let sweep = ["sweep", "quick.toml", "--rates", "10,1000000", "--objective", "p50 ttft < 10s", "--quiet"];
+    desk.skyline(&[&sweep[..], &SHORT].concat())
+        .assert()
+        .stdout(contains("this machine cannot be trusted").and(contains("1,000,000/s").not()));
+    let kept = read(&desk.run().join("sweep.json"));
+    assert_eq!((&kept["stopped"], &kept["answer"]["failed"]), (&Value::from("generator"), &Value::Null));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    let desk = Desk::new();
+    let closed = std::fs::read_to_string(desk.file("x", "").with_file_name("quick.toml"))
+        .unwrap()
+        .replace("kind = \"constant\"\nrate_per_s = 20", "kind = \"users\"\nusers = 3");
+    desk.file("closed.toml", &closed);
+    for (typed, told) in [
+        (&["--rates", "0"][..], "`0` is not a rate above 0"),
+        (&["--rates", "1:8"], "write it as FROM:TO:xFACTOR"),
+        (&["--rates", "-1"], "`-1` is not a rate above 0"),
+        (&["--rate", "4"], "--rates"),
+        (&["--users", "1,2", "--rates", "3"], "cannot be used with"),
+        (&["--paired-open"], "--users"),
+        (&["--sustain", "60"], "--objective"),
+        (&["--bracket", "5"], "is not a share from 0.1% to 50%"),
+        (&["--objective", "goodput > 5/s"], "a flow rises with the load"),
+        (&["--objective", "mlperf:lama"], "there are mlperf:llama-3.1-8b"),
+        (&["--resume", "nowhere"], "name the folder that the interrupted experiment was kept in"),
+        (&["400"], "--max-seconds, the longest, is 300"),
+        (&["--start-rate", "1", "--rates", "2"], "cannot be used with"),
+    ] {
+        let out = desk.skyline(&[&["sweep", "quick.toml"], typed].concat()).assert().code(2);
+        let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+        assert!(words.contains(told), "{typed:?}: {words}");
+    }
+    desk.skyline(&["sweep", "closed.toml", "--rates", "1,2"])
+        .assert()
+        .code(2)
+        .stderr(contains("closed loop of 3 users").and(contains("--users 1:3:x2")));
+    assert!(desk.runs().is_empty());
+}
