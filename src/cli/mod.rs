@@ -4,6 +4,7 @@ mod ab;
 mod args;
 mod bench;
 mod calibrate;
+mod capacity;
 mod check;
 mod command_line;
 mod compare;
@@ -77,6 +78,8 @@ enum Verb {
     Ab(Box<ab::AbArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
+    /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+    Capacity(capacity::CapacityArgs),
     /// Show a stored run again
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::run(&args, printer),
         Verb::Ab(args) => ab::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
+        Verb::Capacity(args) => capacity::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
         Verb::Matrix(args) => matrix::run(&args, printer),

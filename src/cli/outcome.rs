@@ -8,8 +8,11 @@ use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
+use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::{Compared, ComparedSweeps};
-use crate::experiment::{AbTest, AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
+use crate::experiment::{
+    AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
+};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -58,6 +61,19 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
     }
 }
 
+/// A fitted engine, for a person.
+pub(super) fn render_fit(fit: &EngineFit) -> String {
+    report::engine_fit_text(fit, style())
+}
+
+/// What a fitted engine predicts of several rates, in the form asked for.
+pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::rates_text(predicted, style())),
+        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
+    }
+}
+
 /// Several runs in the form asked for.
 pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
     match format {
@@ -98,6 +114,14 @@ pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) 
     }
 }
 
+/// What a rate takes and costs, in the form asked for.
+pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::capacity_text(capacity, style())),
+        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
+    }
+}
+
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,
@@ -133,7 +157,7 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-/// Writes a sweep into the folder of its runs.
+/// Writes a sweep and its page into the folder of its runs.
 pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
     write(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
     write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)

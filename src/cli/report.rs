@@ -50,6 +50,9 @@ Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
+    if Sweep::is_kept_in(&args.run) {
+        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+    }
     if let Some(test) = ab::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
@@ -59,9 +62,6 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         }
         printer.data(&outcome::render_ab(&test, format)?)?;
         return Ok(ab::exit_of(&test));
-    }
-    if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {

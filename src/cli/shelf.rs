@@ -113,11 +113,6 @@ impl Shelf {
         Ok(whole.then_some(log))
     }
 
-    /// A folder in which runs have folders of their own: they are called `name/…`.
-    pub(super) fn drawer(&self, name: &str) -> Result<(), Stop> {
-        folder::base(&self.folder.join(name))
-    }
-
     /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
     /// kept beside it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {

@@ -131,9 +131,9 @@ fn hypotheses(out: &mut String, matrix: &Matrix) {
         }
         for test in &cell.tests {
             let _ = writeln!(out, "- {}", plain(&test.line));
-            if let Some(note) = confounded(test) {
-                let _ = writeln!(out, "  ({})", plain(&note));
-            }
+        }
+        if let Some(note) = cell.tests.iter().find_map(confounded) {
+            let _ = writeln!(out, "- note: {}", plain(&note));
         }
     }
 }

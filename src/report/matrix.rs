@@ -67,7 +67,7 @@ fn rows(page: &mut Page, matrix: &Matrix) {
     let priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
     let mut columns = vec![("row", ALWAYS)];
     columns.extend(several.then_some(("variant", ALWAYS)));
-    columns.extend([("asked", 8), ("runs", 3), ("verdict", ALWAYS)]);
+    columns.extend([("asked", 2), ("runs", 3), ("verdict", ALWAYS)]);
     columns.extend(LATENCIES.map(|(title, _, _, worth)| (title, worth)));
     columns.push(("out tok/s", 7));
     columns.extend(priced.then_some(("cost/1M out", 9)));
@@ -134,8 +134,12 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
         if let Some(why) = &cell.failed {
             page.entry(Tone::Bad, "  ✗ ", &format!("row {name} could not be flown: {why}"));
         }
-        for reason in &cell.reasons {
-            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is INVALID: {reason}"));
+        if let [first, rest @ ..] = cell.reasons.as_slice() {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!("; and for {} more", counted(more as u64, "reason")),
+            };
+            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is INVALID: {first}{more}"));
         }
     }
 }
@@ -159,6 +163,7 @@ fn hypotheses(page: &mut Page, matrix: &Matrix) {
         if let Some(hypothesis) = &cell.hypothesis {
             page.entry(Tone::Normal, "    expected: ", hypothesis);
         }
+        let mut noted = None;
         for test in &cell.tests {
             let (tone, mark) = match test.standing {
                 Standing::Confirmed => (Tone::Good, "✓"),
@@ -166,8 +171,9 @@ fn hypotheses(page: &mut Page, matrix: &Matrix) {
                 Standing::Refuted => (Tone::Bad, "✗"),
             };
             page.entry(tone, &format!("    {mark} "), &test.line);
-            if let Some(note) = confounded(test) {
+            if let Some(note) = confounded(test).filter(|note| noted.as_ref() != Some(note)) {
                 page.entry(Tone::Faint, "      ", &note);
+                noted = Some(note);
             }
         }
     }

@@ -10,6 +10,7 @@ mod calibrate;
 mod closed_loop;
 mod compare;
 mod datasets;
+mod engine_fit;
 mod faults;
 mod fit;
 mod help;

@@ -4,7 +4,9 @@
 
 mod ab;
 mod diagnosis;
+mod engine_fit;
 mod highest_load;
+mod matrix;
 mod queues;
 #[path = "../support/virtual_time.rs"]
 mod virtual_time;

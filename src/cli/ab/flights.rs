@@ -98,7 +98,6 @@ impl<'g, 'a> Flights<'g, 'a> {
             let (of, seed) = (self.design.rounds(), run.workload.seed);
             printer.words(&format!("round {round} of {of}, {side}, seed {seed}"));
         }
-        self.shelf.drawer(&format!("round-{round}"))?;
         // The same texts on both sides of a round, and others in each round.
         let flown = field.fly(run.clone(), round, |_| self.shelf.place(&name))?;
         flown.stored?;

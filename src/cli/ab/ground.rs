@@ -9,9 +9,10 @@ use crate::cli::exit::Stop;
 use crate::cli::flight::{Common, Field};
 use crate::cli::hooks::{Hook, Output, Variable, Variables};
 use crate::cli::interrupts::Interrupts;
+use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::experiment::AbSide;
-use crate::generator::{Datasets, Schedule};
+use crate::generator::Datasets;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.
@@ -23,8 +24,8 @@ pub(super) struct Ground<'a> {
     pub(super) sides: &'a Sides,
     pub(super) spec: &'a WorkloadSpec,
     pub(super) datasets: &'a Arc<Datasets>,
-    /// Where the requests come from that warm a server.
-    pub(super) warm_up: &'a Schedule,
+    /// What is to be flown, whose first requests warm a server too.
+    pub(super) runs: &'a [PlannedRun],
     pub(super) interrupts: &'a Interrupts,
     pub(super) printer: Printer,
     /// What is ready, and whose it is.
@@ -38,12 +39,12 @@ impl<'a> Ground<'a> {
         sides: &'a Sides,
         spec: &'a WorkloadSpec,
         datasets: &'a Arc<Datasets>,
-        warm_up: &'a Schedule,
+        runs: &'a [PlannedRun],
         interrupts: &'a Interrupts,
         printer: Printer,
     ) -> Self {
         let (ready, common) = (Vec::new(), None);
-        Self { args, sides, spec, datasets, warm_up, interrupts, printer, ready, common }
+        Self { args, sides, spec, datasets, runs, interrupts, printer, ready, common }
     }
 
     /// Connects to both sides where both are there all the time, so that one that is not is found before any load.
@@ -96,7 +97,9 @@ impl<'a> Ground<'a> {
             .map_err(|stop| stop.about(&format!("side {side}")))?;
         let common = self.common.get_or_insert_with(|| field.common()).clone();
         let field = field.having(common);
-        field.warm_server(self.warm_up, self.args.experiment.warmup_requests as usize);
+        if let Some(run) = self.runs.first() {
+            field.warm_server(&run.schedule, self.args.experiment.warmup_requests as usize);
+        }
         self.ready.push((side, field));
         Ok(())
     }

@@ -43,12 +43,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let runs = PlannedRun::all(&spec, &datasets, design.rounds())?;
     runs.iter().try_for_each(flight::check_plan)?;
-    let Some(first) = runs.first() else { return Ok(Exit::Usage) };
     let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     folder::base(&args.out)?;
     advise(args, &design, printer);
 
-    let mut ground = Ground::new(args, &sides, &spec, &datasets, &first.schedule, &interrupts, printer);
+    let mut ground = Ground::new(args, &sides, &spec, &datasets, &runs, &interrupts, printer);
     interrupts.series_begins();
     let shelf = if let Some(shelf) = resumed {
         shelf

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use self::fly::Flight;
-use self::planned::PlannedCell;
+use self::planned::{Asked, PlannedCell};
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
@@ -23,6 +23,7 @@ use crate::live::Screen;
 
 /// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Switches of a command line.
 #[command(after_help = "\
 What is kept, in results/NAME-matrix-TIME:
   row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
@@ -135,13 +136,12 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
     }
-    let asked = planned::asked(&experiments, &planned);
-    let shelf = match &args.resume {
-        Some(folder) => Shelf::resume(folder, &asked)?,
-        None => {
-            folder::base(&args.out)?;
-            Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
-        }
+    let asked = Asked::of(&experiments, &planned)?;
+    let shelf = if let Some(folder) = &args.resume {
+        Shelf::resume(folder, &asked)?
+    } else {
+        folder::base(&args.out)?;
+        Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
     };
     interrupts.series_begins();
     let wanted = |cell: &PlannedCell| args.only.is_empty() || args.only.contains(&cell.row);

@@ -1,12 +1,12 @@
 //! What of a table is flown, checked before anything is sent.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::MatrixArgs;
 use crate::analysis::Objective;
@@ -19,7 +19,7 @@ use crate::cli::printer::Printer;
 use crate::engine::Dialect;
 use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
 use crate::generator::Datasets;
-use crate::record::DeploymentFacts;
+use crate::record::{DeploymentFacts, Limits};
 use crate::workload::WorkloadSpec;
 
 /// A row under a variant, ready to be flown.
@@ -150,23 +150,52 @@ fn one(
     for run in &runs {
         flight::check_plan(run)?;
     }
-    let folder = match experiments.has_one_variant() {
-        true => format!("row-{}", row.name),
-        false => format!("{}/row-{}", variant.name, row.name),
+    let folder = if experiments.has_one_variant() {
+        format!("row-{}", row.name)
+    } else {
+        format!("{}/row-{}", variant.name, row.name)
     };
     Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, typed })
 }
 
 /// What decides which runs a table has, so that it is gone on with only if the same is asked.
-pub(super) fn asked(experiments: &Experiments, planned: &[PlannedCell]) -> impl Serialize + use<> {
-    #[derive(Serialize)]
-    struct Asked<'a> {
-        experiments: &'a Experiments,
-        plans: serde_json::Map<String, Value>,
+#[derive(Serialize)]
+pub(super) struct Asked {
+    experiments: Experiments,
+    cells: BTreeMap<String, AskedCell>,
+}
+
+/// What is asked of a row under a variant, beyond what the file says.
+#[derive(Serialize)]
+struct AskedCell {
+    plans: Vec<String>,
+    engine: String,
+    server: Option<String>,
+    model: Option<String>,
+    limits: Limits,
+    reset_cache: bool,
+}
+
+impl Asked {
+    pub(super) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Result<Self, Stop> {
+        let cells = planned.iter().map(|cell| Ok((cell.folder.clone(), AskedCell::of(cell)?)));
+        Ok(Self { experiments: experiments.clone(), cells: cells.collect::<Result<_, Stop>>()? })
     }
-    let plans = planned.iter().map(|cell| {
-        let hashes: Vec<_> = cell.runs.iter().map(|run| run.plan.hash.as_str()).collect();
-        (cell.folder.clone(), Value::from(hashes.join(" ")))
-    });
-    serde_json::to_value(Asked { experiments, plans: plans.collect() }).unwrap_or_default()
+}
+
+impl AskedCell {
+    fn of(cell: &PlannedCell) -> Result<Self, Stop> {
+        let Typed { server, run, .. } = &cell.typed;
+        Ok(Self {
+            plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
+            engine: server.dialect().to_string(),
+            server: match server.server()? {
+                Server::At(url) => Some(url.to_string()),
+                Server::EmbeddedMock => None,
+            },
+            model: server.model.clone(),
+            limits: run.limits(),
+            reset_cache: run.reset_cache,
+        })
+    }
 }

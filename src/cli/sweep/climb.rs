@@ -81,9 +81,11 @@ impl<'a> Climb<'a> {
         }
         let trial = Trial::of(wanted, run);
         self.told.ended(&trial);
-        if let (Load::Users(users), 1, true) = (wanted.load, wanted.repeat, self.flights.asked.paired_open)
+        if let (Load::Users(users), true) = (wanted.load, self.flights.asked.paired_open)
+            && self.paired.iter().all(|paired| paired.users != users || !paired.pair.both_valid)
             && let Some(pair) = self.flights.pair(wanted, run)?
         {
+            self.paired.retain(|paired| paired.users != users);
             self.paired.push(PairedLoad { users, run: wanted.run.clone(), pair });
         }
         self.search.tell(trial);

@@ -192,9 +192,7 @@ impl AbTest {
         let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
         if counted_anyway > 0 {
             let rounds = counted(counted_anyway, "round");
-            notes.push(format!(
-                "{rounds} with INVALID runs count all the same, as it was asked: believe nothing"
-            ));
+            notes.push(format!("{rounds} with INVALID runs count all the same, because that was asked"));
         }
         let of_classes = |verdict| {
             let such = self.classes.iter().filter(move |class| class.verdict == verdict);

@@ -93,21 +93,22 @@ fn axes(fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
         let cap = place.whole(USERS)?;
         Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..Settings::default() }))
     });
-    if let (Some(Some(_)), Some(Some(_))) = (&rates, &users) {
+    if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
         fields.complain_of("users", "is an axis beside `rate_per_s`; one of them says what load there is");
         return None;
     }
     let axes = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
-    axes.into_iter().collect::<Option<Vec<_>>>().map(|axes| axes.into_iter().flatten().collect())
+    let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+    Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
 }
 
-/// The values of one axis, if it is given.
+/// The values of one axis; none where it is not given.
 fn axis(
     fields: &mut Fields<'_>,
     name: &'static str,
     read: impl Fn(Place<'_>) -> Option<(String, Settings)>,
-) -> Option<Option<Axis>> {
-    fields.optional(name, None, |place| {
+) -> Option<Axis> {
+    fields.optional(name, Vec::new(), |place| {
         let values = place.list(&read)?;
         for (i, (value, _)) in values.iter().enumerate() {
             if values[..i].iter().any(|(before, _)| before == value) {
@@ -115,7 +116,7 @@ fn axis(
                 return None;
             }
         }
-        Some(Some(values))
+        Some(values)
     })
 }
 

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::accept::Accept;
+use super::contract::Contract;
 use super::file::Slot;
 use super::measured::RowFigures;
 use super::row::Row;
-use super::settings::Variable;
 use super::tested::{Believed, Standing, Tested};
+use super::variable::Variable;
 use super::variant::Variant;
-use crate::analysis::{Flow, Objective, Subject, Summary};
-use crate::experiment::{AcrossJudgement, Repeats};
-use crate::units::three_digits;
+use crate::analysis::{Flow, Subject, Summary};
+use crate::experiment::{JointReason, Repeats};
 
 /// Whose figures are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,24 +96,6 @@ pub struct CellRun {
     pub valid: bool,
 }
 
-/// What became of the contract in a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Contract {
-    /// Whether all of it was met.
-    pub met: bool,
-    /// Each demand, with what was found.
-    pub judgements: Vec<Demand>,
-}
-
-/// A demand of the contract.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Demand {
-    /// Whether it was met: nothing unknown is.
-    pub met: bool,
-    /// The demand with what was found, as a person reads it.
-    pub line: String,
-}
-
 /// What is known of a cell before it is held against others.
 pub(super) struct Flown<'a> {
     pub(super) row: &'a Row,
@@ -139,7 +121,7 @@ impl<'a> Flown<'a> {
                 Some(match Repeats::of(&summaries, &[]) {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
-                        (repeats.verdict.valid, reasons.map(super::super::JointReason::in_words).collect())
+                        (repeats.verdict.valid, reasons.map(JointReason::in_words).collect())
                     }
                     Err(error) => (false, vec![error.to_string()]),
                 })
@@ -215,35 +197,5 @@ impl CellRun {
             started_at: of.started_at,
             valid: run.summary.verdict.valid,
         }
-    }
-}
-
-impl Contract {
-    fn of(accept: &Accept, runs: &[&Summary], cost: Option<f64>) -> Self {
-        let mut judgements: Vec<Demand> =
-            accept.objectives.iter().map(|objective| Demand::of(objective, runs)).collect();
-        if let Some(most) = accept.max_cost_per_million_output_tokens {
-            judgements.push(Demand::of_cost(cost, most));
-        }
-        Self { met: judgements.iter().all(|demand| demand.met), judgements }
-    }
-}
-
-impl Demand {
-    fn of(objective: &Objective, runs: &[&Summary]) -> Self {
-        if let [run] = runs {
-            let judgement = objective.evaluate(run);
-            return Self { met: judgement.passed(), line: judgement.line };
-        }
-        let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
-        let judgement = AcrossJudgement::of(objective, runs, load_s);
-        Self { met: judgement.passed(), line: judgement.line }
-    }
-
-    fn of_cost(cost: Option<f64>, most: f64) -> Self {
-        let met = cost.is_some_and(|cost| cost <= most);
-        let word = if met { "met" } else { "missed" };
-        let was = cost.map_or("no output tokens".to_owned(), |cost| format!("was {}", three_digits(cost)));
-        Self { met, line: format!("{word}: cost of 1M output tokens <= {} ({was})", three_digits(most)) }
     }
 }

@@ -82,7 +82,7 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
         let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
         match cell {
             Some(Cell { failed: Some(why), .. }) => {
-                broken.push(format!("row {name} could not be flown: {why}"))
+                broken.push(format!("row {name} could not be flown: {why}"));
             }
             Some(Cell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);

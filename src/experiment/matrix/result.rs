@@ -6,8 +6,8 @@ use super::cell::{Cell, CellRuns, Flown, Trust};
 use super::claim::{Claim, Reference};
 use super::decision::{Decision, Stopped};
 use super::file::{Experiments, Slot};
-use super::settings::Variable;
 use super::tested::{Believed, Standing, Tested};
+use super::variable::Variable;
 use super::variant::Variant;
 
 /// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.

@@ -1,9 +1,8 @@
 //! What a row asks of the server: the fields that may vary from row to row.
 
-use std::fmt;
-
 use serde::Serialize;
 
+use super::variable::Variable;
 use crate::units::{count, three_digits};
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields};
@@ -192,7 +191,7 @@ impl Settings {
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
         let rate = self.rate_per_s.map(|rate| format!("{}/s", three_digits(rate)));
-        let load = self.users.map(|users| counted_users(users)).or(rate);
+        let load = self.users.map(counted_users).or(rate);
         let spacing = self.arrival.map(|arrival| match arrival {
             Spacing::Poisson => "poisson".to_owned(),
             Spacing::Constant => "constant".to_owned(),
@@ -229,59 +228,4 @@ impl Settings {
 
 fn counted_users(users: u64) -> String {
     if users == 1 { "1 user".to_owned() } else { format!("{} users", count(users)) }
-}
-
-/// A variable of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Variable {
-    /// The workload.
-    Workload,
-    /// Length of prompts.
-    InputTokens,
-    /// Length of answers.
-    OutputTokens,
-    /// What prompts have in common.
-    Prefix,
-    /// Rate, or number of users.
-    Load,
-    /// Spacing of arrivals.
-    Arrival,
-    /// Cap on requests in flight.
-    MaxConcurrency,
-    /// The variant of the server, which is no setting of a row.
-    Variant,
-}
-
-impl Variable {
-    /// Those of a row.
-    const OF_ROWS: [Self; 7] = [
-        Self::Workload,
-        Self::InputTokens,
-        Self::OutputTokens,
-        Self::Prefix,
-        Self::Load,
-        Self::Arrival,
-        Self::MaxConcurrency,
-    ];
-
-    /// Its name in stored files.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Workload => "workload",
-            Self::InputTokens => "input_tokens",
-            Self::OutputTokens => "output_tokens",
-            Self::Prefix => "prefix",
-            Self::Load => "load",
-            Self::Arrival => "arrival",
-            Self::MaxConcurrency => "max_concurrency",
-            Self::Variant => "variant",
-        }
-    }
-}
-
-impl fmt::Display for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name().replace('_', " "))
-    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::claim::{Claim, ClaimKind};
 use super::measured::Measured;
-use super::settings::Variable;
+use super::variable::Variable;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
 use crate::analysis::{Mark, Objective, Status, Subject, Summary};
 use crate::experiment::AcrossJudgement;
@@ -53,6 +53,9 @@ impl Standing {
         }
     }
 }
+
+/// Said of percentiles below their floor of samples.
+const FEW: &str = "; too few samples for this percentile";
 
 /// A claim that was held against figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -138,7 +141,7 @@ impl Claim {
 
     /// Like an objective of a run, but that a bound inside the interval leaves the question open.
     fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
-        let (status, close, line) = match runs {
+        let (status, inside, line) = match runs {
             [run] => {
                 let judgement = objective.evaluate(run);
                 (judgement.status, judgement.close, judgement.line)
@@ -146,20 +149,26 @@ impl Claim {
             runs => {
                 let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);
                 let judgement = AcrossJudgement::of(objective, runs, load_s);
-                (judgement.status, false, judgement.line)
+                let has_interval =
+                    judgement.figure.as_ref().is_some_and(|figure| figure.interval().is_some());
+                (judgement.status, judgement.status == Status::Unresolvable && has_interval, judgement.line)
             }
         };
         let few = runs.iter().any(|run| matches!(objective.mark(run), Some((Mark::TooFewSamples, _))));
         let standing = match status {
-            _ if few || close => Standing::CannotTell,
+            _ if few || inside => Standing::CannotTell,
             Status::Met => Standing::Confirmed,
             Status::Missed => Standing::Refuted,
             Status::Unresolvable => Standing::CannotTell,
         };
-        // What was found stands in parentheses behind the objective.
-        let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found).trim();
-        let found = found.strip_prefix('(').and_then(|found| found.strip_suffix(')')).unwrap_or(found);
-        let doubt = if few && !found.contains("too few") { "; too few samples" } else { "" };
+        // What was found stands in parentheses behind the objective, before what it means for an objective.
+        let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
+        let found = found.split(';').next().unwrap_or_default().trim().trim_matches(['(', ')']);
+        let doubt = match (few, inside) {
+            (true, _) => FEW,
+            (false, true) => "; the bound lies inside the interval",
+            (false, false) => "",
+        };
         self.tested(standing, None, &format!("{found}{doubt}"))
     }
 
@@ -190,7 +199,7 @@ impl Claim {
             }
             Some((low, high)) => {
                 let standing = if few { Standing::CannotTell } else { judge(low, high) };
-                let doubt = if few { "; too few samples for this percentile" } else { "" };
+                let doubt = if few { FEW } else { "" };
                 let pairs = one.runs.len().min(two.runs.len());
                 let over = if pairs > 1 { format!(" over {pairs} pairs of runs") } else { String::new() };
                 let reason =

@@ -70,7 +70,7 @@ impl ServerSettings {
         let (serve, start, stop, reset) = (said("serve"), said("start"), said("stop"), said("reset"));
         let (hardware, serving_model, precision) =
             (said("hardware"), said("serving_model"), said("precision"));
-        let engine = fields.optional("engine", None, engine);
+        let engine = fields.optional("engine", None, |place| engine(place).map(Some));
         let mut number = |name, allowed| fields.optional(name, None, |place| place.number(allowed).map(Some));
         let wait_s = number("wait_s", WAIT);
         let limit_s = number("limit_s", WAIT);
@@ -141,10 +141,10 @@ impl ServerSettings {
     }
 }
 
-fn engine(place: Place<'_>) -> Option<Option<String>> {
-    place
-        .choice(&Dialect::ALL.map(|dialect| (dialect.name(), dialect)))
-        .map(|dialect| Some(dialect.name().to_owned()))
+/// The name of an engine that is known.
+fn engine(place: Place<'_>) -> Option<String> {
+    let known = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
+    place.choice(&known).map(|dialect| dialect.name().to_owned())
 }
 
 /// A variant.

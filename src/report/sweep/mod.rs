@@ -7,11 +7,14 @@ mod pairs;
 mod tests;
 
 pub(super) use self::loads::{columns, word};
+use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Frontier, LoadAxis, Sweep};
+use crate::experiment::{Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
+/// A limit from which on it is none, seconds.
+const AS_LONG_AS_IT_TAKES_S: f64 = 86_400.0;
 /// Most reasons that are written out.
 const REASONS: usize = 4;
 
@@ -35,6 +38,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     bars::bars(&mut page, sweep);
     shape(&mut page, sweep);
     pairs::table(&mut page, &sweep.paired);
+    diagnosis::section(&mut page, &Diagnosis::of_sweep(sweep));
     end(&mut page, sweep);
     page.finish()
 }
@@ -106,12 +110,16 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     }
     page.entry(Tone::Normal, "  loads       ", &axis(&plan.axis, plan.precision));
     let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let longest = if plan.longest_s < AS_LONG_AS_IT_TAKES_S {
+        format!(", at most {} long", seconds(plan.longest_s))
+    } else {
+        String::new()
+    };
     let runs = format!(
-        "{}, begun {}; each of {}, at most {} long",
+        "{}, begun {}; each of {}{longest}",
         counted(runs as u64, "run"),
         sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
         counted(plan.samples, "request"),
-        seconds(plan.longest_s)
     );
     page.entry(Tone::Normal, "  runs        ", &runs);
 }

@@ -1,0 +1,42 @@
+//! The table inside the program, flown in virtual time: its hypotheses are those of the physics that the model has.
+
+use skyline::analysis::summarise;
+use skyline::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, Standing, Stopped, Trust};
+use skyline::experiment::repeats_of;
+use skyline::record::{RunHeader, RunLog};
+use skyline::simulator::{Deployment, Efficiency, Instance, InstanceConfig};
+
+use crate::virtual_time::{fly, header};
+
+/// One H100 that serves an 8B model, with vLLM's defaults.
+fn h100() -> InstanceConfig {
+    let deployment = Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+}
+
+#[test]
+fn the_rows_a_to_f_confirm_their_hypotheses() {
+    let table = Experiments::load("rows_a_to_f").unwrap();
+    let cells = table.order().into_iter().map(|slot| {
+        let row = &table.rows[slot.row];
+        let spec = row.settings.spec(&row.name).unwrap();
+        let runs = repeats_of(&spec, row.repeats()).into_iter().map(|(repeat, spec)| {
+            let flown = fly(&spec, &mut Instance::new(h100()));
+            let header = RunHeader { repeat, ..header(&spec) };
+            let log =
+                RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
+            RowRun { folder: row.name.clone(), summary: summarise(&log, &[]) }
+        });
+        CellRuns { slot, runs: runs.collect(), failed: None }
+    });
+    let cells: Vec<_> = cells.collect();
+    let matrix = Matrix::of(&table, &cells, Stopped::AllFlown, Trust::All);
+    let told: Vec<_> =
+        matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
+    assert!(
+        matrix.cells.iter().all(|cell| cell.standing.is_none_or(|standing| standing == Standing::Confirmed)),
+        "{told:#?}"
+    );
+    assert_eq!(told.len(), 7);
+    assert!(matrix.is_as_hoped(), "{:#?}", matrix.decision);
+}
