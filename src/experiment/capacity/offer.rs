@@ -198,8 +198,8 @@ fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
 
 /// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`.
 fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
-    let at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
-    at_least.filter_map(|point| point.figures.slo_attainment.as_ref()?.mean).next()
+    let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
+    at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)
 }
 
 /// What an offer is, in a line.
