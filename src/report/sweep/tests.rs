@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::{Load, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial, Wanted};
+use crate::experiment::{Load, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
 use crate::record::{DeploymentFacts, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
