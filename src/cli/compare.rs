@@ -11,8 +11,11 @@ use super::outcome::{self, Format, Invalid};
 use super::printer::Printer;
 use super::series;
 use crate::analysis::summarise;
-use crate::experiment::compare::{Compared, Condition, Gate, Margin, Side};
+use crate::experiment::Sweep;
+use crate::experiment::compare::{Compared, ComparedSweeps, Condition, Gate, Margin, Side, SweepSide};
 use crate::record::{RunHeader, RunLog};
+use crate::report;
+use crate::workload::WorkloadSpec;
 
 /// Hold stored runs, repeats or sweeps against a baseline.
 #[derive(Debug, Args)]
@@ -37,6 +40,10 @@ pub(super) struct CompareArgs {
     #[command(flatten)]
     validity: ValidityArgs,
 
+    /// Write the comparison as a page with charts to this file
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+
     /// Print the comparison as JSON on standard output, and nothing else
     #[arg(long)]
     json: bool,
@@ -60,14 +67,78 @@ fn condition() -> impl TypedValueParser<Value = Condition> {
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     let names = names(&args.folders);
+    let is_sweep = |folder: &PathBuf| folder.join(Sweep::FILE_NAME).exists();
+    let (text, page, passed) = match args.folders.iter().find(|folder| !is_sweep(folder)) {
+        None => sweeps(args, names)?,
+        Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
+            None => runs(args, names)?,
+            Some(sweep) => {
+                return Err(Stop::usage(format!(
+                    "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
+                    sweep.display(),
+                    run.display()
+                )));
+            }
+        },
+    };
+    printer.data(&text)?;
+    if let Some(path) = &args.page {
+        outcome::write(path, &page)?;
+        printer.words(&format!("page written to {}", path.display()));
+    }
+    Ok(if passed { Exit::Fine } else { Exit::Missed })
+}
+
+/// What a comparison comes to: its text or JSON, its page, and whether every demand was met.
+type Told = (String, String, bool);
+
+fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| side(folder, name));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = gates(args);
-    believe(&sides, args.validity.policy())?;
+    for side in &sides {
+        check(&gates, side.workload())?;
+        believe(side.name(), side.reasons(), args.validity.policy())?;
+    }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render_compared(&compared, format)?)?;
-    Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
+    let text = outcome::render_compared(&compared, format(args))?;
+    Ok((text, report::compared_page(&compared), compared.passed()))
+}
+
+fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
+    let sides = args.folders.iter().zip(names).map(|(folder, name)| sweep_side(folder, name));
+    let sides = sides.collect::<Result<Vec<_>, _>>()?;
+    let gates = gates(args);
+    for side in &sides {
+        check(&gates, &side.sweep.workload)?;
+        let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };
+        believe(&side.name, invalid, args.validity.policy())?;
+    }
+    let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let text = outcome::render_compared_sweeps(&compared, format(args))?;
+    Ok((text, report::compared_sweeps_page(&compared), compared.passed()))
+}
+
+fn format(args: &CompareArgs) -> Format {
+    if args.json { Format::Json } else { Format::Text }
+}
+
+/// Reads a stored sweep, and the header of its first run.
+fn sweep_side(folder: &Path, name: String) -> Result<SweepSide, Stop> {
+    let path = folder.join(Sweep::FILE_NAME);
+    let unreadable =
+        |error: &dyn std::fmt::Display| Stop::usage(format!("cannot read {}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
+    let sweep: Sweep = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+    let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
+    let first = first.ok_or_else(|| unreadable(&"no run of it came to its end"))?;
+    let header = RunLog::read(&folder.join(&first.run)).map_err(Stop::usage)?.header;
+    Ok(SweepSide { name, header, sweep })
+}
+
+/// Refuses demands on figures that a workload leaves nothing of.
+fn check(gates: &[Gate], workload: &WorkloadSpec) -> Result<(), Stop> {
+    gates.iter().try_for_each(|gate| gate.margin().figure.check(workload)).map_err(Stop::usage)
 }
 
 fn gates(args: &CompareArgs) -> Vec<Gate> {
@@ -104,15 +175,15 @@ fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> 
     Ok((log.header, summary))
 }
 
-/// Refuses sides whose figures do not deserve belief, unless they are wanted all the same.
-fn believe(sides: &[Side], invalid: Invalid) -> Result<(), Stop> {
-    let doubtful = sides.iter().find(|side| !side.reasons().is_empty());
-    let Some(side) = doubtful.filter(|_| invalid == Invalid::Refused) else { return Ok(()) };
-    let reasons: Vec<_> = side.reasons().iter().map(|reason| format!("\n  ✗ {reason}")).collect();
+/// Refuses a side whose figures do not deserve belief, for these reasons, unless it is wanted all the same.
+fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop> {
+    if reasons.is_empty() || invalid == Invalid::Allowed {
+        return Ok(());
+    }
+    let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
     Err(Stop::impossible(format!(
-        "{} is INVALID, and nothing can be said by it:{}\nhint: fly it again (its cures: skyline report {0}), or compare it all \
+        "{name} is INVALID, and nothing can be said by it:{}\nhint: fly it again (its cures: skyline report), or compare it all \
          the same with --allow-invalid",
-        side.name(),
         reasons.concat()
     )))
 }

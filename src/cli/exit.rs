@@ -53,6 +53,11 @@ impl Stop {
         Self { exit: Exit::Interrupted, message: message.to_string() }
     }
 
+    /// The same, with what it is about before it.
+    pub(super) fn about(self, what: &str) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
+    }
+
     pub(super) fn message(&self) -> &str {
         &self.message
     }

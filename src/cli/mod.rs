@@ -1,8 +1,10 @@
 //! The door: what a person types, turned into what the rooms do. One file per verb; clap stops here.
 
+mod ab;
 mod args;
 mod bench;
 mod calibrate;
+mod capacity;
 mod check;
 mod command_line;
 mod compare;
@@ -54,6 +56,7 @@ Examples:
   skyline bench short_chat 60 --rate 3
   skyline bench short_chat 60 --engine vllm --url http://host:8000
   skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
+  skyline ab short_chat 60 --a http://old:8000 --b http://new:8000
   skyline simulate short_chat 60 --hardware h100 --rate 40
   skyline mock --port 8000
   skyline bench my.toml --rate 20 --objective \"p95 ttft < 500ms\" --json
@@ -71,8 +74,12 @@ enum Verb {
     Bench(Box<bench::BenchArgs>),
     /// Measure a server from low load to high, and find the highest that meets the objectives
     Sweep(Box<sweep::SweepArgs>),
+    /// Hold two servers, or two configurations of one, against each other in interleaved rounds
+    Ab(Box<ab::AbArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
+    /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+    Capacity(capacity::CapacityArgs),
     /// Show a stored run again
     Report(report::ReportArgs),
     /// Join the shards that several generators flew into the one run that they were
@@ -108,7 +115,9 @@ pub fn main() -> ExitCode {
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),
         Verb::Sweep(args) => sweep::run(&args, printer),
+        Verb::Ab(args) => ab::run(&args, printer),
         Verb::Simulate(args) => simulate::run(&args, printer),
+        Verb::Capacity(args) => capacity::run(&args, printer),
         Verb::Report(args) => report::run(&args, printer),
         Verb::Merge(args) => merge::run(&args, printer),
         Verb::Matrix(args) => matrix::run(&args, printer),

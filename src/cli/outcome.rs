@@ -6,9 +6,13 @@ use console::Term;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
+use super::shelf::Shelf;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::compare::Compared;
-use crate::experiment::{AcrossJudgement, Diagnosis, Prediction, Repeats, Sweep};
+use crate::experiment::capacity::Capacity;
+use crate::experiment::compare::{Compared, ComparedSweeps};
+use crate::experiment::{
+    AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
+};
 use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
@@ -57,11 +61,32 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
     }
 }
 
+/// A fitted engine, for a person.
+pub(super) fn render_fit(fit: &EngineFit) -> String {
+    report::engine_fit_text(fit, style())
+}
+
+/// What a fitted engine predicts of several rates, in the form asked for.
+pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::rates_text(predicted, style())),
+        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
+    }
+}
+
 /// Several runs in the form asked for.
 pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
     match format {
         Format::Text => Ok(report::repeats_text(repeats, style())),
         Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
+    }
+}
+
+/// An A/B experiment in the form asked for.
+pub(super) fn render_ab(test: &AbTest, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::ab_text(test, style())),
+        Format::Json => report::ab_json(test).map_err(Stop::impossible),
     }
 }
 
@@ -78,6 +103,22 @@ pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<Str
     match format {
         Format::Text => Ok(report::compared_text(compared, style())),
         Format::Json => report::compared_json(compared).map_err(Stop::impossible),
+    }
+}
+
+/// A comparison of sweeps in the form asked for.
+pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_sweeps_text(compared, style())),
+        Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
+    }
+}
+
+/// What a rate takes and costs, in the form asked for.
+pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::capacity_text(capacity, style())),
+        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
     }
 }
 
@@ -116,12 +157,14 @@ pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop
     write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
 }
 
-/// Writes a sweep into the folder of its runs.
+/// Writes a sweep and its page into the folder of its runs.
 pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
     write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stop> {
+/// Writes a text to a file.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
     std::fs::write(path, text)
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }

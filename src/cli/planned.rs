@@ -10,6 +10,7 @@ use crate::record::{PlanFacts, Repeat, Shard};
 use crate::workload::WorkloadSpec;
 
 /// One run that is about to be flown.
+#[derive(Clone, Debug)]
 pub(super) struct PlannedRun {
     /// Its place among its repeats; absent for a run by itself.
     pub(super) repeat: Option<Repeat>,

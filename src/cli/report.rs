@@ -8,7 +8,7 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
-use super::{pair, series, sweep};
+use super::{ab, pair, series, sweep};
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
@@ -18,7 +18,7 @@ use crate::report::Beside;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated or of a sweep
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep or of an A/B experiment
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -52,6 +52,16 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
     if Sweep::is_kept_in(&args.run) {
         return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+    }
+    if let Some(test) = ab::stored(&args.run, args.validity.policy())? {
+        if !args.objectives.is_empty() {
+            return Err(Stop::usage(
+                "--objective is for runs, and an A/B experiment has a verdict of its own\n\
+                 hint: show one of its runs, such as round-1/b",
+            ));
+        }
+        printer.data(&outcome::render_ab(&test, format)?)?;
+        return Ok(ab::exit_of(&test));
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {

@@ -11,7 +11,7 @@ use super::folder;
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of the experiment, kept with its runs.
-const ASKED: &str = "asked.json";
+pub(super) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 
@@ -25,6 +25,9 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
+    /// The page with the experiment's pictures.
+    pub(super) const PAGE: &str = "page.html";
+
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
     pub(super) fn create(

@@ -1,11 +1,14 @@
 //! `skyline simulate`: what to expect of a deployment, before it is there.
 
+mod fit;
 mod sweep;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
+use self::fit::FitArgs;
 use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
@@ -15,10 +18,11 @@ use super::printer::Printer;
 use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{Diagnosis, predict, seed_of_run};
+use crate::experiment::{Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, seed_of_run};
+use crate::generator::Datasets;
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
-use crate::workload::TraceFindings;
+use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
 
 /// What stands in a run where the name of a server would.
 const ENGINE: &str = "simulator";
@@ -32,6 +36,8 @@ pub(super) struct SimulateArgs {
     model: ModelArgs,
     #[command(flatten, next_help_heading = "Loads")]
     loads: SweepLoads,
+    #[command(flatten)]
+    fit: FitArgs,
 
     /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
     /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
@@ -68,7 +74,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
     outcome::fit(&args.objectives, &spec)?;
-    let described = args.model.describe()?;
+    if args.loads.rates.is_some() && !args.loads.sweep && args.fit.fit.is_empty() {
+        return Err(Stop::usage(
+            "--rates needs --sweep, or --fit with runs that were measured\nhint: for one rate there is --rate",
+        ));
+    }
+    let (described, engine_fit) = args.fit.describe(&args.model)?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let told_alike = spec.classes.iter().any(|class| class.conversation.is_some())
         || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
@@ -85,15 +96,26 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
              their limit",
         );
     }
+    if let Some(fit) = engine_fit.as_ref().filter(|fit| fit.grade == Grade::Poor) {
+        printer.words(&outcome::render_fit(fit));
+        return Err(Stop::impossible(
+            "the engine does not tell the runs again that it was fitted to, so that nothing is predicted from it\n\
+             hint: was it one server that answered, alone, and with what limits (--max-num-seqs, \
+             --max-num-batched-tokens)? a queue in front of it is not seen by its steps",
+        ));
+    }
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     if args.loads.sweep {
         return sweep::run(args, &spec, &datasets, &described, printer);
+    }
+    if let (Some(fit), Some(axis)) = (engine_fit.clone(), &args.loads.rates) {
+        return rates(args, &spec, &datasets, &described, (fit, axis), printer);
     }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     let format = if args.json { Format::Json } else { Format::Text };
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(args, run, &described, format, printer),
+        Ok([run]) => once(args, run, &described, engine_fit, format, printer),
         Err(runs) => repeatedly(args, runs, &described, format, printer),
     }
 }
@@ -103,6 +125,7 @@ fn once(
     args: &SimulateArgs,
     run: PlannedRun,
     described: &Described,
+    engine_fit: Option<EngineFit>,
     format: Format,
     printer: Printer,
 ) -> Result<Exit, Stop> {
@@ -110,6 +133,7 @@ fn once(
     let header = header(run, described, &args.objectives);
     let (log, mut prediction) =
         predict(header, schedule.clone(), &described.fleet, &args.objectives).map_err(Stop::usage)?;
+    prediction.engine_fit = engine_fit;
     let open = prediction.pair(&log, &schedule, &described.fleet).map_err(Stop::usage)?;
     let kept = folder_for(args, &log.header.workload.name, log.header.started_at).and_then(|folder| {
         keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
@@ -125,6 +149,37 @@ fn once(
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
     Ok(outcome::exit(&prediction.summary, args.validity.policy()))
+}
+
+/// What a fitted engine predicts of each of the rates asked for.
+fn rates(
+    args: &SimulateArgs,
+    spec: &WorkloadSpec,
+    datasets: &Arc<Datasets>,
+    described: &Described,
+    (fit, axis): (EngineFit, &LoadAxis),
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    if args.workload.repeats > 1 || args.out.is_some() || !args.objectives.is_empty() {
+        return Err(Stop::usage(
+            "--rates with --fit shows one prediction of each rate, which is neither kept, repeated nor judged\n\
+             hint: leave --repeats, --out and --objective out, or give --sweep too",
+        ));
+    }
+    let format = if args.json { Format::Json } else { Format::Text };
+    let mut predicted = Vec::new();
+    for rate in axis.loads().into_iter().map(Load::amount) {
+        let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
+        let spec = spec.clone().with(&overrides).map_err(Stop::usage)?;
+        for run in PlannedRun::all(&spec, datasets, 1)? {
+            let schedule = run.schedule.clone();
+            let header = header(run, described, &[]);
+            let (_, prediction) = predict(header, schedule, &described.fleet, &[]).map_err(Stop::usage)?;
+            predicted.push((rate, prediction.summary));
+        }
+    }
+    printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;
+    Ok(Exit::Fine)
 }
 
 /// Several runs, each with seeds of its own, and what they say together.

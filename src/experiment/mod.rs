@@ -8,9 +8,11 @@
 
 mod ab;
 mod bottleneck;
+pub mod capacity;
 pub mod compare;
 mod comparison;
 mod diagnosis;
+mod engine_fit;
 mod evidence;
 mod fitting;
 mod later_turns;
@@ -31,6 +33,10 @@ pub use ab::{
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};
+pub use engine_fit::{
+    CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
+    PredictedRates, RunCheck,
+};
 pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};

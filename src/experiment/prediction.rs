@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::bottleneck::Bottleneck;
 use super::comparison::Comparison;
 use super::diagnosis::Diagnosis;
+use super::engine_fit::EngineFit;
 use super::paired_open::PairedOpen;
 use super::virtual_run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
@@ -21,10 +22,9 @@ pub struct Prediction {
     pub schema: u32,
     /// What one engine can do at best; absent where step times or delays were given and not worked out.
     pub bandwidth_math: Option<BandwidthMath>,
-    /// The run's summary: what `skyline bench --json` prints of a real one.
+    /// The run's summary: what `skyline bench --json` prints of a real one, but for the diagnosis.
     pub summary: Summary,
-    /// The regime in which the deployment seems to be, from what a client sees of it: what `skyline bench --json` prints
-    /// of a real one.
+    /// The regime in which the deployment seems to be, from what a client sees of it.
     pub diagnosis: Diagnosis,
     /// What holds the deployment back.
     pub bottleneck: Bottleneck,
@@ -33,6 +33,8 @@ pub struct Prediction {
     pub baseline: Option<Comparison>,
     /// Of a closed loop: the same work coming in whatever the server does; absent for others.
     pub paired_open: Option<PairedOpen>,
+    /// How the engine was fitted to runs; absent where it was not.
+    pub engine_fit: Option<EngineFit>,
 }
 
 impl Prediction {
@@ -74,8 +76,16 @@ pub fn predict(
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
     let schema = Prediction::SCHEMA;
-    let prediction =
-        Prediction { schema, bandwidth_math, summary, diagnosis, bottleneck, baseline, paired_open: None };
+    let prediction = Prediction {
+        schema,
+        bandwidth_math,
+        summary,
+        diagnosis,
+        bottleneck,
+        baseline,
+        paired_open: None,
+        engine_fit: None,
+    };
     Ok((log, prediction))
 }
 

@@ -135,11 +135,11 @@ pub(crate) fn label(subject: Subject) -> String {
     .replace("_per_s, /s", ", /s")
 }
 
-fn scaled(row: &Row, value: f64) -> String {
+pub(crate) fn scaled(row: &Row, value: f64) -> String {
     cell(if matches!(row.subject, Subject::Share(_)) { value * 100.0 } else { value })
 }
 
-fn value(row: &Row, level: &Level) -> String {
+pub(crate) fn value(row: &Row, level: &Level) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),

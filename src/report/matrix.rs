@@ -93,7 +93,7 @@ fn rows(page: &mut Page, matrix: &Matrix) {
 }
 
 /// What a row asks of the server, in short: `2,048/128, 1/s`.
-fn asked(cell: &Cell) -> String {
+pub(super) fn asked(cell: &Cell) -> String {
     let of = |name: &str| cell.variables.get(name).map(String::as_str);
     let lengths = match (of("workload"), of("input_tokens"), of("output_tokens")) {
         (Some(workload), ..) => Some(workload.to_owned()),
@@ -108,6 +108,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
     match (&cell.failed, cell.valid) {
         (Some(_), _) => "not flown",
         (None, Some(true)) => "VALID",
+        (None, Some(false)) if cell.saturated => "saturated",
         (None, Some(false)) => "INVALID",
         (None, None) => NOTHING,
     }
@@ -139,7 +140,7 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
                 0 => String::new(),
                 more => format!("; and for {} more", counted(more as u64, "reason")),
             };
-            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is INVALID: {first}{more}"));
+            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is {}: {first}{more}", verdict(cell)));
         }
     }
 }

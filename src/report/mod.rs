@@ -1,15 +1,21 @@
 //! A summary as bytes: text for people, JSON for programs.
 
+mod ab;
 mod arrivals;
 mod beside;
 mod calibration;
+mod capacity;
+mod chart;
 mod compare;
+mod compare_sweeps;
 mod decision;
 mod diagnosis;
+mod engine_fit;
 mod fit;
 mod flow_lines;
 mod grid;
 mod header;
+mod html;
 mod json;
 mod latency;
 mod matrix;
@@ -27,12 +33,17 @@ mod text;
 mod trace;
 mod troubles;
 
+pub use ab::{ab_json, ab_text};
 pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
+pub use capacity::{capacity_json, capacity_text};
 pub use compare::{compared_json, compared_text};
+pub use compare_sweeps::{compared_sweeps_json, compared_sweeps_text};
 pub use decision::decision_markdown;
 pub use diagnosis::diagnosis_text;
+pub use engine_fit::{engine_fit_text, rates_json, rates_text};
 pub use fit::text as fit_text;
+pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, sweep_page};
 pub use json::{json, json_beside};
 pub use matrix::{matrix_json, matrix_text};
 pub use matrix_plan::{PlannedRow, matrix_plan};

@@ -1,9 +1,9 @@
 //! A prediction as a person reads it: the envelope's back, the report, the bottleneck, the baseline.
 
-use super::Beside;
 use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::text::text_beside;
+use super::{Beside, engine_fit};
 use crate::experiment::{Comparison, Latency, Prediction, Side};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
@@ -12,6 +12,10 @@ use crate::units::{count, three_digits};
 #[must_use]
 pub fn prediction_text(prediction: &Prediction, style: Style) -> String {
     let mut before = Page::new(style);
+    if let Some(fit) = &prediction.engine_fit {
+        engine_fit::section(&mut before, fit);
+        before.blank();
+    }
     if let Some(math) = &prediction.bandwidth_math {
         bandwidth_math(&mut before, math);
         before.blank();

@@ -52,15 +52,27 @@ fn a_run_is_held_against_itself_and_against_another() {
 }
 
 #[test]
-fn repeats_of_the_same_seed_are_paired() {
+fn repeats_of_the_same_seed_are_paired_and_make_a_page() {
     let desk = Desk::new();
     let one = simulated(&desk, "one", &["--repeats", "3"]);
     let slow = simulated(&desk, "slow", &["--repeats", "3", "--hardware", "l4"]);
     let other = simulated(&desk, "other", &["--repeats", "3", "--seed", "9"]);
-    desk.skyline(&["compare", &one, &slow, &other, "--vary", "hardware", "--allow-invalid"])
-        .assert()
-        .code(0)
-        .stdout(contains("paired t").and(contains("Welch's t")).and(contains("Over time: 3")));
+    desk.skyline(&[
+        "compare",
+        &one,
+        &slow,
+        &other,
+        "--vary",
+        "hardware",
+        "--allow-invalid",
+        "--page",
+        "page.html",
+    ])
+    .assert()
+    .code(0)
+    .stdout(contains("paired t").and(contains("Welch's t")).and(contains("Over time: 3")));
+    let page = std::fs::read_to_string(desk.file("x", "").with_file_name("page.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && !page.contains("<script"));
     let run = format!("{one}/run-1");
     desk.skyline(&["compare", &run, &slow]).assert().code(2).stderr(contains("compare like with like"));
 }

@@ -18,6 +18,11 @@ fn bench() {
 }
 
 #[test]
+fn ab() {
+    insta::assert_snapshot!(help(&["ab"]));
+}
+
+#[test]
 fn simulate() {
     insta::assert_snapshot!(help(&["simulate"]));
 }
@@ -69,7 +74,8 @@ fn workloads() {
 
 #[test]
 fn every_default_shows() {
-    for (verb, at_least) in [("bench", 15), ("sweep", 25), ("matrix", 15), ("simulate", 15), ("mock", 8)] {
+    let verbs = [("bench", 15), ("sweep", 25), ("ab", 20), ("simulate", 15), ("mock", 8), ("matrix", 15)];
+    for (verb, at_least) in verbs {
         let help = help(&[verb]);
         let mut options = help.split("\n      --").skip(1).collect::<Vec<_>>();
         options.retain(|option| option.contains('<') && option.split_whitespace().nth(1).is_some());

@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+#[cfg(unix)]
+mod ab;
 mod agreement;
 mod bench;
 mod calibrate;
 mod closed_loop;
 mod compare;
 mod datasets;
+mod engine_fit;
 mod faults;
 mod fit;
 mod help;

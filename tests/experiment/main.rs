@@ -4,6 +4,7 @@
 
 mod ab;
 mod diagnosis;
+mod engine_fit;
 mod highest_load;
 mod matrix;
 mod queues;

@@ -44,6 +44,11 @@ impl DeploymentArgs {
         }
     }
 
+    /// The same with these labels too.
+    pub(in crate::cli) fn with_labels(&self, labels: &[(String, String)]) -> Self {
+        Self { labels: self.labels.iter().chain(labels).cloned().collect(), ..self.clone() }
+    }
+
     pub(in crate::cli) fn facts(&self) -> DeploymentFacts {
         DeploymentFacts {
             hardware: self.hardware.clone(),
@@ -55,7 +60,8 @@ impl DeploymentArgs {
     }
 }
 
-fn label(text: &str) -> Result<(String, String), String> {
+/// A name and its value.
+pub(in crate::cli) fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
         _ => Err(format!("`{text}` is not a label; write it as name=value, such as commit=4f2a91c")),

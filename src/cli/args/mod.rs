@@ -10,14 +10,14 @@ mod trace;
 mod validity;
 mod workload;
 
-pub(super) use deployment::DeploymentArgs;
+pub(super) use deployment::{DeploymentArgs, label};
 pub(super) use generator::{MachineArgs, ShareArgs};
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{FiledServer, Server, ServerArgs};
 pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
-pub(super) use workload::{WorkArgs, WorkloadArgs};
+pub(super) use workload::{LoadArgs, WorkArgs, WorkloadArgs};
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

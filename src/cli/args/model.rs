@@ -15,34 +15,34 @@ use super::above_zero;
 use crate::cli::exit::Stop;
 use crate::record::DeploymentFacts;
 use crate::simulator::{
-    BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, Hardware, InstanceConfig, KvTransfer, Layout,
-    Limits, Policy, Precision, RoutingRule, ServingModel, StepTime,
+    BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, HARDWARE, Hardware, InstanceConfig, KvTransfer,
+    Layout, Limits, MODELS, Policy, Precision, RoutingRule, ServingModel, StepTime,
 };
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(in crate::cli) struct ModelArgs {
-    /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x
-    #[arg(long, value_name = "NAME", default_value = "a10g")]
-    hardware: Hardware,
+    /// Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x [default: a10g]
+    #[arg(long, value_name = "NAME")]
+    hardware: Option<Hardware>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3
-    #[arg(long, value_name = "NAME", default_value = "llama-3.1-8b")]
-    serving_model: ServingModel,
+    /// deepseek-v3 [default: llama-3.1-8b]
+    #[arg(long, value_name = "NAME")]
+    serving_model: Option<ServingModel>,
 
-    /// Format of the weights: fp16, bf16, fp8 or int4
-    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
-    precision: Precision,
+    /// Format of the weights: fp16, bf16, fp8 or int4 [default: bf16]
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<Precision>,
 
     /// Format of the KV cache: auto (16 bits) or fp8
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = values::kv_cache)]
     kv_cache_dtype: KvCacheFormat,
 
-    /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
-    tensor_parallel: u32,
+    /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size) [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    tensor_parallel: Option<u32>,
 
     /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256; never more
     /// than --max-num-batched-tokens]
@@ -199,7 +199,47 @@ impl Described {
     }
 }
 
+/// Which model is served on what.
+struct Placed {
+    hardware: Hardware,
+    model: ServingModel,
+    precision: Precision,
+    tensor_parallel: u32,
+}
+
 impl ModelArgs {
+    fn placed(&self) -> Placed {
+        Placed {
+            hardware: self.hardware.unwrap_or(HARDWARE[0]),
+            model: self.serving_model.unwrap_or(MODELS[0]),
+            precision: self.precision.unwrap_or(Precision::Bf16),
+            tensor_parallel: self.tensor_parallel.unwrap_or(1),
+        }
+    }
+
+    /// The same with what is said of a server that was measured, where nothing was typed; names that no preset has are
+    /// passed over.
+    pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
+        let mut filled = self.clone();
+        let DeploymentFacts { hardware, gpus, serving_model, precision, .. } = facts;
+        filled.hardware = filled.hardware.or_else(|| hardware.as_ref()?.parse().ok());
+        filled.serving_model = filled.serving_model.or_else(|| serving_model.as_ref()?.parse().ok());
+        filled.precision = filled.precision.or_else(|| precision.as_ref()?.parse().ok());
+        let ranks = gpus.filter(|&gpus| gpus <= 8 && filled.placed().model.shares_out_over(gpus));
+        filled.tensor_parallel = filled.tensor_parallel.or(ranks);
+        filled
+    }
+
+    /// Whether both hardware and model were named.
+    pub(in crate::cli) const fn names_both(&self) -> bool {
+        self.hardware.is_some() && self.serving_model.is_some()
+    }
+
+    /// Whether the longest context was named.
+    pub(in crate::cli) const fn names_context(&self) -> bool {
+        self.max_model_len.is_some()
+    }
+
     /// The model that was meant.
     pub(in crate::cli) fn describe(&self) -> Result<Described, Stop> {
         let (engine, transfer, mut facts) = match (self.ttft, self.itl) {
@@ -217,7 +257,7 @@ impl ModelArgs {
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
         let (model, max_model_len) = match &engine {
             Engine::Batching(config) => {
-                (self.serving_model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
+                (self.placed().model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
             }
             Engine::Plain { .. } => ("plain".to_owned(), None),
         };
@@ -240,21 +280,22 @@ impl ModelArgs {
     }
 
     fn batching(&self) -> Result<Parts, Stop> {
-        if !self.serving_model.shares_out_over(self.tensor_parallel) {
-            let ranks = (1..=8).filter(|&ranks| self.serving_model.shares_out_over(ranks));
+        let Placed { hardware, model, precision, tensor_parallel } = self.placed();
+        if !model.shares_out_over(tensor_parallel) {
+            let ranks = (1..=8).filter(|&ranks| model.shares_out_over(ranks));
             return Err(Stop::usage(format!(
                 "--tensor-parallel {}: the attention heads of {} cannot be shared out evenly\nhint: it can be {}",
-                self.tensor_parallel,
-                self.serving_model.name,
+                tensor_parallel,
+                model.name,
                 ranks.map(|ranks| ranks.to_string()).collect::<Vec<_>>().join(", ")
             )));
         }
         let deployment = Deployment {
-            weights: self.precision,
+            weights: precision,
             kv_cache: self.kv_cache_dtype.0,
-            tensor_parallel: self.tensor_parallel,
+            tensor_parallel,
             gpu_memory_utilization: self.gpu_memory_utilization,
-            ..Deployment::new(self.hardware, self.serving_model)
+            ..Deployment::new(hardware, model)
         };
         let mut config =
             InstanceConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
@@ -266,11 +307,11 @@ impl ModelArgs {
         }
         config.speculation = self.speculative.map(|acceptance| acceptance.0);
         let mut facts = named([
-            ("hardware", json!(self.hardware.name)),
-            ("serving_model", json!(self.serving_model.name)),
-            ("precision", json!(self.precision.to_string())),
+            ("hardware", json!(hardware.name)),
+            ("serving_model", json!(model.name)),
+            ("precision", json!(precision.to_string())),
             ("kv_cache_dtype", json!(self.kv_cache_dtype.to_string())),
-            ("tensor_parallel_size", json!(self.tensor_parallel)),
+            ("tensor_parallel_size", json!(tensor_parallel)),
             ("max_num_seqs", json!(limits.max_num_seqs)),
             ("max_num_batched_tokens", json!(limits.max_num_batched_tokens)),
             ("max_model_len", json!(limits.max_model_len)),
@@ -298,12 +339,13 @@ impl ModelArgs {
     fn limits(&self, defaults: Limits, capacity: u64) -> Result<Limits, Stop> {
         let given = |option: Option<NonZeroU32>, default: u32| option.map_or(default, NonZeroU32::get);
         let max_model_len = given(self.max_model_len, defaults.max_model_len);
-        let longest = u64::from(self.serving_model.max_model_len).min(capacity);
+        let model = self.placed().model;
+        let longest = u64::from(model.max_model_len).min(capacity);
         if u64::from(max_model_len) > longest {
             return Err(Stop::usage(format!(
                 "--max-model-len {max_model_len} is too long: {} takes {} tokens and the KV cache holds {capacity}\nhint: \
                  ask for at most {longest}, or give the server more memory",
-                self.serving_model.name, self.serving_model.max_model_len
+                model.name, model.max_model_len
             )));
         }
         let least = if self.no_chunked_prefill { max_model_len } else { 1 };

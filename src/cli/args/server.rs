@@ -154,6 +154,21 @@ impl ServerArgs {
         }
     }
 
+    /// The same with what is given in place of its address, its way of speaking and its model.
+    pub(in crate::cli) fn at(
+        &self,
+        url: Option<String>,
+        engine: Option<Dialect>,
+        model: Option<String>,
+    ) -> Self {
+        Self {
+            url: url.or_else(|| self.url.clone()),
+            engine: engine.or(self.engine),
+            model: model.or_else(|| self.model.clone()),
+            ..self.clone()
+        }
+    }
+
     /// The server that was meant.
     pub(in crate::cli) fn server(&self) -> Result<Server, Stop> {
         let dialect = self.dialect();

@@ -12,6 +12,29 @@ use crate::workload::{Overrides, WorkloadSpec};
 /// The workload, what load it brings, and its overrides.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkloadArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
+    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
+    #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+    pub(in crate::cli) repeats: u64,
+
+    #[command(flatten)]
+    what: WorkArgs,
+}
+
+impl WorkloadArgs {
+    /// The workload that was meant, overrides applied.
+    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
+        self.what.spec(&self.load.overrides(), printer)
+    }
+}
+
+/// The load, for verbs that fly the workload under one.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LoadArgs {
     /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
     /// of them are done [default: no such end]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
@@ -30,27 +53,16 @@ pub(in crate::cli) struct WorkloadArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "requests"], help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     users: Option<u64>,
-
-    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
-    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
-    #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
-          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
-    pub(in crate::cli) repeats: u64,
-
-    #[command(flatten)]
-    what: WorkArgs,
 }
 
-impl WorkloadArgs {
-    /// The workload that was meant, overrides applied.
-    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
-        let load = Overrides {
+impl LoadArgs {
+    pub(in crate::cli) fn overrides(&self) -> Overrides {
+        Overrides {
             requests: self.requests,
             rate_per_s: self.rate,
             users: self.users,
             ..Overrides::default()
-        };
-        self.what.spec(&load, printer)
+        }
     }
 }
 

@@ -152,7 +152,27 @@ pub(super) struct Flown {
     pub(super) ending: RunEnding,
 }
 
+/// What makes runs against two servers ask the same: their texts, and the machine that sends them.
+#[derive(Clone)]
+pub(super) struct Common {
+    calibration: Option<Calibration>,
+    prompts: PromptBuilder,
+    salt: u64,
+}
+
 impl Field<'_> {
+    /// What runs elsewhere are to have in common with those from here.
+    pub(super) fn common(&self) -> Common {
+        Common { calibration: self.calibration, prompts: self.prompts.clone(), salt: self.salt }
+    }
+
+    /// The same server, asked what another is asked.
+    #[must_use]
+    pub(super) fn having(self, common: Common) -> Self {
+        let Common { calibration, prompts, salt } = common;
+        Self { calibration, prompts, salt, ..self }
+    }
+
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)

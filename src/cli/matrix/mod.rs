@@ -29,13 +29,14 @@ What is kept, in results/NAME-matrix-TIME:
   row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
+  page.html      the table with its pictures
   *.log          what the commands wrote that start and reset servers
 
 Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
-  3    a row is INVALID or could not be flown
+  3    a row is INVALID for other reasons than the server's own, or could not be flown
   130  interrupted; --resume goes on")]
 pub(super) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program

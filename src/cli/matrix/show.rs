@@ -12,8 +12,8 @@ use crate::cli::shelf::Shelf;
 use crate::experiment::matrix::{Experiments, Matrix, Stopped};
 use crate::report::{self, PlannedRow, Style};
 
-/// The table for programs, for people, and the decision record.
-const FILES: [&str; 3] = ["matrix.json", "matrix.txt", "decision.md"];
+/// The table for programs, for people, the decision record, and the page.
+const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
 
 /// What would be flown.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
@@ -35,7 +35,8 @@ pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
     let text = report::matrix_text(matrix, Style::PLAIN);
     let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
     let decision = report::decision_markdown(matrix, &again);
-    FILES.into_iter().zip([json, text, decision]).try_for_each(|(name, text)| shelf.write(name, &text))
+    let page = report::matrix_page(matrix);
+    FILES.into_iter().zip([json, text, decision, page]).try_for_each(|(name, text)| shelf.write(name, &text))
 }
 
 /// Shows the table and says how it went.
@@ -61,7 +62,9 @@ pub(super) fn finish(
             return Ok(Exit::Interrupted);
         }
         Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
-        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {}
+        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {
+            printer.words(&format!("show it again: {}", again(&[])));
+        }
     }
     Ok(exit(args, matrix))
 }

@@ -28,7 +28,7 @@ const PRECISION: f64 = 0.05;
 /// Saturated loads in a row after which no higher one is flown.
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
-const LONGEST_S: f64 = 1e6;
+const LONGEST_S: f64 = 86_400.0;
 
 /// Which loads are simulated.
 #[derive(Debug, Args)]
@@ -38,10 +38,11 @@ pub(super) struct SweepLoads {
     #[arg(long)]
     pub(super) sweep: bool,
 
-    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each [default: where
-    /// the search leads]
-    #[arg(long, value_name = "RATES", value_parser = rates, requires = "sweep", conflicts_with = "sweep_users")]
-    rates: Option<LoadAxis>,
+    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit alone:
+    /// a table of what is predicted of each, beside what was measured at it [default: where the search leads]
+    #[arg(long, value_name = "RATES", value_parser = rates,
+          conflicts_with_all = ["sweep_users", "rate", "users"])]
+    pub(super) rates: Option<LoadAxis>,
 
     /// With --sweep: so many users of closed loops, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep")]

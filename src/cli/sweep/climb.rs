@@ -4,10 +4,12 @@ use super::flights::{Fate, Flights};
 use super::told::Told;
 use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
+use crate::cli::shelf::Shelf;
 use crate::experiment::{
     HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
     seed_of_run,
 };
+use crate::report;
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";
@@ -79,9 +81,11 @@ impl<'a> Climb<'a> {
         }
         let trial = Trial::of(wanted, run);
         self.told.ended(&trial);
-        if let (Load::Users(users), 1, true) = (wanted.load, wanted.repeat, self.flights.asked.paired_open)
+        if let (Load::Users(users), true) = (wanted.load, self.flights.asked.paired_open)
+            && self.paired.iter().all(|paired| paired.users != users || !paired.pair.both_valid)
             && let Some(pair) = self.flights.pair(wanted, run)?
         {
+            self.paired.retain(|paired| paired.users != users);
             self.paired.push(PairedLoad { users, run: wanted.run.clone(), pair });
         }
         self.search.tell(trial);
@@ -100,6 +104,7 @@ impl<'a> Climb<'a> {
 
     /// Keeps what is known.
     fn keep(&self, sweep: &Sweep) -> Result<(), Stop> {
+        self.flights.shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
         self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 

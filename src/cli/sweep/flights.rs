@@ -31,14 +31,9 @@ pub(super) struct Flights<'a> {
     pub(super) datasets: &'a Arc<Datasets>,
     pub(super) objectives: &'a [Objective],
     pub(super) pause: Duration,
-    /// Runs flown now.
-    flown: u64,
-    /// Runs read, which had been flown before.
-    read: u64,
-    /// Runs that this machine has spoiled, one after another.
-    spoiled: u64,
-    /// What the last of them has against it, once they are too many.
-    beyond: Option<String>,
+    /// Whether runs are flown that this machine cannot be trusted with.
+    pub(super) forced: bool,
+    pub(super) course: Course,
 }
 
 /// What became of a run that was wanted.
@@ -51,26 +46,28 @@ pub(super) enum Fate {
     Beyond(String),
 }
 
-impl<'a> Flights<'a> {
-    pub(super) fn new(
-        field: &'a Field<'a>,
-        shelf: &'a Shelf,
-        asked: &'a Asked,
-        datasets: &'a Arc<Datasets>,
-        objectives: &'a [Objective],
-        pause: Duration,
-    ) -> Self {
-        Self { field, shelf, asked, datasets, objectives, pause, flown: 0, read: 0, spoiled: 0, beyond: None }
-    }
+/// What has become of the runs so far.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    /// Runs flown now.
+    flown: u64,
+    /// Runs read, which had been flown before.
+    read: u64,
+    /// Runs that this machine has spoiled, one after another.
+    spoiled: u64,
+    /// What the last of them has against it, once they are too many.
+    beyond: Option<String>,
+}
 
+impl Flights<'_> {
     /// Runs that were not flown again: a sweep that was interrupted had kept them.
     pub(super) fn read(&self) -> u64 {
-        self.read
+        self.course.read
     }
 
     /// The run that is wanted, read where it was flown before; `announce` is called before it is flown.
     pub(super) fn fly(&mut self, wanted: &Wanted, announce: impl FnOnce(&Wanted)) -> Result<Fate, Stop> {
-        if let Some(reason) = &self.beyond {
+        if let Some(reason) = &self.course.beyond {
             return Ok(Fate::Beyond(reason.clone()));
         }
         let window_s = wanted.window_s.max(self.asked.shortest_s.unwrap_or(0.0));
@@ -78,7 +75,7 @@ impl<'a> Flights<'a> {
         let workload = at_load(&self.asked.workload, wanted)?;
         let run = PlannedRun::alone(workload, self.datasets)?;
         if let Some(log) = self.shelf.kept(&wanted.run, &run.plan.hash)? {
-            self.read += 1;
+            self.course.read += 1;
             return Ok(self.judged(Box::new(summarise(&log, self.objectives))));
         }
         if self.field.interrupts.stop_is_wished() {
@@ -88,14 +85,14 @@ impl<'a> Flights<'a> {
             let first = stop.message().lines().next().unwrap_or_default().to_owned();
             return Ok(Fate::Beyond(first));
         }
-        if self.flown > 0 {
+        if self.course.flown > 0 {
             self.field.let_rest(self.pause);
             if self.field.interrupts.stop_is_wished() {
                 return Ok(Fate::Interrupted);
             }
         }
         announce(wanted);
-        self.flown += 1;
+        self.course.flown += 1;
         let flown = self.field.fly(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
         flown.stored?;
         if flown.ending == RunEnding::Interrupted {
@@ -107,10 +104,11 @@ impl<'a> Flights<'a> {
     /// A run that came to its end; several that this machine spoiled end the sweep.
     fn judged(&mut self, run: Box<Summary>) -> Fate {
         let reason = run.verdict.reasons.iter().find(|reason| OWN.contains(&reason.rule));
-        self.spoiled = reason.map_or(0, |_| self.spoiled + 1);
-        if let (Some(reason), SPOILED..) = (reason, self.spoiled) {
+        self.course.spoiled = reason.map_or(0, |_| self.course.spoiled + 1);
+        if let (Some(reason), SPOILED.., false) = (reason, self.course.spoiled, self.forced) {
             let sentence = &reason.sentence;
-            self.beyond = Some(format!("{SPOILED} runs in a row were spoiled by this machine: {sentence}"));
+            self.course.beyond =
+                Some(format!("{SPOILED} runs in a row were spoiled by this machine: {sentence}"));
         }
         Fate::Flown(run)
     }
@@ -129,7 +127,7 @@ impl<'a> Flights<'a> {
                 return Ok(None);
             }
             self.field.let_rest(self.pause);
-            self.flown += 1;
+            self.course.flown += 1;
             // Other texts, so that the closed run has not warmed the prefix cache.
             let flown = self.field.fly(run, wanted.number + OF_PAIRS, |_| self.shelf.place(&name))?;
             flown.stored?;

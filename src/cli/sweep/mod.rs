@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use self::asked::{Asked, begun_at};
 use self::climb::Climb;
-use self::flights::Flights;
+use self::flights::{Course, Flights};
 use self::told::Told;
 use super::exit::{Exit, Stop};
 use super::flight::Field;
@@ -64,7 +64,16 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
     let shelf = resumed.map_or_else(create, Ok)?;
     let told = Told { printer, screen: args.screen() };
-    let flights = Flights::new(&field, &shelf, &asked, &datasets, &args.objectives, args.loads.pause);
+    let flights = Flights {
+        field: &field,
+        shelf: &shelf,
+        asked: &asked,
+        datasets: &datasets,
+        objectives: &args.objectives,
+        pause: args.loads.pause,
+        forced: args.machine.force,
+        course: Course::default(),
+    };
     let mut climb = Climb::new(flights, told)?;
     let climbed = climb.go_up();
     if climbed.is_err() && climb.runs() > 0 {

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::power::{Power, fewest_rounds};
-use crate::analysis::{Measure, Share, Subject};
-use crate::units::count;
+use crate::analysis::statistics::{CONFIDENCE, SECTIONS, student_t_quantile};
+use crate::analysis::wording::percent;
+use crate::analysis::{Measure, Share, Subject, Summary};
+use crate::units::{count, three_digits};
 
 /// Rounds without being told: with the usual metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;
@@ -118,12 +120,32 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
+    /// What the first run makes of it, before anything is compared: the 95 % interval that its sections give each figure
+    /// is ±t of how far a run strays, and the ratio of two strays √2 times as far. `None` where no figure has one.
+    #[must_use]
+    pub fn first_guess(&self, run: &Summary) -> Option<String> {
+        let detectable = self.power().detectable()?;
+        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), (SECTIONS - 1) as f64);
+        let guess = |measure: &Measure| {
+            let spread = std::f64::consts::SQRT_2 * measure.relative_half_width(run)? / t;
+            let found = libm::expm1(detectable * spread);
+            Some(format!("{measure} {} (it may spread by {})", percent(found), percent(spread)))
+        };
+        let guesses: Vec<_> = self.metrics.iter().filter_map(guess).collect();
+        (!guesses.is_empty()).then(|| {
+            format!(
+                "a first guess, by the sections of this run, at what {} rounds find with 80 % power: {}",
+                count(self.rounds),
+                guesses.join(", ")
+            )
+        })
+    }
+
     /// What is known before the first round of the difference that will be found, where the ratios of rounds are known to
     /// spread by the share `spread`; else for three spreads.
     #[must_use]
     pub fn announcement(&self, spread: Option<f64>) -> String {
         let Some(detectable) = self.power().detectable() else { return String::new() };
-        let percent = |share: f64| format!("{} %", crate::units::three_digits(share * 100.0));
         let found = |spread: f64| percent(libm::expm1(detectable * libm::log1p(spread)));
         let (rounds, metrics) = (count(self.rounds), self.metrics.len());
         let beginning = format!("with {rounds} rounds and {metrics} metrics,");
@@ -137,7 +159,7 @@ impl AbDesign {
             None => format!(
                 "{beginning} a difference is found with 80 % power from {} times on by which the ratio of B to A spreads \
                  from round to round: {} where it spreads by 1 %, {} by 3 %, {} by 10 %",
-                crate::units::three_digits(detectable),
+                three_digits(detectable),
                 found(0.01),
                 found(0.03),
                 found(0.1)

@@ -93,11 +93,17 @@ impl Differences {
     }
 
     /// The middle of the differences on `scale`, with the interval that a signed-rank test at `level` leaves: of figures
-    /// known within bounds the interval of all that they can be. `None` for too few rounds.
+    /// known within bounds the interval of all that they can be, and where one end of the middle is open, the other end.
+    /// `None` for too few rounds.
     pub(super) fn estimate(&self, scale: Scale, level: f64) -> Option<Estimate> {
         let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
         let (low, high) = (low?, high?);
-        Some(Estimate { value: f64::midpoint(low.value, high.value), low: low.low, high: high.high })
+        let value = match (low.value.is_finite(), high.value.is_finite()) {
+            (true, false) => low.value,
+            (false, true) => high.value,
+            (true, true) | (false, false) => f64::midpoint(low.value, high.value),
+        };
+        Some(Estimate { value, low: low.low, high: high.high })
     }
 
     /// The p-value of the exact signed-rank test that there is no difference, on the metric's own scale; 1 where the bounds

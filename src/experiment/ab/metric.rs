@@ -86,7 +86,7 @@ pub struct AbPair {
 /// A figure with its interval; an end is absent where nothing bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AbEstimate {
-    /// The figure.
+    /// The figure; where requests that were cut off leave only one end of it known, that end.
     pub value: f64,
     /// Lower end.
     pub low: Option<f64>,

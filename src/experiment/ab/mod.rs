@@ -26,6 +26,8 @@ mod outcome;
 mod power;
 mod rounds;
 mod sides;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};

@@ -179,17 +179,20 @@ impl AbTest {
         let left_out: Vec<_> =
             self.rounds.iter().filter(|round| !round.counted).map(|round| round.number.to_string()).collect();
         if !left_out.is_empty() {
-            let why: Vec<&str> = self
-                .rounds
-                .iter()
-                .find(|round| !round.counted)
-                .map_or(Vec::new(), |round| round.left_out.iter().map(String::as_str).collect());
+            let first = self.rounds.iter().find(|round| !round.counted);
+            let why =
+                first.and_then(|round| round.left_out.first()).map_or("a run was broken off", String::as_str);
             let rounds = if left_out.len() == 1 { "round" } else { "rounds" };
             notes.push(format!(
-                "left out as INVALID: {rounds} {} (the first: {})",
-                left_out.join(", "),
-                why.join("; ")
+                "left out as INVALID: {rounds} {} (of the first, {why}); each run's own report tells more",
+                left_out.join(", ")
             ));
+        }
+        let invalid = |round: &&FlownRound| round.counted && !(round.a.valid && round.b.valid);
+        let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
+        if counted_anyway > 0 {
+            let rounds = counted(counted_anyway, "round");
+            notes.push(format!("{rounds} with INVALID runs count all the same, because that was asked"));
         }
         let of_classes = |verdict| {
             let such = self.classes.iter().filter(move |class| class.verdict == verdict);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::row::{Interval, Pairing, two_means};
 use super::side::Side;
 use crate::analysis::wording::percent;
-use crate::analysis::{Figure, Measure, Sense, Status, Subject, Summary};
+use crate::analysis::{Figure, Measure, Sense, Status, Subject};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -80,10 +80,18 @@ struct Worsening {
 }
 
 impl Gate {
-    const fn margin(&self) -> &Margin {
+    /// The figure and its share.
+    #[must_use]
+    pub const fn margin(&self) -> &Margin {
         match self {
             Self::MaxRegression(margin) | Self::RequiredImprovement(margin) => margin,
         }
+    }
+
+    /// The figure, where it is one of the whole run.
+    pub(super) fn whole_run_subject(&self) -> Option<Subject> {
+        let measure = &self.margin().figure;
+        measure.scope.is_none().then_some(measure.subject)
     }
 
     fn in_words(&self) -> String {
@@ -96,13 +104,26 @@ impl Gate {
     }
 
     pub(super) fn judge(&self, baseline: &Side, other: &Side, pairing: Pairing) -> GateJudgement {
-        let gate = self.in_words();
-        let Some(found) = worsening(&self.margin().figure, baseline, other, pairing) else {
+        let measure = &self.margin().figure;
+        let of = |side: &Side| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
+        self.judge_figures("", &of(baseline), &of(other), pairing)
+    }
+
+    /// The same of figures as they are, run by run, `place` being where they were measured.
+    pub(super) fn judge_figures(
+        &self,
+        place: &str,
+        before: &[Option<Figure>],
+        after: &[Option<Figure>],
+        pairing: Pairing,
+    ) -> GateJudgement {
+        let gate = format!("{}{place}", self.in_words());
+        let subject = self.margin().figure.subject;
+        let Some(found) = worsening(subject, before, after, pairing) else {
             let line = format!("{}: {gate} (not known on both sides)", Status::Unresolvable.word());
             return GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line };
         };
         let (status, bound) = self.status(&found);
-        let subject = self.margin().figure.subject;
         let close = found.interval.is_some_and(|(low, high)| low < bound && bound < high);
         let line = format!("{}: {gate} ({})", status.word(), found.in_words(subject, close));
         let worse_by = (found.least == found.most).then_some(Interval {
@@ -168,20 +189,23 @@ fn shown(subject: Subject, share: f64) -> String {
     }
 }
 
-fn worsening(measure: &Measure, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Worsening> {
-    let subject = measure.subject;
+fn worsening(
+    subject: Subject,
+    before: &[Option<Figure>],
+    after: &[Option<Figure>],
+    pairing: Pairing,
+) -> Option<Worsening> {
     let is_share = matches!(subject, Subject::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
         Sense::Less => (low, high),
         Sense::More => (-high, -low),
     };
     if pairing == Pairing::OneRunEach {
-        let (before, after) = (measure.read(baseline.runs.first()?)?, measure.read(other.runs.first()?)?);
-        let (least, most) = between(before, after, is_share)?;
+        let (least, most) = between((*before.first()?)?, (*after.first()?)?, is_share)?;
         let (least, most) = turn(least, most);
         return Some(Worsening { least, most, interval: None });
     }
-    let means = two_means(&|run: &Summary| measure.read(run), baseline, other, pairing)?;
+    let means = two_means(before, after, pairing)?;
     let estimate = if is_share { means.difference } else { means.ratio? };
     let from = if is_share { 0.0 } else { 1.0 };
     let (value, _) = turn(estimate.value - from, estimate.value - from);

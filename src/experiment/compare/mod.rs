@@ -6,6 +6,7 @@ mod facts;
 mod gate;
 mod row;
 mod side;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 mod trend;
@@ -16,4 +17,5 @@ pub use facts::Difference;
 pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{Interval, Level, Pairing, Row, Standing};
 pub use side::{Side, SideDescription, Unit};
+pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
 pub use trend::{Trend, TrendLine};

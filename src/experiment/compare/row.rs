@@ -133,24 +133,22 @@ pub enum Standing {
 impl Row {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &Side, other: &Side, pairing: Pairing) -> Vec<Self> {
-        let mut rows: Vec<Self> =
-            SUBJECTS.into_iter().filter_map(|subject| Self::of(subject, baseline, other, pairing)).collect();
-        let told: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
-        let mut corrected = crate::analysis::statistics::holm(&told).into_iter();
-        for row in rows.iter_mut().filter(|row| row.p.is_some()) {
-            row.p_holm = corrected.next();
-            row.standing = row.judged();
-        }
+        let row = |subject| {
+            let sampled =
+                |side: &Side| Sampled { level: Level::of(subject, side), figures: side.figures(subject) };
+            Self::of(subject, &sampled(baseline), &sampled(other), pairing)
+        };
+        let mut rows: Vec<Self> = SUBJECTS.into_iter().filter_map(row).collect();
+        correct(rows.iter_mut());
         rows
     }
 
-    fn of(subject: Subject, baseline: &Side, other: &Side, pairing: Pairing) -> Option<Self> {
-        let known = |side: &Side| side.runs.iter().any(|run| subject.read(run).is_some());
-        if !known(baseline) && !known(other) {
+    pub(super) fn of(subject: Subject, before: &Sampled, after: &Sampled, pairing: Pairing) -> Option<Self> {
+        if before.figures.iter().chain(&after.figures).all(Option::is_none) {
             return None;
         }
-        let (before, after) = (Level::of(subject, baseline), Level::of(subject, other));
-        let means = two_means(&|run: &Summary| subject.read(run), baseline, other, pairing);
+        let means = two_means(&before.figures, &after.figures, pairing);
+        let (before, after) = (before.level, after.level);
         let (difference, change) = match &means {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
@@ -192,21 +190,37 @@ impl Row {
     }
 }
 
+/// Corrects the p-values of `rows`, which are looked at together, for their number (Holm), and says what is to be thought
+/// of each.
+pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut Row>) {
+    let tested: Vec<&mut Row> = rows.filter(|row| row.p.is_some()).collect();
+    let told: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
+    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&told)) {
+        row.p_holm = Some(corrected);
+        row.standing = row.judged();
+    }
+}
+
+/// A figure on one side: what it is, and what it was in each run.
+pub(super) struct Sampled {
+    pub(super) level: Level,
+    pub(super) figures: Vec<Option<Figure>>,
+}
+
 /// Both means of a figure held against each other; `None` with one run a side, or where a run does not know it.
 pub(super) fn two_means(
-    read: &dyn Fn(&Summary) -> Option<Figure>,
-    baseline: &Side,
-    other: &Side,
+    before: &[Option<Figure>],
+    after: &[Option<Figure>],
     pairing: Pairing,
 ) -> Option<TwoMeans> {
-    let values = |side: &Side| -> Option<Vec<f64>> {
-        side.runs.iter().map(|run| read(run).and_then(Figure::exact)).collect()
+    let values = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
+        figures.iter().map(|figure| figure.and_then(Figure::exact)).collect()
     };
     match pairing {
         Pairing::OneRunEach => None,
-        Pairing::Independent => welch(&values(baseline)?, &values(other)?),
+        Pairing::Independent => welch(&values(before)?, &values(after)?),
         Pairing::Paired => {
-            let pairs: Vec<_> = values(baseline)?.into_iter().zip(values(other)?).collect();
+            let pairs: Vec<_> = values(before)?.into_iter().zip(values(after)?).collect();
             paired(&pairs)
         }
     }
@@ -241,18 +255,22 @@ impl Level {
         match (side.unit, side.runs.as_slice()) {
             (Unit::Run, [run]) => Self::within(subject, run),
             (_, runs) => {
-                let figures: Vec<_> = runs.iter().map(|run| subject.read(run)).collect();
                 let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
-                let across = AcrossRuns::of_figures(&figures, most);
+                let across = AcrossRuns::of_figures(&side.figures(subject), most);
                 let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-                Self {
-                    value: across.mean,
-                    at_least: across.mean_at_least.filter(|_| across.mean.is_none()),
-                    low: across.interval_low,
-                    high: across.interval_high,
-                    mark: marks.min_by_key(|mark| *mark != Mark::TooFewSamples),
-                }
+                Self { mark: marks.min_by_key(|mark| *mark != Mark::TooFewSamples), ..Self::across(&across) }
             }
+        }
+    }
+
+    /// That of several runs.
+    pub(super) fn across(across: &AcrossRuns) -> Self {
+        Self {
+            value: across.mean,
+            at_least: across.mean_at_least.filter(|_| across.mean.is_none()),
+            low: across.interval_low,
+            high: across.interval_high,
+            mark: across.mark,
         }
     }
 

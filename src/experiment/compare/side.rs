@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Objective, Summary};
+use crate::analysis::{Figure, Objective, Subject, Summary};
 use crate::experiment::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
@@ -104,6 +104,11 @@ impl Side {
     #[must_use]
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
+    }
+
+    /// The figure `subject` of each run that counts.
+    pub(super) fn figures(&self, subject: Subject) -> Vec<Option<Figure>> {
+        self.runs.iter().map(|run| subject.read(run)).collect()
     }
 
     pub(super) fn describe(&self) -> SideDescription {

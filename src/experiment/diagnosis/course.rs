@@ -3,6 +3,7 @@
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Quantile, Summary};
+use crate::experiment::{AcrossRuns, SweepPoint};
 use crate::units::three_digits;
 
 /// A rise by this factor or more is a rise.
@@ -41,6 +42,25 @@ impl LoadFigures {
             ttft_p50_ms: figure(Metric::Ttft, Quantile::P50),
             ttft_p99_ms: figure(Metric::Ttft, Quantile::P99),
             tpot_p50_ms: figure(Metric::Tpot, Quantile::P50),
+        }
+    }
+}
+
+impl LoadFigures {
+    /// Of a load of a sweep: the means over its runs, or the least that they can be.
+    #[must_use]
+    pub fn of_point(point: &SweepPoint) -> Self {
+        let figures = &point.figures;
+        let mean = |across: &Option<AcrossRuns>| {
+            let across = across.as_ref()?;
+            across.mean.or(across.mean_at_least).filter(|&mean| mean > 0.0)
+        };
+        Self {
+            load: point.load.amount(),
+            output_tokens_per_s: mean(&figures.output_tokens_per_s),
+            ttft_p50_ms: mean(&figures.ttft_p50_ms),
+            ttft_p99_ms: mean(&figures.ttft_p99_ms),
+            tpot_p50_ms: mean(&figures.tpot_p50_ms),
         }
     }
 }

@@ -61,8 +61,8 @@ impl<'a> Crowd<'a> {
         let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
         let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
         let coming = Stays::of(begun);
-        let long = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
-        let long = Stays::of(long.map(|r| (sent_s(r), until_first(r), prompt(r))));
+        let long_ones = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
+        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
 
         let mut answers: Vec<Answer<'a>> = Vec::new();
         for &record in measured() {
@@ -81,7 +81,7 @@ impl<'a> Crowd<'a> {
                 others: (flights.at(sent_s) - 1.0).max(0.0),
                 ahead: (waiting.at(sent_s) - 1.0).max(0.0),
                 tokens_ahead: (tokens.at(sent_s) - prompt(record)).max(0.0),
-                long_tokens_ahead: (long.at(sent_s) - own_long).max(0.0),
+                long_tokens_ahead: (long_tokens.at(sent_s) - own_long).max(0.0),
                 company,
             });
         }

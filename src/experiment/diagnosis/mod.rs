@@ -26,6 +26,7 @@ pub use self::symptom::{Regime, Symptom};
 use self::crowd::Crowd;
 use self::physics::Physics;
 use self::symptom::Opinion;
+use super::sweep::{LoadClass, Sweep};
 use crate::analysis::Summary;
 use crate::analysis::wording::counted;
 use crate::record::RunLog;
@@ -103,6 +104,17 @@ impl Diagnosis {
         diagnosis.take("throughput against TPOT", course::batching(points));
         diagnosis.take("TTFT at rising load", course::queueing(points));
         diagnosis
+    }
+
+    /// Of a sweep, by the loads of which figures can be trusted.
+    #[must_use]
+    pub fn of_sweep(sweep: &Sweep) -> Self {
+        let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
+        let points: Vec<_> = known.map(LoadFigures::of_point).collect();
+        let reservation = (!sweep.valid).then(|| {
+            "the sweep is INVALID: take what follows as a guess until a valid one says it too".to_owned()
+        });
+        Self { reservation, ..Self::of_points(&points) }
     }
 
     /// Whether there is nothing to say.

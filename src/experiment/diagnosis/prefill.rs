@@ -15,6 +15,8 @@ const LEAST: usize = 20;
 const SPREAD: f64 = 1.5;
 /// Rank correlation from which on TTFT follows the length.
 const FOLLOWS: f64 = 0.6;
+/// Share of the variance of TTFT that the length must explain.
+const EXPLAINS: f64 = 0.25;
 /// Share of a usual TTFT from which on the prompt decides it.
 const DECIDES: f64 = 0.3;
 /// Share of the arithmetic bound from which on prefill is bound by it.
@@ -66,7 +68,8 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     let Some(line) = Line::through(&points) else { return Opinion::Nothing };
     let ttfts: Vec<f64> = points.iter().map(|point| point.1).collect();
     let share = line.slope.value * usual / median(&ttfts);
-    if line.slope.low <= 0.0 || line.rank_correlation < FOLLOWS || share < DECIDES {
+    let follows = line.rank_correlation >= FOLLOWS && line.r_squared >= EXPLAINS;
+    if line.slope.low <= 0.0 || !follows || share < DECIDES {
         return Opinion::Nothing;
     }
     let rate = 1e3 / line.slope.value;

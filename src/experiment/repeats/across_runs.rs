@@ -135,7 +135,7 @@ impl AcrossRuns {
     }
 
     /// What each run knows of its figure.
-    pub(super) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
         self.values.iter().zip(&self.at_least).zip(&self.at_most).map(|((value, low), high)| {
             Some(match (*value, (*low)?, *high) {
                 (Some(value), ..) => Figure::Exact(value),

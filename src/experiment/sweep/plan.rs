@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Load;
+
 /// What is asked of a sweep. The same plan, told the same of its runs, decides the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,4 +58,21 @@ pub enum LoadAxis {
         /// At least one.
         users: Vec<u64>,
     },
+}
+
+impl LoadAxis {
+    /// The loads that are known beforehand, low ones first; of a search there are none.
+    #[must_use]
+    pub fn loads(&self) -> Vec<Load> {
+        match self {
+            Self::Automatic { .. } => Vec::new(),
+            Self::List { rates_per_s } => rates_per_s.iter().copied().map(Load::Rate).collect(),
+            Self::Users { users } => users.iter().copied().map(Load::Users).collect(),
+            Self::Geometric { from_per_s, to_per_s, ratio } => {
+                let rates = std::iter::successors(Some(*from_per_s), |rate| Some(rate * ratio));
+                let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
+                below.chain([*to_per_s]).map(Load::Rate).collect()
+            }
+        }
+    }
 }

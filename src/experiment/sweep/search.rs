@@ -82,15 +82,7 @@ impl Search {
     pub fn next(&self) -> Step {
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.next_of_search(),
-            LoadAxis::List { rates_per_s } => {
-                self.next_of(rates_per_s.iter().copied().map(Load::Rate).collect())
-            }
-            LoadAxis::Users { users } => self.next_of(users.iter().copied().map(Load::Users).collect()),
-            LoadAxis::Geometric { from_per_s, to_per_s, ratio } => {
-                let rates = std::iter::successors(Some(*from_per_s), |rate| Some(rate * ratio));
-                let below = rates.take_while(|rate| *rate < to_per_s / (1.0 + 1e-9));
-                self.next_of(below.chain([*to_per_s]).map(Load::Rate).collect())
-            }
+            listed => self.next_of(listed.loads()),
         }
     }
 

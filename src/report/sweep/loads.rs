@@ -11,7 +11,7 @@ use crate::units::count;
 const KNEE: &str = " ◆";
 
 /// A column of the table: its title, its worth, and its cell.
-type Column = (&'static str, u8, fn(&SweepPoint) -> String);
+pub(in crate::report) type Column = (&'static str, u8, fn(&SweepPoint) -> String);
 
 /// The columns of every sweep but the first and the last.
 const COLUMNS: [Column; 12] = [
@@ -32,16 +32,22 @@ const COLUMNS: [Column; 12] = [
 /// A column of intervals: its title, its worth, and the figure.
 type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
 
-pub(super) fn table(page: &mut Page, sweep: &Sweep) {
-    if sweep.points.is_empty() {
-        return;
-    }
-    page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
+/// The columns of this sweep but the first and the last.
+pub(in crate::report) fn columns(sweep: &Sweep) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if sweep.deployment.gpus.is_some() {
         let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
         columns.insert(11, per_gpu);
     }
+    columns
+}
+
+pub(super) fn table(page: &mut Page, sweep: &Sweep) {
+    if sweep.points.is_empty() {
+        return;
+    }
+    page.heading("Loads, low to high: means over the runs; latencies in ms, rates per second");
+    let columns = columns(sweep);
     let titles: Vec<_> = [("load", ALWAYS)]
         .into_iter()
         .chain(columns.iter().map(|(title, worth, _)| (*title, *worth)))
@@ -74,7 +80,7 @@ fn notes(page: &mut Page, sweep: &Sweep) {
 }
 
 /// What is said of a load.
-const fn word(class: LoadClass) -> &'static str {
+pub(in crate::report) const fn word(class: LoadClass) -> &'static str {
     match class {
         LoadClass::Passed => "passed",
         LoadClass::Failed => "failed",

@@ -6,11 +6,15 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::loads::{columns, word};
+use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Frontier, LoadAxis, Sweep};
+use crate::experiment::{Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
+/// A limit from which on it is none, seconds.
+const AS_LONG_AS_IT_TAKES_S: f64 = 86_400.0;
 /// Most reasons that are written out.
 const REASONS: usize = 4;
 
@@ -34,6 +38,7 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     bars::bars(&mut page, sweep);
     shape(&mut page, sweep);
     pairs::table(&mut page, &sweep.paired);
+    diagnosis::section(&mut page, &Diagnosis::of_sweep(sweep));
     end(&mut page, sweep);
     page.finish()
 }
@@ -95,41 +100,55 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     let workload = format!("{}, first seed {}", sweep.workload.name, plan.first_seed);
     page.entry(Tone::Normal, "  workload    ", &workload);
     page.entry(Tone::Normal, "  model       ", &engine.model);
-    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let server = if engine.modelled.is_empty() {
-        format!("{}{version} at {}", engine.engine, engine.url)
-    } else {
-        format!("{}, in virtual time", engine.engine)
-    };
-    page.entry(Tone::Normal, "  server      ", &server);
-    let facts = &sweep.deployment;
-    let hardware = match (facts.gpus, &facts.hardware) {
-        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
-        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
-        (None, hardware) => hardware.clone(),
-    };
-    let deployment: Vec<_> =
-        [hardware, facts.serving_model.clone(), facts.precision.clone()].into_iter().flatten().collect();
+    page.entry(Tone::Normal, "  server      ", &served(sweep));
+    let deployment = deployment(sweep);
     if !deployment.is_empty() {
-        page.entry(Tone::Normal, "  deployment  ", &deployment.join(", "));
+        page.entry(Tone::Normal, "  deployment  ", &deployment);
     }
     if !plan.objectives.is_empty() {
         page.entry(Tone::Normal, "  objectives  ", &plan.objectives.join("; "));
     }
     page.entry(Tone::Normal, "  loads       ", &axis(&plan.axis, plan.precision));
     let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let longest = if plan.longest_s < AS_LONG_AS_IT_TAKES_S {
+        format!(", at most {} long", seconds(plan.longest_s))
+    } else {
+        String::new()
+    };
     let runs = format!(
-        "{}, begun {}; each of {}, at most {} long",
+        "{}, begun {}; each of {}{longest}",
         counted(runs as u64, "run"),
         sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
         counted(plan.samples, "request"),
-        seconds(plan.longest_s)
     );
     page.entry(Tone::Normal, "  runs        ", &runs);
 }
 
+/// Who answered.
+pub(super) fn served(sweep: &Sweep) -> String {
+    let engine = &sweep.engine;
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    if engine.modelled.is_empty() {
+        format!("{}{version} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    }
+}
+
+/// What serves, as the person said; empty where nothing was said.
+pub(super) fn deployment(sweep: &Sweep) -> String {
+    let facts = &sweep.deployment;
+    let hardware = match (facts.gpus, &facts.hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
+        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// Which loads were asked for.
-fn axis(axis: &LoadAxis, precision: f64) -> String {
+pub(super) fn axis(axis: &LoadAxis, precision: f64) -> String {
     match axis {
         LoadAxis::List { rates_per_s } => {
             let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();

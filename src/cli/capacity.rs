@@ -1,0 +1,128 @@
+//! `skyline capacity`: how many instances a rate needs, and what they cost.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::args::above_zero;
+use super::exit::{Exit, Stop};
+use super::outcome::{self, Format};
+use super::printer::Printer;
+use crate::analysis::Objective;
+use crate::experiment::Sweep;
+use crate::experiment::capacity::{Basis, Capacity, Contract, Offer, Queueing};
+
+/// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct CapacityArgs {
+    /// Folders of sweeps, or their sweep.json; of several the cheapest that keeps the contract is named
+    #[arg(value_name = "SWEEP", required = true)]
+    sweeps: Vec<PathBuf>,
+
+    /// Requests per second of all instances together
+    #[arg(long, value_name = "PER_S", value_parser = above_zero, allow_negative_numbers = true)]
+    target_rate: f64,
+
+    /// Share of each instance's highest rate that is to stay free
+    #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = headroom, allow_hyphen_values = true)]
+    headroom: f64,
+
+    /// GPUs of an instance [default: what --gpus said when the sweep was flown]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    gpus_per_instance: Option<u32>,
+
+    /// Price of a GPU for an hour, in any currency [default: nothing is priced]
+    #[arg(long, value_name = "PRICE", value_parser = above_zero, allow_negative_numbers = true)]
+    gpu_hour: Option<f64>,
+
+    /// The most GPUs that may be taken: what needs more does not keep the contract [default: any number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    max_gpus: Option<u64>,
+
+    /// Model the queues of the instances behind one router too, and tell the difference from division: of the fewest that
+    /// meet the objectives, or of N [default: division alone]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    replicas: Option<Option<u64>>,
+
+    /// Print the capacity as JSON on standard output, and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  an offer keeps the contract
+  1  none does
+  2  the command line or a sweep has a mistake";
+
+pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
+    let contract = Contract {
+        target_per_s: args.target_rate,
+        headroom: args.headroom,
+        gpus_per_instance: args.gpus_per_instance,
+        gpu_hour: args.gpu_hour,
+        max_gpus: args.max_gpus,
+    };
+    let offers = args.sweeps.iter().map(|path| offer(path, &contract, args.replicas));
+    let capacity = Capacity::of(contract, offers.collect::<Result<_, _>>()?);
+    let format = if args.json { Format::Json } else { Format::Text };
+    printer.data(&outcome::render_capacity(&capacity, format)?)?;
+    Ok(if capacity.cheapest.is_some() { Exit::Fine } else { Exit::Missed })
+}
+
+/// What the sweep at `path` offers.
+fn offer(path: &Path, contract: &Contract, replicas: Option<Option<u64>>) -> Result<Offer, Stop> {
+    let sweep = read(path)?;
+    let mut offer = Offer::of(&name(path), &sweep, contract).map_err(Stop::usage)?;
+    if let (Some(asked), Some(basis)) = (replicas, offer.per_instance) {
+        offer.queueing = Some(queueing(&sweep, basis, contract, asked)?);
+    }
+    Ok(offer)
+}
+
+fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Option<u64>) -> Result<Queueing, Stop> {
+    let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
+    let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
+    Queueing::of(sweep, basis, contract, &objectives, asked).map_err(Stop::usage)
+}
+
+/// The sweep in a folder, or in a file.
+fn read(path: &Path) -> Result<Sweep, Stop> {
+    let file = if path.is_dir() { path.join(Sweep::FILE_NAME) } else { path.to_path_buf() };
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        Stop::usage(format!("cannot read {}: {error}\nhint: name the folder of a sweep", file.display()))
+    })?;
+    let sweep: Sweep = serde_json::from_str(&text).map_err(|error| {
+        Stop::usage(format!("{} is no sweep: {error}\nhint: name the folder of a sweep", file.display()))
+    })?;
+    if sweep.schema > Sweep::SCHEMA {
+        return Err(Stop::usage(format!(
+            "{} is of schema {}, and this program reads up to {}\nhint: read it with a newer one",
+            file.display(),
+            sweep.schema,
+            Sweep::SCHEMA
+        )));
+    }
+    Ok(sweep)
+}
+
+/// The last part of a sweep's folder.
+fn name(path: &Path) -> String {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let name = folder.and_then(Path::file_name).or(path.file_name());
+    name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// A share below 1, such as `20%` or `0.2`.
+fn headroom(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    share
+        .ok()
+        .filter(|share| (0.0..0.95).contains(share))
+        .ok_or_else(|| format!("`{text}` is not a share from 0% to 95%; write it like 20%"))
+}

@@ -1,0 +1,137 @@
+//! `--fit`: the model of the server taken from runs that were measured.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::args::{Described, ModelArgs};
+use crate::cli::exit::Stop;
+use crate::experiment::{CannotFit, EngineFit, Family, Grade, MeasuredRun};
+use crate::record::RunLog;
+use crate::simulator::{Engine, InstanceConfig, StepTime};
+
+/// Blocks of a KV cache of which nobody knows the size: more than any run fills.
+const ENDLESS: u64 = 1 << 22;
+/// Longest context of a server of which nobody knows it, tokens.
+const LONGEST: u32 = 1 << 20;
+
+/// Fitting to runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fit")]
+pub(super) struct FitArgs {
+    /// Fit the engine to runs that were measured: their folders, or a sweep's, with commas between. Where hardware and
+    /// model are known (here, or in the runs), the efficiencies of their roofline and the overhead of a step; else what a
+    /// step, a sequence, a prompt token cost. One server answered all of them [default: no fit]
+    #[arg(long, value_name = "RUN", value_delimiter = ',',
+          conflicts_with_all = ["ttft", "itl", "step_times", "speculative"])]
+    pub(super) fit: Vec<PathBuf>,
+}
+
+impl FitArgs {
+    /// The model that was described, its engine fitted where that is wanted; a fit that is poor all the same.
+    pub(super) fn describe(&self, model: &ModelArgs) -> Result<(Described, Option<EngineFit>), Stop> {
+        if self.fit.is_empty() {
+            return Ok((model.describe()?, None));
+        }
+        let runs = read_all(&self.fit)?;
+        let Some(first) = runs.first() else {
+            return Err(Stop::usage(
+                "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
+            ));
+        };
+        let model =
+            runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
+        let mut described = model.describe()?;
+        let Engine::Batching(config) = &described.fleet.engine else {
+            return Err(Stop::usage(
+                "--fit needs a batching engine to fit\nhint: leave out --ttft and --itl",
+            ));
+        };
+        let mut config = config.clone();
+        let family = match &config.step_time {
+            StepTime::Roofline(roofline) if model.names_both() => {
+                Family::Roofline(Box::new(roofline.deployment().clone()))
+            }
+            _ => {
+                let told =
+                    first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+                unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
+                for name in
+                    ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"]
+                {
+                    described.facts.remove(name);
+                }
+                described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
+                described.model.clone_from(&first.log.header.engine.model);
+                Family::Linear
+            }
+        };
+        let fit = fitted(&runs, &config, &family)?;
+        described.fleet = fit.applied_to(&described.fleet);
+        described.max_model_len = Some(u64::from(config.limits.max_model_len));
+        let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+        described.facts.insert("fitted_to".to_owned(), json!(names.join(", ")));
+        for cost in &fit.costs {
+            if let (Ok(kind), Some(value)) = (serde_json::to_value(cost.kind), cost.value)
+                && let Some(kind) = kind.as_str()
+            {
+                described.facts.insert(format!("fitted_{kind}"), json!(value));
+            }
+        }
+        Ok((described, Some(fit)))
+    }
+}
+
+/// By physics where that is known, and by a sum of costs where physics does not fit.
+fn fitted(runs: &[MeasuredRun], config: &InstanceConfig, family: &Family) -> Result<EngineFit, Stop> {
+    let fit = |family: &Family| {
+        EngineFit::of(runs, config, family).map_err(|error| match error {
+            CannotFit::TooLittle(_) => Stop::usage(error),
+            CannotFit::Fleet(_) => Stop::impossible(error),
+        })
+    };
+    let found = fit(family)?;
+    if found.grade == Grade::Good || *family == Family::Linear {
+        return Ok(found);
+    }
+    let other = fit(&Family::Linear)?;
+    Ok(if other.grade < found.grade { other } else { found })
+}
+
+/// A server of which nobody knows what it holds.
+fn unnamed(config: &mut InstanceConfig, longest: Option<u32>) {
+    config.kv_blocks = ENDLESS;
+    if let Some(longest) = longest {
+        config.limits.max_model_len = longest;
+    }
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Stop> {
+    let mut runs = Vec::new();
+    for path in paths {
+        for folder in folders(path)? {
+            let log = RunLog::read(&folder).map_err(Stop::usage)?;
+            let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or("run");
+            runs.push(MeasuredRun { name: name.to_owned(), log });
+        }
+    }
+    Ok(runs)
+}
+
+/// The folder of a run, or those inside the folder of several, by name.
+fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
+    if path.is_file() || path.join(RunLog::FILE_NAME).exists() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| {
+        Stop::usage(format!("--fit: cannot read {}: {error}\nhint: name the folder of a run", path.display()))
+    })?;
+    let mut inside: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|folder| folder.join(RunLog::FILE_NAME).exists())
+        .collect();
+    inside.sort();
+    Ok(inside)
+}

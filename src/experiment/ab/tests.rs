@@ -1,0 +1,184 @@
+//! Rounds built by hand, whose verdict is known.
+
+use super::*;
+use crate::analysis::test_runs::{class, record, run};
+use crate::analysis::{Rule, Summary, summarise};
+use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
+use crate::workload::{Priority, Slo};
+
+/// Requests of a run, of which the first `failed` fail and the others take about `ttft` ms to their first token.
+fn requests(ttft: u64, failed: u64) -> Vec<RequestRecord> {
+    (0..40)
+        .map(|i| {
+            let sent = record(i).sent_at(i * 25, i * 25, i * 25);
+            if i < failed {
+                let failure = Failure::new(FailureKind::HttpStatus(500), "out of memory");
+                return sent.failed(i * 25 + 5, failure).build();
+            }
+            // Class 1, where there is one, is asked every second request.
+            sent.class((i % 2) as u16, Priority::High).paced(i * 25 + ttft + i % 5, 10, 11).build()
+        })
+        .collect()
+}
+
+fn log(round: u64, records: Vec<RequestRecord>) -> RunLog {
+    let mut log = run(1_000, records);
+    log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
+    for name in ["search"] {
+        log.header.workload.classes.push(class(name, &[(Priority::High, Slo::default())]));
+    }
+    log
+}
+
+fn summary(round: u64, ttft: u64, failed: u64) -> Summary {
+    summarise(&log(round, requests(ttft, failed)), &[])
+}
+
+fn design(rounds: u64) -> AbDesign {
+    let metrics = ["p50 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
+    AbDesign::new(rounds, metrics.into(), 0.05).unwrap()
+}
+
+/// Eight rounds of what `a` and `b` make of their number.
+fn judged(invalid: InvalidRuns, a: impl Fn(u64) -> Summary, b: impl Fn(u64) -> Summary) -> AbTest {
+    let runs: Vec<_> = (1..=8).map(|round| (round, a(round), b(round))).collect();
+    let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
+    AbTest::of(&design(8), &rounds, invalid).unwrap()
+}
+
+fn verdicts(test: &AbTest) -> Vec<(&str, Option<AbVerdict>)> {
+    test.metrics.iter().map(|metric| (metric.metric.as_str(), metric.verdict)).collect()
+}
+
+/// Every ratio is 0.8 or 0.81: eight of eight signs, p = 2/256, times three metrics.
+#[test]
+fn a_difference_in_every_round_decides() {
+    let test =
+        judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 79 + round % 2, 0));
+    let known = [
+        ("p50 ttft", Some(AbVerdict::Better)),
+        ("p50 tpot", Some(AbVerdict::Equivalent)),
+        ("error_rate", Some(AbVerdict::Equivalent)),
+    ];
+    assert_eq!((test.verdict, verdicts(&test)), (AbOverall::Better, known.to_vec()));
+    let ttft = &test.metrics[0];
+    assert_eq!((ttft.p, ttft.adjusted_p), (Some(2.0 / 256.0), Some(6.0 / 256.0)));
+    let ratio = ttft.ratio.unwrap();
+    assert!((0.79..0.83).contains(&ratio.value), "{ratio:?}");
+    assert!(ratio.low.unwrap() <= ratio.value && ratio.value <= ratio.high.unwrap());
+    assert!((-22.0..-18.0).contains(&ttft.difference.unwrap().value));
+    assert!(test.sentence.starts_with("B is better than A: p50 ttft ") && test.sentence.ends_with("% lower"));
+    assert_eq!((test.first_seed, test.counted_rounds, test.fewest_rounds), (7, 8, 7));
+    // The same metrics, of each class alone.
+    assert_eq!(test.classes.len(), 2);
+    assert!(test.classes.iter().all(|class| class.verdict == AbOverall::Better), "{:?}", test.classes);
+    assert_eq!(test.classes[1].metrics[0].metric, "p50 ttft of class search");
+    // Others are seen without a verdict.
+    let explored = test.explored.iter().find(|metric| metric.metric == "p50 e2e").unwrap();
+    assert!(explored.verdict.is_none() && explored.p == Some(2.0 / 256.0));
+}
+
+#[test]
+fn a_sure_difference_within_the_margin_does_not_matter() {
+    let test =
+        judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 101 + round % 2, 0));
+    assert_eq!(test.metrics[0].verdict, Some(AbVerdict::Equivalent));
+    assert!(test.metrics[0].p.unwrap() < 0.01);
+    assert_eq!(test.verdict, AbOverall::Equivalent);
+}
+
+#[test]
+fn differences_both_ways_are_neither_shown_nor_denied() {
+    let noisy = |round: u64| summary(round, if round.is_multiple_of(2) { 80 } else { 125 }, 0);
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), noisy);
+    assert_eq!(test.verdict, AbOverall::Inconclusive);
+    let ttft = &test.metrics[0];
+    assert!(ttft.rounds_for_margin.unwrap() > 8 && ttft.detectable.unwrap() > 0.3, "{ttft:?}");
+}
+
+#[test]
+fn a_server_that_fails_more_is_no_better_for_being_fast() {
+    // 5 of 40 fail, and the run is INVALID for nothing else.
+    let failing = summary(1, 50, 5);
+    let rules: Vec<_> = failing.verdict.reasons.iter().map(|reason| reason.rule).collect();
+    assert_eq!(rules, [Rule::ErrorRate]);
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |round| summary(round, 50, 5));
+    let errors = test.metrics.last().unwrap();
+    assert_eq!((errors.rounds, errors.verdict), (8, Some(AbVerdict::Worse)));
+    assert_eq!((test.metrics[0].rounds, test.verdict), (0, AbOverall::Worse));
+    assert!(test.sentence.contains("error_rate 12.5 points higher"), "{}", test.sentence);
+    assert!(test.notes[0].contains("B failed 12.5 % of its requests and A 0 %"), "{:?}", test.notes);
+
+    // Failures in two rounds of eight are not shown to be more, and take the better latencies' word away.
+    let sometimes = |round: u64| summary(round, 50, if round <= 2 { 8 } else { 0 });
+    let test = judged(InvalidRuns::Counted, |_| summary(1, 100, 0), sometimes);
+    assert_eq!(test.metrics[0].verdict, Some(AbVerdict::Better));
+    assert_eq!(test.metrics[2].verdict, Some(AbVerdict::Inconclusive));
+    assert_eq!(test.verdict, AbOverall::Inconclusive);
+    assert!(test.sentence.contains("only be because more of its requests failed"), "{}", test.sentence);
+    assert!(test.notes.iter().any(|note| note.starts_with("2 rounds with INVALID runs count")));
+}
+
+#[test]
+fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
+    let cut = |round: u64| {
+        let mut log = log(round, requests(100, 0));
+        if round <= 2 {
+            // A planned request left no record.
+            log.records.pop();
+        }
+        summarise(&log, &[])
+    };
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), cut);
+    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Invalid, 6));
+    assert!(test.sentence.starts_with("6 of 8 rounds have figures that can be trusted"), "{}", test.sentence);
+    assert!(
+        test.notes[0].starts_with("left out as INVALID: rounds 1, 2 (of the first, B: "),
+        "{:?}",
+        test.notes
+    );
+    assert_eq!(judged(InvalidRuns::Counted, |_| summary(1, 100, 0), cut).counted_rounds, 8);
+}
+
+/// B's requests were cut off before their first token: its median is known only to lie above 5 s, so that every end that it
+/// can have is worse than A's. Where A's could lie there too, nobody knows.
+#[test]
+fn what_is_known_within_bounds_decides_where_all_that_it_can_be_agrees() {
+    let cut_off = |round: u64| {
+        let waiting = |i| record(i).sent_at(i * 25, i * 25, i * 25).censored(i * 25 + 5_000).build();
+        summarise(&log(round, (0..40).map(waiting).collect()), &[])
+    };
+    let test = judged(InvalidRuns::Counted, |_| summary(1, 100, 0), cut_off);
+    let ttft = &test.metrics[0];
+    assert_eq!((ttft.verdict, ttft.b, ttft.spread), (Some(AbVerdict::Worse), None, None));
+    assert_eq!(ttft.figures[0], AbPair { round: 1, a: ttft.a, b: None });
+    let test = judged(InvalidRuns::Counted, cut_off, cut_off);
+    assert_eq!((test.metrics[0].verdict, test.metrics[0].p), (Some(AbVerdict::Inconclusive), Some(1.0)));
+}
+
+#[test]
+fn what_are_no_rounds_is_refused_and_what_differs_is_told() {
+    assert_eq!(AbTest::of(&design(8), &[], InvalidRuns::LeftOut), Err(NotRounds::Nothing));
+    let (a, mut b) = (summary(1, 100, 0), summary(1, 100, 0));
+    b.run.engine.model = "another".to_owned();
+    b.run.deployment.labels.insert("flags".to_owned(), "--fast".to_owned());
+    let round = [AbRound { number: 1, a: &a, b: &b }];
+    let test = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap();
+    let unlike: Vec<_> = test.sides.unlike.iter().map(|unlike| unlike.what.as_str()).collect();
+    assert_eq!((test.verdict, unlike), (AbOverall::Unfinished, vec!["model", "flags"]));
+    b.run.plan_hash = "other".to_owned();
+    let round = [AbRound { number: 3, a: &a, b: &b }];
+    let refused = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
+    assert_eq!(refused, "the two runs of round 3 did not fly the same plan");
+}
+
+#[test]
+fn the_first_run_lets_guess_what_will_be_found() {
+    // Too few requests for sections.
+    assert_eq!(design(8).first_guess(&summary(1, 100, 0)), None);
+    let records = (0..400)
+        .map(|i| record(i).sent_at(i * 25, i * 25, i * 25).paced(i * 25 + 100 + i * i % 97, 10, 11).build());
+    let long = summarise(&run(10_000, records.collect()), &[]);
+    let guess = design(8).first_guess(&long).unwrap();
+    assert!(guess.contains("8 rounds find with 80 % power: p50 ttft "), "{guess}");
+}

@@ -1,0 +1,12 @@
+//! How many instances a rate needs, and what they cost: sweeps turned into offers, and the cheapest that keeps the
+//! contract.
+
+mod contract;
+mod offer;
+mod queueing;
+mod settled;
+
+pub use contract::Contract;
+pub use offer::{Basis, Offer, Unpriced};
+pub use queueing::{NoQueue, Queueing};
+pub use settled::Capacity;

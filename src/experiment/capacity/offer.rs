@@ -1,0 +1,218 @@
+//! What one sweep offers: instances, accelerators and money for the rate of the contract.
+
+use serde::Serialize;
+
+use super::{Contract, Queueing};
+use crate::experiment::{Load, Sweep, SweepPoint};
+use crate::units::three_digits;
+
+/// What one sweep offers. What there is nothing to say about is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Offer {
+    /// What it is called: the folder of the sweep.
+    pub name: String,
+    /// The accelerators, as the person said who ran it.
+    pub hardware: Option<String>,
+    /// The highest rate of one instance, and the figure that is; absent where no rate met the objectives.
+    pub per_instance: Option<Basis>,
+    /// Instances; absent where no number of them would do.
+    pub instances: Option<u64>,
+    /// Accelerators of all of them; absent where nobody said how many one has.
+    pub gpus: Option<u64>,
+    /// The rate of one instance at the target as a share of its highest, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Answer tokens per second of all instances at the target.
+    pub output_tokens_per_s: Option<f64>,
+    /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's,
+    /// 0 to 1; absent where the workload promises nothing.
+    pub slo_share: Option<f64>,
+    /// Price of an hour.
+    pub cost_per_hour: Option<f64>,
+    /// Price of a million answer tokens.
+    pub cost_per_million_output_tokens: Option<f64>,
+    /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
+    pub cost_per_million_within_slo: Option<f64>,
+    /// The same by a model of the queues behind a router; absent where nobody asked.
+    pub queueing: Option<Queueing>,
+    /// Why it does not keep the contract; empty where it does.
+    pub why_not: Vec<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// The highest rate of one instance, requests per second, by the figure that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Basis {
+    /// The lower end of the 95 % interval of the highest rate.
+    IntervalLow {
+        /// It.
+        rate_per_s: f64,
+    },
+    /// The largest rate that passed: runs were too few for an interval.
+    Passed {
+        /// It.
+        rate_per_s: f64,
+    },
+}
+
+impl Basis {
+    /// Of `sweep`; `None` where no rate met the objectives, or none was demanded.
+    fn of(sweep: &Sweep) -> Option<Self> {
+        let answer = sweep.answer.as_ref()?;
+        match (answer.interval_low, answer.passed) {
+            (Some(rate_per_s), _) => Some(Self::IntervalLow { rate_per_s }),
+            (None, Some(Load::Rate(rate_per_s))) => Some(Self::Passed { rate_per_s }),
+            (None, _) => None,
+        }
+    }
+
+    /// Requests per second.
+    #[must_use]
+    pub const fn per_s(self) -> f64 {
+        match self {
+            Self::IntervalLow { rate_per_s } | Self::Passed { rate_per_s } => rate_per_s,
+        }
+    }
+
+    /// What it is, as a person says it.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::IntervalLow { .. } => "the lower end of its 95 % interval",
+            Self::Passed { .. } => "the largest rate that passed",
+        }
+    }
+}
+
+/// A price for what nobody counted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a price is given for a GPU and nothing says how many an instance of {name} has\nhint: say --gpus-per-instance N"
+)]
+pub struct Unpriced {
+    name: String,
+}
+
+impl Offer {
+    /// What `sweep`, called `name`, offers for `contract`.
+    ///
+    /// # Errors
+    ///
+    /// When accelerators have a price, and nobody said how many an instance has.
+    pub fn of(name: &str, sweep: &Sweep, contract: &Contract) -> Result<Self, Unpriced> {
+        let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
+        if contract.gpu_hour.is_some() && gpus_each.is_none() {
+            return Err(Unpriced { name: name.to_owned() });
+        }
+        let per_instance = Basis::of(sweep);
+        let instances = per_instance.map(|basis| contract.instances(basis.per_s()));
+        let gpus = instances.zip(gpus_each).map(|(instances, each)| instances * u64::from(each));
+        let each_per_s = instances.map(|instances| contract.target_per_s / instances as f64);
+        let output_tokens_per_s = tokens_per_request(sweep).map(|tokens| tokens * contract.target_per_s);
+        let slo_share = each_per_s.and_then(|per_s| slo_share(sweep, per_s));
+        let cost_per_hour = gpus.zip(contract.gpu_hour).map(|(gpus, price)| gpus as f64 * price);
+        let per_million = cost_per_hour
+            .zip(output_tokens_per_s.filter(|&tokens| tokens > 0.0))
+            .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6);
+        Ok(Self {
+            name: name.to_owned(),
+            hardware: sweep.deployment.hardware.clone(),
+            per_instance,
+            instances,
+            gpus,
+            utilisation: each_per_s.zip(per_instance).map(|(per_s, basis)| per_s / basis.per_s()),
+            output_tokens_per_s,
+            slo_share,
+            cost_per_hour,
+            cost_per_million_output_tokens: per_million,
+            cost_per_million_within_slo: per_million
+                .zip(slo_share.filter(|&share| share > 0.0))
+                .map(|(cost, share)| cost / share),
+            queueing: None,
+            why_not: why_not(sweep, per_instance, gpus, contract),
+            notes: notes(sweep, contract, gpus_each),
+        })
+    }
+
+    /// Whether it keeps the contract.
+    #[must_use]
+    pub fn keeps(&self) -> bool {
+        self.why_not.is_empty()
+    }
+}
+
+fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Contract) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if !sweep.valid {
+        reasons.push("its figures cannot be trusted: the sweep is INVALID".to_owned());
+    }
+    match (&sweep.answer, basis) {
+        (None, _) => reasons.push("it was held against no objective".to_owned()),
+        (Some(_), None) => reasons.push("no rate that was measured met its objectives".to_owned()),
+        (Some(_), Some(_)) => {}
+    }
+    match (gpus, contract.max_gpus) {
+        (Some(gpus), Some(most)) if gpus > most => {
+            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"))
+        }
+        (None, Some(_)) if basis.is_some() => {
+            reasons.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
+        }
+        _ => {}
+    }
+    reasons
+}
+
+fn notes(sweep: &Sweep, contract: &Contract, gpus_each: Option<u32>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(asked), Some(measured)) = (contract.gpus_per_instance, sweep.deployment.gpus)
+        && asked != measured
+    {
+        notes.push(format!("it was measured on {measured} GPUs, and is counted with {asked}"));
+    }
+    if let Some(sustained) = &sweep.sustained
+        && !sustained.held
+    {
+        notes.push(format!("held for longer, its highest rate did not last: {}", sustained.sentence));
+    }
+    if sweep.answer.as_ref().is_some_and(|answer| answer.passed.is_some() && answer.failed.is_none()) {
+        notes.push("no rate of it surely failed: it may carry more".to_owned());
+    }
+    if gpus_each.is_none() {
+        notes.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
+    }
+    notes
+}
+
+/// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
+fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
+    let ratio = |point: &SweepPoint| {
+        let tokens = point.figures.output_tokens_per_s.as_ref()?.mean?;
+        let requests = point.figures.completed_requests_per_s.as_ref()?.mean?;
+        (requests > 0.0).then(|| tokens / requests)
+    };
+    let settled = sweep.points.iter().filter(|point| !point.class.fails());
+    settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
+}
+
+/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`.
+fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
+    let at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
+    at_least.filter_map(|point| point.figures.slo_attainment.as_ref()?.mean).next()
+}
+
+/// What an offer is, in a line.
+impl std::fmt::Display for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.instances, self.gpus) {
+            (Some(instances), Some(gpus)) => write!(f, "{}: {instances} instances, {gpus} GPUs", self.name)?,
+            (Some(instances), None) => write!(f, "{}: {instances} instances", self.name)?,
+            (None, _) => write!(f, "{}", self.name)?,
+        }
+        match self.cost_per_hour {
+            Some(cost) => write!(f, ", {} an hour", three_digits(cost)),
+            None => Ok(()),
+        }
+    }
+}

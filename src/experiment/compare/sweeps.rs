@@ -1,0 +1,264 @@
+//! Sweeps held against a baseline: their answers, and their figures where they measured the same loads.
+
+use serde::Serialize;
+
+use super::compared::NotComparable;
+use super::condition::{Condition, Role};
+use super::facts::{Difference, Facts, differences, facts_of};
+use super::gate::{Gate, GateJudgement};
+use super::row::{Level, Pairing, Row, Sampled, correct};
+use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
+use crate::experiment::{AcrossRuns, HighestLoad, Load, PointFigures, Sweep, SweepPoint};
+use crate::record::RunHeader;
+
+/// A stored sweep, with the name under which a person knows it and the header of its first run.
+#[derive(Clone, Debug)]
+pub struct SweepSide {
+    /// Its name.
+    pub name: String,
+    /// What its first run was flown under.
+    pub header: RunHeader,
+    /// What it found.
+    pub sweep: Sweep,
+}
+
+/// Sweeps held against the first of them; `compare --json` prints this.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedSweeps {
+    /// Version of this format: [`ComparedSweeps::SCHEMA`].
+    pub schema: u32,
+    /// Their answers, the baseline's first.
+    pub answers: Vec<AnswerOfSide>,
+    /// What they were flown under that is not the same.
+    pub differences: Vec<Difference>,
+    /// Every other sweep against the baseline.
+    pub against: Vec<SweepAgainst>,
+}
+
+/// What a sweep answers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnswerOfSide {
+    /// Its name.
+    pub side: String,
+    /// Wall-clock time of its first run's zero.
+    pub started_at: jiff::Timestamp,
+    /// What its highest load had to meet.
+    pub objectives: Vec<String>,
+    /// The highest load that meets it; absent where nothing was demanded.
+    pub answer: Option<HighestLoad>,
+    /// Whether its figures can be trusted.
+    pub valid: bool,
+    /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
+    pub ttft_p99_ms: Vec<(Load, Level)>,
+    /// The same of output tokens per second.
+    pub output_tokens_per_s: Vec<(Load, Level)>,
+}
+
+/// One sweep against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SweepAgainst {
+    /// Its name.
+    pub side: String,
+    /// How its highest load stands to the baseline's.
+    pub sentence: String,
+    /// The loads that both measured.
+    pub loads: Vec<AtLoad>,
+    /// What was demanded, at every load that both measured.
+    pub gates: Vec<GateJudgement>,
+}
+
+/// One load that both measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AtLoad {
+    /// The load.
+    pub load: Load,
+    /// How the runs of both belong together.
+    pub pairing: Pairing,
+    /// The figures; their p-values are corrected for all loads and figures together.
+    pub rows: Vec<Row>,
+}
+
+impl ComparedSweeps {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be held against each other.
+    pub fn of(sides: &[SweepSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
+        let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
+            return Err(NotComparable::Alone);
+        };
+        let facts: Vec<_> = sides.iter().map(SweepSide::facts).collect();
+        let (forbidden, told): (Vec<_>, Vec<_>) =
+            differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
+        if !forbidden.is_empty() {
+            let names = sides.iter().map(|side| side.name.clone()).collect();
+            return Err(NotComparable::Unequal { names, differences: forbidden });
+        }
+        Ok(Self {
+            schema: Self::SCHEMA,
+            answers: sides.iter().map(SweepSide::answer).collect(),
+            differences: told,
+            against: sides[1..].iter().map(|other| SweepAgainst::of(baseline, other, gates)).collect(),
+        })
+    }
+
+    /// Whether every demand was met on every side.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
+    }
+}
+
+impl SweepSide {
+    /// What must be equal of sweeps: all that must of runs but how high and how long the load was, which a sweep varies.
+    fn facts(&self) -> Facts {
+        let header = RunHeader { workload: self.sweep.workload.clone(), ..self.header.clone() };
+        let mut facts = facts_of(&header);
+        facts.retain(|(condition, fact), _| {
+            *condition != Condition::Window
+                && !matches!(fact.as_str(), "arrival.rate_per_s" | "arrival.users")
+        });
+        facts.insert((Condition::Seed, "seed".to_owned()), self.sweep.plan.first_seed.to_string());
+        for (place, objective) in self.sweep.plan.objectives.iter().enumerate() {
+            facts.insert((Condition::Workload, format!("objectives[{place}]")), objective.clone());
+        }
+        facts
+    }
+
+    fn answer(&self) -> AnswerOfSide {
+        let curve = |read: fn(&PointFigures) -> Option<&AcrossRuns>| {
+            let points = self.sweep.points.iter();
+            points.filter_map(|point| Some((point.load, Level::across(read(&point.figures)?)))).collect()
+        };
+        AnswerOfSide {
+            side: self.name.clone(),
+            started_at: self.sweep.started_at,
+            objectives: self.sweep.plan.objectives.clone(),
+            answer: self.sweep.answer.clone(),
+            valid: self.sweep.valid,
+            ttft_p99_ms: curve(|figures| figures.ttft_p99_ms.as_ref()),
+            output_tokens_per_s: curve(|figures| figures.output_tokens_per_s.as_ref()),
+        }
+    }
+}
+
+impl SweepAgainst {
+    fn of(baseline: &SweepSide, other: &SweepSide, gates: &[Gate]) -> Self {
+        let both: Vec<(&SweepPoint, &SweepPoint)> = baseline
+            .sweep
+            .points
+            .iter()
+            .filter_map(|before| {
+                Some((before, other.sweep.points.iter().find(|after| after.load == before.load)?))
+            })
+            .collect();
+        let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
+        correct(loads.iter_mut().flat_map(|at| &mut at.rows));
+        let judged = gates.iter().flat_map(|gate| {
+            both.iter().map(|(before, after)| {
+                let of = |point: &SweepPoint| figures_of(&point.figures, gate);
+                gate.judge_figures(
+                    &format!(" at {}", before.load),
+                    &of(before),
+                    &of(after),
+                    pairing(before, after),
+                )
+            })
+        });
+        Self {
+            side: other.name.clone(),
+            sentence: sentence(baseline.sweep.answer.as_ref(), other.sweep.answer.as_ref()),
+            gates: judged.collect(),
+            loads,
+        }
+    }
+}
+
+impl AtLoad {
+    fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
+        let pairing = pairing(before, after);
+        let row = |(subject, read): (Subject, Read)| {
+            let sampled = |point: &SweepPoint| {
+                let across = read(&point.figures)?;
+                Some(Sampled { level: Level::across(across), figures: across.figures().collect() })
+            };
+            Row::of(subject, &sampled(before)?, &sampled(after)?, pairing)
+        };
+        Self { load: before.load, pairing, rows: READ.into_iter().filter_map(row).collect() }
+    }
+}
+
+/// How the runs of a load belong together.
+fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
+    let plans = |point: &SweepPoint| -> Vec<String> {
+        point.trials.iter().map(|trial| trial.plan_hash.clone()).collect()
+    };
+    match (before.trials.len(), after.trials.len()) {
+        (0 | 1, _) | (_, 0 | 1) => Pairing::OneRunEach,
+        _ if plans(before) == plans(after) => Pairing::Paired,
+        _ => Pairing::Independent,
+    }
+}
+
+type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
+
+/// What sweeps are compared by.
+const READ: [(Subject, Read); 12] = {
+    const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
+        Subject::Latency(Statistic::Percentile(quantile), metric)
+    }
+    [
+        (percentile(Quantile::P50, Metric::Ttft), |figures| figures.ttft_p50_ms.as_ref()),
+        (percentile(Quantile::P95, Metric::Ttft), |figures| figures.ttft_p95_ms.as_ref()),
+        (percentile(Quantile::P99, Metric::Ttft), |figures| figures.ttft_p99_ms.as_ref()),
+        (percentile(Quantile::P50, Metric::Tpot), |figures| figures.tpot_p50_ms.as_ref()),
+        (percentile(Quantile::P99, Metric::Tpot), |figures| figures.tpot_p99_ms.as_ref()),
+        (percentile(Quantile::P50, Metric::E2e), |figures| figures.e2e_p50_ms.as_ref()),
+        (percentile(Quantile::P99, Metric::E2e), |figures| figures.e2e_p99_ms.as_ref()),
+        (Subject::Rate(Flow::CompletedRequests), |figures| figures.completed_requests_per_s.as_ref()),
+        (Subject::Rate(Flow::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
+        (Subject::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
+        (Subject::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
+        (Subject::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
+    ]
+};
+
+/// The figure that `gate` is about in each run of a load; none where sweeps do not keep it.
+fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis::Figure>> {
+    let wanted = gate.whole_run_subject();
+    let known = READ.into_iter().find(|(subject, _)| Some(*subject) == wanted);
+    known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
+}
+
+/// How one answer stands to another: by their intervals, else by their brackets.
+fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {
+    let (Some(before), Some(after)) = (before, after) else {
+        return "one of them demanded nothing, so there is no highest load to compare".to_owned();
+    };
+    let ends = |answer: &HighestLoad| {
+        let sure = answer.interval_low.zip(answer.interval_high);
+        let bracket = || Some((answer.passed?.amount(), answer.failed?.amount()));
+        sure.or_else(bracket)
+    };
+    let value = |answer: &HighestLoad| answer.estimate.or(answer.passed.map(Load::amount));
+    let change = value(before).zip(value(after)).filter(|(before, _)| *before > 0.0);
+    let change = change.map(|(before, after)| {
+        let change = (after / before - 1.0) * 100.0;
+        format!("the highest load moves by {change:+.1} %").replace('-', "−")
+    });
+    let change = change.unwrap_or("the highest load is not known of both".to_owned());
+    match ends(before).zip(ends(after)) {
+        Some(((_, high), (low, _))) if low > high => {
+            format!("{change}: surely higher, their intervals lie apart")
+        }
+        Some(((low, _), (_, high))) if high < low => {
+            format!("{change}: surely lower, their intervals lie apart")
+        }
+        Some(_) => format!("{change}; their intervals overlap, so that it may be chance"),
+        None => format!("{change}; one of them is open at an end"),
+    }
+}

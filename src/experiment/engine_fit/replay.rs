@@ -1,0 +1,116 @@
+//! Sends what a run sent, when it sent it, to a simulated server.
+
+use std::collections::HashMap;
+
+use crate::clock::Timestamp;
+use crate::record::{
+    Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog, TokenSource, Turn, Usage,
+};
+use crate::simulator::{BLOCK_SIZE, BadFleet, Driver, End, Fleet, History, Job, JobId, Prefix, urgency};
+
+/// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
+/// had. A request that failed in the run is left out: nobody knows what it cost.
+///
+/// # Errors
+///
+/// When the fleet cannot be.
+pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
+    let mut asked: Vec<&RequestRecord> = log
+        .records
+        .iter()
+        .filter(|record| record.sent.is_some() && !matches!(record.outcome, Outcome::Failed(_)))
+        .collect();
+    asked.sort_unstable_by_key(|record| (record.sent, record.index));
+    let by_id: HashMap<u64, &RequestRecord> = asked.iter().map(|record| (record.index, *record)).collect();
+    let end = log.footer.as_ref().map_or(Timestamp::from_nanos(u64::MAX), |footer| footer.ended);
+    let mut server = fleet.server()?;
+    let mut driver = Driver::new(&mut *server);
+    let mut records = Vec::new();
+    let mut keep = |history: History| {
+        if let Some(record) = by_id.get(&history.job.0) {
+            records.push(answered(record, history, end));
+        }
+    };
+    let mut coming = asked.iter().peekable();
+    loop {
+        let next = coming.peek().and_then(|record| record.sent);
+        let Some(now) = [next, driver.next_event()].into_iter().flatten().min() else { break };
+        if now > end {
+            break;
+        }
+        let mut refused = Vec::new();
+        while let Some(record) = coming.next_if(|record| record.sent.is_some_and(|sent| sent <= now)) {
+            refused.extend(driver.submit(now, job(record)));
+        }
+        refused.into_iter().for_each(&mut keep);
+        driver.advance(now, &mut keep);
+    }
+    driver.stop().into_iter().for_each(keep);
+    Ok(RunLog { records, ..log.clone() })
+}
+
+fn job(record: &RequestRecord) -> Job {
+    let input = record.usage.map_or(u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens);
+    let output = match record.outcome {
+        Outcome::Completed => record.output_tokens,
+        // How many more there would have been, nobody knows but the plan.
+        _ => u64::from(record.output_tokens_asked),
+    };
+    Job {
+        priority: urgency(record.priority),
+        prefix: prefix(record),
+        ..Job::new(
+            JobId(record.index),
+            u32::try_from(input.max(1)).unwrap_or(u32::MAX),
+            u32::try_from(output.max(1)).unwrap_or(u32::MAX),
+        )
+    }
+}
+
+/// What its prompt has in common with others: a shared prefix, the turns before it.
+fn prefix(record: &RequestRecord) -> Prefix {
+    let model = u64::from(record.model.unwrap_or(0));
+    let begins = record.prefix.map_or_else(Prefix::default, |shared| {
+        let group = model << 48 | u64::from(record.class) << 32 | u64::from(shared.number);
+        Prefix::of_group(group, shared.tokens / BLOCK_SIZE)
+    });
+    let Some(turn) = record.turn else { return begins };
+    let whole = record.input_tokens_asked.saturating_add(record.output_tokens_asked) / BLOCK_SIZE;
+    begins.continued(whole, Turn::index_of(turn.session, turn.begun))
+}
+
+fn answered(record: &RequestRecord, history: History, end: Timestamp) -> RequestRecord {
+    let History { cached_tokens, chunks, end: ending, .. } = history;
+    let tokens = chunks.tokens();
+    let finished = ending == End::Finished;
+    let (ended, outcome) = match ending {
+        End::Finished => (chunks.last_at().unwrap_or(end), Outcome::Completed),
+        End::Rejected(reject) => (
+            record.scheduled,
+            Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())),
+        ),
+        End::Unfinished => (end, Outcome::Censored),
+    };
+    let usage = finished.then(|| Usage {
+        prompt_tokens: record.usage.map_or(u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens),
+        completion_tokens: tokens,
+        cached_tokens: Some(u64::from(cached_tokens)),
+        reasoning_tokens: None,
+    });
+    RequestRecord {
+        headers: None,
+        first_answer: None,
+        whole_answer: None,
+        chunks_counted: true,
+        chunks,
+        ended,
+        outcome,
+        finish_reason: finished.then_some(FinishReason::Length),
+        usage,
+        output_tokens: tokens,
+        output_tokens_source: if finished { TokenSource::Usage } else { TokenSource::ChunkCounts },
+        merged_reads: 0,
+        validity: None,
+        ..record.clone()
+    }
+}

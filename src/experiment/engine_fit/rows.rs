@@ -1,0 +1,233 @@
+//! What a server must have done between two moments that a client saw, request by request.
+
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::simulator::StepWork;
+
+/// First tokens seen within this time of one another came out of one step, seconds: on a wire they come one by one.
+const SAME_STEP_S: f64 = 0.001;
+/// Most rows taken from a run: more change nothing.
+const MOST_ROWS: usize = 2_000;
+
+/// A stretch of time that was measured, and the steps that it must have taken.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    /// How long it was, seconds.
+    pub(super) seconds: f64,
+    /// Steps of a kind, and how many of them; a part of a step counts as that part.
+    pub(super) steps: Vec<(f64, StepWork)>,
+    /// Whether it is the way to a first token, through the front end.
+    pub(super) is_first: bool,
+    /// When it began, seconds, to tell neighbours from strangers.
+    pub(super) at: f64,
+}
+
+/// A chunk that somebody got: one sequence in one step.
+struct Emission {
+    at: f64,
+    /// Tokens of its context.
+    context: f64,
+}
+
+/// Prompts that were computed together: their first tokens came out of one step.
+struct Prefill {
+    at: f64,
+    /// Tokens computed, those that a cache held left out, and tokens held.
+    computed: u32,
+    held: u32,
+}
+
+/// All that came out of a server, in order, with sums up to each moment.
+struct Output {
+    moments: Vec<f64>,
+    contexts: Vec<f64>,
+    prefills: Vec<Prefill>,
+}
+
+impl Output {
+    fn of(records: &[&RequestRecord]) -> Self {
+        let mut emissions = Vec::new();
+        let mut firsts: Vec<(f64, u32, u32)> = Vec::new();
+        for record in records {
+            let (prompt, held) = prompt(record);
+            let mut context = f64::from(prompt + held);
+            for (place, chunk) in record.chunks.iter().enumerate() {
+                let at = seconds(chunk.at);
+                if place == 0 {
+                    firsts.push((at, prompt, held));
+                } else {
+                    emissions.push(Emission { at, context });
+                }
+                context += f64::from(chunk.tokens);
+            }
+        }
+        emissions.sort_unstable_by(|one, other| one.at.total_cmp(&other.at));
+        firsts.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let mut prefills: Vec<Prefill> = Vec::new();
+        for (at, computed, held) in firsts {
+            match prefills.last_mut() {
+                Some(last) if at - last.at <= SAME_STEP_S => {
+                    last.computed = last.computed.saturating_add(computed);
+                    last.held = last.held.saturating_add(held);
+                }
+                _ => prefills.push(Prefill { at, computed, held }),
+            }
+        }
+        let mut sum = 0.0;
+        let running = emissions.iter().map(|emission| {
+            sum += emission.context;
+            sum
+        });
+        let contexts = std::iter::once(0.0).chain(running).collect();
+        Self { moments: emissions.iter().map(|emission| emission.at).collect(), contexts, prefills }
+    }
+
+    /// Sequences that went on in the steps that ended after `from` and by `to`, summed over these, and their contexts.
+    fn between(&self, from: f64, to: f64) -> (f64, f64) {
+        let place = |at: f64| self.moments.partition_point(|&moment| moment <= at);
+        let (first, last) = (place(from), place(to));
+        ((last - first) as f64, self.contexts[last] - self.contexts[first])
+    }
+
+    /// The prompts whose first tokens came after `from` and by `to`.
+    fn prefills(&self, from: f64, to: f64) -> &[Prefill] {
+        let place = |at: f64| self.prefills.partition_point(|prefill| prefill.at <= at);
+        let (first, last) = (place(from), place(to));
+        &self.prefills[first.min(last)..last]
+    }
+}
+
+/// The rows of a run whose server takes `budget` tokens in a step: of every answer from its first token to its last, and
+/// of every request that met nobody waiting from its sending to its first token.
+///
+/// Each answer gets a token a step, so that its chunks count the steps; and each chunk that anybody got meanwhile is a
+/// sequence in one of them. It takes the answers of one server.
+pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Row> {
+    let answered: Vec<&RequestRecord> =
+        log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
+    let output = Output::of(&answered);
+    let waits = Waits::of(log);
+    let mut rows = Vec::new();
+    for record in &answered {
+        let (Some(sent), Some(first), Some(last)) =
+            (record.sent, record.chunks.first_at(), record.chunks.last_at())
+        else {
+            continue;
+        };
+        let [sent, first, last] = [sent, first, last].map(seconds);
+        if record.outcome == Outcome::Completed && record.chunks.len() >= 8 {
+            rows.extend(of_answer(&output, record, (first, last), budget));
+        }
+        if record.sent.is_some_and(|sent| waits.at(sent) == 1) {
+            rows.extend(of_first(&output, (sent, first), budget));
+        }
+    }
+    rows.retain(|row| row.seconds > 0.0);
+    let stride = rows.len().div_ceil(MOST_ROWS).max(1);
+    rows.into_iter().step_by(stride).collect()
+}
+
+fn of_answer(output: &Output, record: &RequestRecord, (first, last): (f64, f64), budget: u32) -> Option<Row> {
+    let taken = (record.chunks.len() - 1) as f64;
+    let (sequences, contexts) = output.between(first + SAME_STEP_S, last + SAME_STEP_S);
+    // How many went on at a time, in whole and in part, and their context.
+    let batch = (sequences / taken).max(1.0);
+    let context = (contexts / sequences.max(1.0)).max(1.0);
+    let mut steps = Vec::new();
+    let mut left = taken;
+    for prefill in output.prefills(first + SAME_STEP_S, last + SAME_STEP_S) {
+        for work in prefill_steps(prefill, batch, context, budget) {
+            left -= 1.0;
+            steps.push((1.0, work));
+        }
+    }
+    // More prompts than steps: somebody else's server, or a chain of reads that merged.
+    if left < 0.0 {
+        return None;
+    }
+    steps.extend(decode_steps(left, batch, context));
+    Some(Row { seconds: last - first, steps, is_first: false, at: first })
+}
+
+fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<Row> {
+    let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
+    // Those who get tokens meanwhile.
+    let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
+    let own = prefill_steps(prefill, 0.0, 1.0, budget).len() as f64;
+    let batch = sequences / own;
+    let context = contexts / sequences.max(1.0);
+    // A step that is under way is half over on average.
+    let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5, batch, context) } else { Vec::new() };
+    steps.extend(prefill_steps(prefill, batch, context, budget).into_iter().map(|work| (1.0, work)));
+    Some(Row { seconds: first - sent, steps, is_first: true, at: sent })
+}
+
+/// `number` steps in which `batch` sequences go on, a part of the steps with one more than the others.
+fn decode_steps(number: f64, batch: f64, context: f64) -> Vec<(f64, StepWork)> {
+    let (few, rest) = (batch.floor(), batch.fract());
+    [(few, 1.0 - rest), (few + 1.0, rest)]
+        .into_iter()
+        .filter(|(sequences, share)| *sequences >= 1.0 && *share > 0.0)
+        .map(|(sequences, share)| {
+            (number * share, StepWork::decode(sequences as u32, context.round() as u32))
+        })
+        .collect()
+}
+
+/// The steps that compute these prompts, `budget` tokens in each, while `batch` sequences go on.
+fn prefill_steps(prefill: &Prefill, batch: f64, context: f64, budget: u32) -> Vec<StepWork> {
+    let going_on = batch.round() as u32;
+    let room = budget.saturating_sub(going_on).max(1);
+    let (mut computed, mut left) = (prefill.held, prefill.computed.max(1));
+    let mut steps = Vec::new();
+    while left > 0 {
+        let chunk = left.min(room);
+        let mut work = if going_on > 0 {
+            StepWork::decode(going_on, context.round() as u32)
+        } else {
+            StepWork::default()
+        };
+        work.add(computed, chunk);
+        work.prefill_tokens = u64::from(chunk);
+        steps.push(work);
+        computed += chunk;
+        left -= chunk;
+    }
+    steps
+}
+
+/// When requests came, and when they had waited: at their first token, or their end without one.
+struct Waits {
+    came: Vec<Timestamp>,
+    over: Vec<Timestamp>,
+}
+
+impl Waits {
+    fn of(log: &RunLog) -> Self {
+        let sent = || log.records.iter().filter(|record| record.sent.is_some());
+        let mut came: Vec<_> = sent().filter_map(|record| record.sent).collect();
+        let mut over: Vec<_> =
+            sent().map(|record| record.chunks.first_at().unwrap_or(record.ended)).collect();
+        came.sort_unstable();
+        over.sort_unstable();
+        Self { came, over }
+    }
+
+    /// Requests that wait at `at`, those that come at that moment included.
+    fn at(&self, at: Timestamp) -> usize {
+        let by = |moments: &[Timestamp]| moments.partition_point(|&moment| moment <= at);
+        by(&self.came).saturating_sub(by(&self.over))
+    }
+}
+
+/// Tokens of the prompt that were computed, and that a cache held.
+fn prompt(record: &RequestRecord) -> (u32, u32) {
+    let (all, held) = record.usage.map_or((u64::from(record.input_tokens_asked), 0), |usage| {
+        (usage.prompt_tokens, usage.cached_tokens.unwrap_or(0))
+    });
+    (u32::try_from(all.saturating_sub(held)).unwrap_or(u32::MAX), u32::try_from(held).unwrap_or(0))
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    at.as_secs_f64()
+}

@@ -1,0 +1,168 @@
+//! Where values lie along an axis, and where its ticks stand.
+
+use plotters::coord::combinators::LogCoord;
+use plotters::coord::ranged1d::Ranged;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::IntoLogRange;
+
+use crate::units::three_digits;
+
+/// Steps into which plotters is asked to divide an axis: it places by whole numbers.
+const STEPS: i32 = 1_000_000;
+/// Ticks that have room for their labels.
+const TICKS: usize = 6;
+/// The largest value divided by the smallest from which on a straight axis hides the small ones.
+const WIDE: f64 = 12.0;
+
+/// An axis with its title.
+pub(crate) struct Axis {
+    title: String,
+    scale: Scale,
+    low: f64,
+    high: f64,
+}
+
+enum Scale {
+    Straight(RangedCoordf64),
+    /// Straight, of things that are counted: ticks at whole numbers alone.
+    Counted(RangedCoordf64),
+    Logarithmic(LogCoord<f64>),
+}
+
+impl Axis {
+    /// From 0 to beyond the largest of `values`.
+    pub(crate) fn from_zero(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let high = finite(values).fold(0.0, f64::max);
+        Self::straight(title, 0.0, if high > 0.0 { high * 1.06 } else { 1.0 })
+    }
+
+    /// Around all of `values`, wherever 0 is.
+    pub(crate) fn around(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = ends(values).unwrap_or((0.0, 1.0));
+        let room = if high > low { (high - low) * 0.08 } else { high.abs().max(1.0) * 0.1 };
+        Self::straight(title, low - room, high + room)
+    }
+
+    /// From 0, or logarithmic where the values above 0 lie so far apart that a straight axis would hide the small ones.
+    pub(crate) fn fitting(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<f64> = finite(values).collect();
+        let above = ends(values.iter().copied().filter(|value| *value > 0.0));
+        match above.filter(|(low, high)| high / low > WIDE) {
+            Some((low, high)) => Self {
+                title: format!("{title} (log)"),
+                scale: Scale::Logarithmic((low * 0.85..high * 1.2).log_scale().into()),
+                low: low * 0.85,
+                high: high * 1.2,
+            },
+            None => Self::from_zero(title, values),
+        }
+    }
+
+    /// Of things that are counted, from 1 to `last`.
+    pub(crate) fn counted(title: &str, last: u64) -> Self {
+        let (low, high) = (0.6, last.max(1) as f64 + 0.4);
+        Self { title: title.to_owned(), scale: Scale::Counted((low..high).into()), low, high }
+    }
+
+    fn straight(title: &str, low: f64, high: f64) -> Self {
+        Self { title: title.to_owned(), scale: Scale::Straight((low..high).into()), low, high }
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Where a value lies between the ends, 0 to 1; beyond them at the nearer one.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };
+        let step = match &self.scale {
+            Scale::Straight(scale) | Scale::Counted(scale) => scale.map(&value, (0, STEPS)),
+            Scale::Logarithmic(scale) => scale.map(&value, (0, STEPS)),
+        };
+        f64::from(step) / f64::from(STEPS)
+    }
+
+    /// Ticks by place and label.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let within = |ticks: Vec<f64>| -> Vec<f64> {
+            ticks.into_iter().filter(|tick| (self.low..=self.high).contains(tick)).collect()
+        };
+        let ticks = match &self.scale {
+            Scale::Straight(scale) => within(scale.key_points(TICKS)),
+            Scale::Counted(scale) => {
+                let whole = scale.key_points(2 * TICKS).into_iter().map(f64::round);
+                let mut whole = within(whole.collect());
+                whole.dedup();
+                whole
+            }
+            Scale::Logarithmic(_) => within(round_figures(self.low, self.high)),
+        };
+        ticks.into_iter().map(|tick| (self.place(tick), tick_label(tick))).collect()
+    }
+}
+
+/// 1, 2 and 5 times the powers of ten from `low` to `high`; over three of them the powers alone.
+fn round_figures(low: f64, high: f64) -> Vec<f64> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let steps: &[f64] = if last - first > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
+}
+
+/// A round figure without needless zeros.
+fn tick_label(value: f64) -> String {
+    if value.abs() < 1e-9 {
+        return "0".to_owned();
+    }
+    let text = three_digits(value);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    text.replace('-', "−")
+}
+
+fn finite(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = f64> {
+    values.into_iter().filter(|value| value.is_finite())
+}
+
+fn ends(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    finite(values).fold(None, |ends, value| {
+        let (low, high) = ends.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn a_straight_axis_begins_at_nothing_and_has_round_ticks() {
+        let axis = Axis::from_zero("rate", [4.0, 10.0, f64::NAN]);
+        assert_eq!(labels(&axis), ["0", "2", "4", "6", "8", "10"]);
+        assert!((axis.place(5.3) - 0.5).abs() < 1e-5 && axis.place(99.0) == 1.0 && axis.place(0.0) == 0.0);
+    }
+
+    #[test]
+    fn far_values_make_it_logarithmic() {
+        let axis = Axis::fitting("TTFT, ms", [10.0, 4_000.0]);
+        assert_eq!((axis.title(), labels(&axis).first().map(String::as_str)), ("TTFT, ms (log)", Some("10")));
+        let (ten, hundred, thousand) = (axis.place(10.0), axis.place(100.0), axis.place(1_000.0));
+        assert!((hundred - ten - (thousand - hundred)).abs() < 1e-5);
+        assert_eq!(Axis::fitting("TTFT, ms", [10.0, 90.0]).title(), "TTFT, ms");
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_ticks() {
+        assert_eq!(labels(&Axis::counted("round", 4)), ["1", "2", "3", "4"]);
+        assert!(labels(&Axis::counted("round", 60)).len() < 14);
+    }
+
+    #[test]
+    fn one_value_and_none_have_an_axis_too() {
+        assert!(Axis::around("change", [3.0]).place(3.0) > 0.4);
+        assert!(labels(&Axis::around("change", [])).len() > 2);
+        assert_eq!(labels(&Axis::around("change", [-0.4, 0.4]))[0].chars().next(), Some('−'));
+    }
+}

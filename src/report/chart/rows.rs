@@ -1,0 +1,100 @@
+//! Values with intervals in rows under one axis: a forest plot.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::ink::Ink;
+use super::plot::{CHARACTER, LINE, WIDTH, n};
+
+/// Height of a row.
+const ROW: f64 = 26.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = 40.0;
+const RIGHT: f64 = 14.0;
+/// The most room that names get.
+const MOST_NAME: f64 = 170.0;
+
+/// A chart in the making.
+pub(crate) struct Rows {
+    /// What it shows, for who cannot see it.
+    pub(crate) description: String,
+    pub(crate) axis: Axis,
+    pub(crate) rows: Vec<Row>,
+    /// A place of the axis that rows are held against, such as no difference, with its label.
+    pub(crate) origin: Option<(f64, String)>,
+    /// A stretch of the axis that stands out, such as differences that do not matter, with its label.
+    pub(crate) band: Option<(f64, f64, String)>,
+}
+
+/// One row.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) ink: Ink,
+    pub(crate) value: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    /// Its figures in words.
+    pub(crate) words: String,
+}
+
+impl Rows {
+    /// The chart as SVG.
+    pub(crate) fn draw(&self) -> Markup {
+        let longest = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let left = (longest as f64 * CHARACTER + 14.0).clamp(40.0, MOST_NAME);
+        let width = WIDTH - left - RIGHT;
+        let bottom = TOP + self.rows.len() as f64 * ROW;
+        let height = bottom + BOTTOM;
+        let across = |value: f64| left + self.axis.place(value) * width;
+        html! {
+            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.description) {
+                desc { (self.description) }
+                @if let Some((from, to, label)) = &self.band {
+                    @let (from, to) = (across(*from), across(*to));
+                    rect class="shade" x=(n(from)) y=(n(TOP)) width=(n(to - from)) height=(n(bottom - TOP)) {
+                        title { (label) }
+                    }
+                    text class="note" x=(n(f64::midpoint(from, to))) y="13" text-anchor="middle" { (label) }
+                }
+                @for (place, label) in self.axis.ticks() {
+                    @let x = left + place * width;
+                    line class="grid" x1=(n(x)) x2=(n(x)) y1=(n(TOP)) y2=(n(bottom)) {}
+                    text class="tick" x=(n(x)) y=(n(bottom + 15.0)) text-anchor="middle" { (label) }
+                }
+                line class="axis" x1=(n(left)) x2=(n(left + width)) y1=(n(bottom)) y2=(n(bottom)) {}
+                text class="title" x=(n(left + width)) y=(n(bottom + 15.0 + LINE)) text-anchor="end" { (self.axis.title()) }
+                @if let Some((origin, label)) = &self.origin {
+                    @let x = across(*origin);
+                    line class="rule" x1=(n(x)) x2=(n(x)) y1=(n(TOP)) y2=(n(bottom)) { title { (label) } }
+                }
+                @for (place, row) in self.rows.iter().enumerate() {
+                    (row.draw(&across, left, TOP + (place as f64 + 0.5) * ROW))
+                }
+            }
+        }
+    }
+}
+
+impl Row {
+    fn draw(&self, across: &impl Fn(f64) -> f64, left: f64, y: f64) -> Markup {
+        let room = ((left - 12.0) / CHARACTER) as usize;
+        let name = if self.name.chars().count() > room {
+            self.name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+        } else {
+            self.name.clone()
+        };
+        let class = self.ink.class();
+        html! {
+            g {
+                title { (self.words) }
+                text class="legend" x=(n(left - 8.0)) y=(n(y + 4.0)) text-anchor="end" { (name) }
+                @if let Some((low, high)) = self.low.zip(self.high) {
+                    path class={ "whisker " (class) }
+                        d=(format!("M{0:.1} {2:.1}H{1:.1}m0 -4v8M{0:.1} {3:.1}v8", across(low), across(high), y, y - 4.0)) {}
+                }
+                @if let Some(value) = self.value { (self.ink.mark((across(value), y), false)) }
+                rect class="hit" x="0" y=(n(y - ROW / 2.0)) width=(n(WIDTH)) height=(n(ROW)) {}
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A fitted engine as a person reads it: its costs, how well it tells runs again, what it predicts.
+
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::page::{Page, Style, Tone};
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Metric, Quantile};
+use crate::experiment::{
+    CostKind, EngineFit, FittedCost, Grade, Latency, PredictedRate, PredictedRates, RunCheck,
+};
+use crate::units::three_digits;
+
+/// Latencies that are held against one another.
+const FIGURES: [(Metric, Quantile); 4] = [
+    (Metric::Ttft, Quantile::P50),
+    (Metric::Ttft, Quantile::P99),
+    (Metric::Tpot, Quantile::P50),
+    (Metric::Tpot, Quantile::P99),
+];
+
+/// The fit by itself.
+#[must_use]
+pub fn engine_fit_text(fit: &EngineFit, style: Style) -> String {
+    let mut page = Page::new(style);
+    section(&mut page, fit);
+    page.finish()
+}
+
+/// The fit and what it predicts of several rates.
+#[must_use]
+pub fn rates_text(predicted: &PredictedRates, style: Style) -> String {
+    let mut page = Page::new(style);
+    section(&mut page, &predicted.engine_fit);
+    page.heading("Predicted, ms; beside it what was measured at that rate");
+    let titles = ["requests/s", "TTFT p50", "p99", "TPOT p50", "p99", "tokens/s", "SLO %", ""];
+    let mut grid = Grid::new(&titles.map(|title| (title, ALWAYS)));
+    for rate in &predicted.rates {
+        grid.row(cells(rate));
+        if let Some(measured) = &rate.measured {
+            grid.row(measured_cells(measured));
+        }
+    }
+    page.grid(grid);
+    if predicted.rates.iter().any(|rate| !rate.valid) {
+        let text = "INVALID: most often the server would not keep up, and these figures depend on how long the run lasts";
+        page.entry(Tone::Faint, "  ", text);
+    }
+    page.finish()
+}
+
+/// The same as indented JSON with a line break at its end.
+pub fn rates_json(predicted: &PredictedRates) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(predicted)?;
+    text.push('\n');
+    Ok(text)
+}
+
+pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
+    let runs = counted(fit.runs.len() as u64, "run");
+    page.line(Tone::Strong, &format!("Engine fitted to {runs}: {}", fit.form));
+    let mut costs = Grid::new(&["", "fitted", "95 % interval"].map(|title| (title, ALWAYS)));
+    for cost in &fit.costs {
+        costs.row(told(cost));
+    }
+    page.grid(costs);
+    let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
+    let residuals = format!(
+        "from {}; their median error: of the time of an answer {}, of a time to first token {}",
+        counted(fit.equations, "equation"),
+        error(fit.answer_error),
+        error(fit.first_token_error),
+    );
+    page.entry(Tone::Faint, "  ", &residuals);
+    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99"].map(|title| (title, ALWAYS));
+    let mut grid = Grid::new(&titles);
+    let of_all = fit.runs.iter().map(|run| (run, ""));
+    for (run, how) in of_all.chain(fit.held_out.iter().map(|run| (run, "held out"))) {
+        grid.row(compared(run, how));
+    }
+    page.heading("Measured → told again by the fitted engine, ms");
+    page.grid(grid);
+    let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
+    page.entry(Tone::Faint, "  runs: ", &names.join(", "));
+    let (tone, words) = match fit.grade {
+        Grade::Good => (Tone::Good, "GOOD FIT: medians within 10 %"),
+        Grade::Rough => {
+            (Tone::Bad, "ROUGH FIT: a median is off by over 10 %; good for a guess, not for money")
+        }
+        Grade::Poor => (Tone::Bad, "POOR FIT: a median is off by over 25 %; nothing is predicted"),
+    };
+    let basis = if fit.held_out.is_empty() {
+        "; of the run itself: give several runs to see how it does on one that it was not fitted to"
+    } else {
+        "; of each run by an engine fitted to the others"
+    };
+    page.entry(tone, "  ", &format!("{words}{basis}"));
+}
+
+fn told(cost: &FittedCost) -> [String; 3] {
+    let name = match cost.kind {
+        CostKind::ComputeEfficiency => "share of the arithmetic",
+        CostKind::BandwidthEfficiency => "share of the bandwidth",
+        CostKind::StepOverhead => "each step besides",
+        CostKind::Step => "each step",
+        CostKind::Sequence => "each sequence in it",
+        CostKind::PromptToken => "1,000 prompt tokens",
+        CostKind::ContextToken => "1,000 context tokens",
+        CostKind::AttendedPair => "1,000,000 attended pairs",
+        CostKind::FrontEnd => "front end, once an answer",
+    };
+    let scale = match cost.kind {
+        CostKind::PromptToken | CostKind::ContextToken => 1e3,
+        CostKind::AttendedPair => 1e6,
+        _ => 1.0,
+    };
+    let value = |value: f64| {
+        if cost.kind.is_share() { percent(value) } else { format!("{} ms", cell(value * scale * 1e3)) }
+    };
+    let (fitted, interval) = match (cost.value, cost.low, cost.high) {
+        (Some(0.0), _, Some(0.0)) => ("none seen".to_owned(), NOTHING.to_owned()),
+        (Some(middle), Some(low), Some(high)) => {
+            (value(middle), format!("{} to {}", value(low), value(high)))
+        }
+        (Some(middle), _, _) => (value(middle), NOTHING.to_owned()),
+        (None, _, _) => ("not seen".to_owned(), NOTHING.to_owned()),
+    };
+    [name.to_owned(), fitted, interval]
+}
+
+fn compared(run: &RunCheck, how: &str) -> Vec<String> {
+    let mut name = vec![format!("{}/s", three_digits(run.rate_per_s))];
+    name.extend((!how.is_empty()).then(|| how.to_owned()));
+    name.extend((!run.valid).then(|| "INVALID".to_owned()));
+    let mut cells = vec![name.join(", ")];
+    cells.extend(FIGURES.map(|(metric, quantile)| match run.figure(metric, quantile) {
+        None => NOTHING.to_owned(),
+        Some(figure) => format!(
+            "{} → {}, {:+.0} %",
+            three_digits(figure.measured_ms),
+            three_digits(figure.predicted_ms),
+            // So that there is no −0.
+            (figure.off * 100.0).round() + 0.0
+        ),
+    }));
+    cells
+}
+
+fn cells(rate: &PredictedRate) -> Vec<String> {
+    let latency = |latency: Option<Latency>| match latency {
+        Some(Latency { value_ms: Some(ms), .. }) => cell(ms),
+        Some(Latency { at_least_ms: Some(ms), .. }) => format!("> {}", cell(ms)),
+        _ => NOTHING.to_owned(),
+    };
+    let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
+    vec![
+        three_digits(rate.rate_per_s),
+        latency(rate.ttft_p50),
+        latency(rate.ttft_p99),
+        latency(rate.tpot_p50),
+        latency(rate.tpot_p99),
+        figure(rate.output_tokens_per_s),
+        figure(rate.slo_attainment.map(|share| share * 100.0)),
+        if rate.valid { "predicted" } else { "predicted, INVALID" }.to_owned(),
+    ]
+}
+
+fn measured_cells(run: &RunCheck) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    cells.extend(FIGURES.map(|(metric, quantile)| {
+        run.figure(metric, quantile).map_or(NOTHING.to_owned(), |figure| cell(figure.measured_ms))
+    }));
+    cells.extend([NOTHING.to_owned(), NOTHING.to_owned(), "measured".to_owned()]);
+    cells
+}

@@ -1,0 +1,216 @@
+//! The page of an A/B test.
+
+use maud::{Markup, html};
+
+use super::parts::{Table, facts, figure, notes};
+use super::shell;
+use crate::analysis::wording::percent;
+use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, Scale};
+use crate::record::{DeploymentFacts, EngineFacts};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row, Rows, Series};
+use crate::report::compare::p_value;
+use crate::report::grid::{NOTHING, cell};
+
+/// The test as a page.
+#[must_use]
+pub fn ab_page(test: &AbTest) -> String {
+    let title = format!("A/B test of {}", test.workload);
+    let class = match test.verdict {
+        AbOverall::Better | AbOverall::Equivalent => "good",
+        AbOverall::Worse | AbOverall::Invalid => "bad",
+        AbOverall::Mixed | AbOverall::Inconclusive | AbOverall::Unfinished => "",
+    };
+    let body = html! {
+        h1 { (title) }
+        p.lead { span class=(class) { (crate::report::printable(&test.sentence)) } }
+        (asked(test))
+        h2 { "B against A" }
+        div.charts.single {
+            (figure(
+                "Difference by metric",
+                "whiskers: 95 % intervals; shaded: differences that do not matter",
+                &forest(test, &test.metrics),
+                Some(&table(&test.metrics)),
+            ))
+        }
+        h2 { "Round by round" }
+        div.charts { @for metric in &test.metrics { (by_round(metric)) } }
+        @for class in &test.classes {
+            h2 { "Class " (crate::report::printable(&class.class)) }
+            div.charts.single {
+                (figure("Difference by metric", "", &forest(test, &class.metrics), Some(&table(&class.metrics))))
+            }
+        }
+        @if !test.explored.is_empty() {
+            h2 { "Other metrics" }
+            p.muted { "Without a verdict: who looks at many finds some that differ by chance." }
+            (table(&test.explored).draw())
+        }
+        h2 { "The rounds" }
+        (rounds(test).draw())
+        (notes(&test.notes))
+    };
+    shell::page(&title, &body)
+}
+
+fn asked(test: &AbTest) -> Markup {
+    let sides = &test.sides;
+    let mut said =
+        vec![("A", server(&sides.a, &sides.a_deployment)), ("B", server(&sides.b, &sides.b_deployment))];
+    for unlike in &sides.unlike {
+        said.push(("differs", format!("{}: {} → {}", unlike.what, unlike.a, unlike.b)));
+    }
+    said.push((
+        "rounds",
+        format!(
+            "{} counted of {} that were decided on before the first",
+            test.counted_rounds, test.planned_rounds
+        ),
+    ));
+    said.push(("margin", format!("a difference within {} does not matter", percent(test.margin))));
+    facts(&said)
+}
+
+fn server(engine: &EngineFacts, deployment: &DeploymentFacts) -> String {
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let hardware = deployment.hardware.as_ref().map(|name| format!(", on {name}")).unwrap_or_default();
+    format!("{} on {}{version} at {}{hardware}", engine.model, engine.engine, engine.url)
+}
+
+/// The change of B against A as a share, with its interval, where the metric has a ratio.
+fn change(metric: &AbMetric) -> Option<[Option<f64>; 3]> {
+    let ratio = metric.ratio?;
+    let share = |ratio: f64| (ratio - 1.0) * 100.0;
+    Some([Some(share(ratio.value)), ratio.low.map(share), ratio.high.map(share)])
+}
+
+fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
+    let rows: Vec<Row> = metrics
+        .iter()
+        .filter(|metric| metric.scale == Scale::Ratio)
+        .map(|metric| {
+            let [value, low, high] = change(metric).unwrap_or([None, None, None]);
+            let ink = match metric.verdict {
+                Some(AbVerdict::Better | AbVerdict::Equivalent) => Ink::Third,
+                Some(AbVerdict::Worse) => Ink::Second,
+                Some(AbVerdict::Inconclusive) | None => Ink::First,
+            };
+            let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
+            Row { name: metric.metric.clone(), ink, value, low, high, words }
+        })
+        .collect();
+    let margin = test.margin * 100.0;
+    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
+    let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
+    Rows {
+        description: format!("Differences of {} metrics between B and A", rows.len()),
+        axis,
+        rows,
+        origin: Some((0.0, "no difference".to_owned())),
+        band: Some((-margin, margin, format!("± {}", percent(test.margin)))),
+    }
+    .draw()
+}
+
+fn word(metric: &AbMetric) -> &'static str {
+    metric.verdict.map_or("", AbVerdict::word)
+}
+
+fn shown(metric: &AbMetric, value: f64) -> String {
+    match metric.unit {
+        AbUnit::Ms | AbUnit::PerS => cell(value),
+        AbUnit::Share => percent(value),
+    }
+}
+
+const fn unit(unit: AbUnit) -> &'static str {
+    match unit {
+        AbUnit::Ms => ", ms",
+        AbUnit::PerS => ", /s",
+        AbUnit::Share => "",
+    }
+}
+
+fn shown_change(metric: &AbMetric) -> String {
+    match (change(metric), metric.difference) {
+        (Some([Some(value), low, high]), _) => {
+            let share = |value: f64| format!("{value:+.2} %").replace('-', "−");
+            let ends = low.zip(high).map(|(low, high)| format!(" ({} to {})", share(low), share(high)));
+            format!("{}{}", share(value), ends.unwrap_or_default())
+        }
+        (_, Some(difference)) => {
+            let ends = difference.low.zip(difference.high);
+            let ends =
+                ends.map(|(low, high)| format!(" ({} to {})", shown(metric, low), shown(metric, high)));
+            format!("{}{}", shown(metric, difference.value), ends.unwrap_or_default())
+        }
+        _ => NOTHING.to_owned(),
+    }
+}
+
+fn table(metrics: &[AbMetric]) -> Table {
+    let mut table = Table::new(["", "A", "B", "B against A (95 %)", "p", "p, Holm", "found from", "verdict"]);
+    for metric in metrics {
+        let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
+        table.row([
+            format!("{}{}", metric.metric, unit(metric.unit)),
+            known(metric.a),
+            known(metric.b),
+            shown_change(metric),
+            metric.p.map_or(NOTHING.to_owned(), p_value),
+            metric.adjusted_p.map_or(NOTHING.to_owned(), p_value),
+            metric.detectable.map_or(NOTHING.to_owned(), percent),
+            word(metric).to_owned(),
+        ]);
+    }
+    table
+}
+
+fn by_round(metric: &AbMetric) -> Markup {
+    let side = |side: AbSide, ink| {
+        let points = metric.figures.iter().filter_map(|pair| {
+            let y = match side {
+                AbSide::A => pair.a,
+                AbSide::B => pair.b,
+            }?;
+            let words = format!("round {}, {side}: {}", pair.round, shown(metric, y));
+            Some(Point { x: pair.round as f64, y, low: None, high: None, open_above: false, words })
+        });
+        Series { name: side.to_string(), ink, line: Line::Solid, points: points.collect() }
+    };
+    let series = vec![side(AbSide::A, Ink::First), side(AbSide::B, Ink::Second)];
+    let values: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
+    if values.iter().all(|value| *value == 0.0) {
+        return html! {};
+    }
+    let title = format!("{}{}", metric.metric, unit(metric.unit));
+    let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
+    let plot = Plot {
+        description: format!("{} of A and B round by round", metric.metric),
+        x: Axis::counted("round", last),
+        y: Axis::from_zero(&title, values),
+        series,
+        rules: Vec::new(),
+        shade: None,
+    };
+    figure(&title, "", &plot.draw(), None)
+}
+
+fn rounds(test: &AbTest) -> Table {
+    let mut table = Table::new(["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
+    for round in &test.rounds {
+        let [first, second] = round.order;
+        let completed =
+            |side: &crate::experiment::FlownSide| format!("{} of {}", side.completed, side.planned);
+        table.row([
+            round.number.to_string(),
+            format!("{first} {second}"),
+            round.seed.to_string(),
+            completed(&round.a),
+            completed(&round.b),
+            if round.counted { "yes" } else { "no" }.to_owned(),
+            round.left_out.join("; "),
+        ]);
+    }
+    table
+}

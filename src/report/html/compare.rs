@@ -1,0 +1,177 @@
+//! The page of a comparison.
+
+use maud::{Markup, html};
+
+use super::parts::{Table, facts, figure, notes};
+use super::shell;
+use crate::analysis::{Status, Subject};
+use crate::experiment::compare::{Against, Compared, Level, Role, Row, Standing, Trend, TrendLine};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row as Bar, Rows, Series};
+use crate::report::compare::{
+    advice, change, change_interval, label, p_value, pairing_in_words, scaled, side_in_words,
+    standing_in_words, trend_cells, value,
+};
+use crate::report::grid::{NOTHING, cell};
+
+/// The comparison as a page.
+#[must_use]
+pub fn compared_page(compared: &Compared) -> String {
+    let title = format!("{} stored sides compared", compared.sides.len());
+    let mut said: Vec<(&str, String)> = Vec::new();
+    for (place, side) in compared.sides.iter().enumerate() {
+        said.push((if place == 0 { "baseline" } else { "against" }, side_in_words(side)));
+    }
+    for difference in &compared.differences {
+        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
+        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
+        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
+    }
+    let body = html! {
+        h1 { "Compared with a baseline" }
+        (facts(&said))
+        @for against in &compared.against { (one_side(compared, against)) }
+        @if let Some(trend) = &compared.trend { (over_time(compared, trend)) }
+    };
+    shell::page(&title, &body)
+}
+
+fn one_side(compared: &Compared, against: &Against) -> Markup {
+    let advice = advice(compared, against);
+    html! {
+        h2 { (crate::report::printable(&against.side)) }
+        p.muted { (pairing_in_words(against.pairing)) }
+        @for gate in &against.gates {
+            @let class = if gate.status == Status::Met { "good" } else { "bad" };
+            @let sign = match gate.status { Status::Met => "✓ ", Status::Missed => "✗ ", Status::Unresolvable => "? " };
+            p { span class=(class) { (sign) } (crate::report::printable(&gate.line)) }
+        }
+        div.charts.single {
+            (figure(
+                "Change against the baseline",
+                "left of none: less than the baseline; whiskers are 95 % intervals",
+                &changes(against),
+                Some(&table(against)),
+            ))
+        }
+        (notes(&advice))
+    }
+}
+
+/// Every figure's change, under one axis.
+fn changes(against: &Against) -> Markup {
+    let relative: Vec<(&Row, f64)> = against
+        .rows
+        .iter()
+        .filter_map(|row| Some((row, row.change.filter(|_| !is_share(row))?.value * 100.0)))
+        .collect();
+    let rows: Vec<Bar> = relative
+        .iter()
+        .map(|(row, moved)| {
+            let ink = match row.standing {
+                Standing::Better => Ink::Third,
+                Standing::Worse => Ink::Second,
+                _ => Ink::First,
+            };
+            let end = |read: fn(&crate::experiment::compare::Interval) -> Option<f64>| {
+                row.change.as_ref().and_then(read).map(|end| end * 100.0)
+            };
+            Bar {
+                name: row.figure.clone(),
+                ink,
+                value: Some(*moved),
+                low: end(|change| change.low),
+                high: end(|change| change.high),
+                words: format!(
+                    "{}: {} → {}, {} ({})",
+                    label(row.subject),
+                    value(row, &row.baseline),
+                    value(row, &row.other),
+                    change(row),
+                    standing_in_words(row.standing)
+                ),
+            }
+        })
+        .collect();
+    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
+    let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
+    let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
+    Rows { description, axis, rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
+}
+
+const fn is_share(row: &Row) -> bool {
+    matches!(row.subject, Subject::Share(_))
+}
+
+fn table(against: &Against) -> Table {
+    let mut table =
+        Table::new(["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", ""]);
+    let interval = |row: &Row, level: &Level| {
+        let ends = level.low.zip(level.high);
+        ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))
+    };
+    for row in &against.rows {
+        table.row([
+            label(row.subject),
+            value(row, &row.baseline),
+            interval(row, &row.baseline),
+            value(row, &row.other),
+            interval(row, &row.other),
+            change(row),
+            change_interval(row).unwrap_or(NOTHING.to_owned()),
+            row.p_holm.map_or(NOTHING.to_owned(), p_value),
+            row.detectable.map_or(NOTHING.to_owned(), crate::analysis::wording::percent),
+            standing_in_words(row.standing).to_owned(),
+        ]);
+    }
+    table
+}
+
+fn over_time(compared: &Compared, trend: &Trend) -> Markup {
+    let mut table = Table::new(["", "course", "first", "last", "each step", "95 %", ""]);
+    for line in &trend.lines {
+        table.row(trend_cells(line));
+    }
+    let steady =
+        |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
+    html! {
+        h2 { "Over time" }
+        (table.draw())
+        p.muted { "Each step: least squares from one side to the next, as a share of the mean; drifts where its interval excludes 0." }
+        div.charts {
+            @for line in trend.lines.iter().filter(steady) {
+                (figure(&label(line.subject), "", &course(compared, trend, line), None))
+            }
+        }
+    }
+}
+
+fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
+    let scale = if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+    let points: Vec<Point> = line
+        .levels
+        .iter()
+        .enumerate()
+        .filter_map(|(step, level)| {
+            let y = level.value? * scale;
+            let side = &compared.sides[trend.order[step]];
+            Some(Point {
+                x: (step + 1) as f64,
+                y,
+                low: level.low.map(|end| end * scale),
+                high: level.high.map(|end| end * scale),
+                open_above: false,
+                words: format!("{}: {} ({})", side.name, cell(y), side.started_at.strftime("%Y-%m-%d %H:%M")),
+            })
+        })
+        .collect();
+    let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
+    Plot {
+        description: format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
+        x: Axis::counted("side, in the order of time", trend.order.len() as u64),
+        y: Axis::from_zero(&label(line.subject), tops),
+        series: vec![Series { name: line.figure.clone(), ink: Ink::First, line: Line::Solid, points }],
+        rules: Vec::new(),
+        shade: None,
+    }
+    .draw()
+}

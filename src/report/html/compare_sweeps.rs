@@ -1,0 +1,100 @@
+//! The page of sweeps against a baseline.
+
+use maud::{Markup, html};
+
+use super::parts::{Table, facts, figure};
+use super::shell;
+use crate::analysis::Status;
+use crate::experiment::Load;
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, Role, SweepAgainst};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
+use crate::report::compare_sweeps::{answer_cells, cells, in_words};
+use crate::report::grid::cell;
+use crate::report::printable;
+
+/// The comparison as a page.
+#[must_use]
+pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
+    let mut said: Vec<(&str, String)> = Vec::new();
+    for (place, answer) in compared.answers.iter().enumerate() {
+        said.push((if place == 0 { "baseline" } else { "against" }, in_words(answer)));
+    }
+    for difference in &compared.differences {
+        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
+        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
+        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
+    }
+    let mut answers = Table::new(["", "passed", "failed", "estimate", "95 %"]);
+    for answer in &compared.answers {
+        answers.row([answer.side.clone()].into_iter().chain(answer_cells(answer)));
+    }
+    let body = html! {
+        h1 { "Sweeps compared with a baseline" }
+        (facts(&said))
+        h2 { "Highest load that meets the objectives" }
+        (answers.draw())
+        @for against in &compared.against { p { b { (printable(&against.side)) } ": " (printable(&against.sentence)) } }
+        h2 { "The curves" }
+        div.charts {
+            (figure("p99 TTFT over load", "whiskers: 95 % intervals over runs", &curves(compared, "p99 TTFT, ms", |side| &side.ttft_p99_ms), None))
+            (figure("Output tokens over load", "", &curves(compared, "tokens/s", |side| &side.output_tokens_per_s), None))
+        }
+        @for against in &compared.against { (by_load(against)) }
+    };
+    shell::page("Sweeps compared", &body)
+}
+
+fn curves(compared: &ComparedSweeps, title: &str, read: fn(&AnswerOfSide) -> &Vec<(Load, Level)>) -> Markup {
+    let series: Vec<Series> = compared
+        .answers
+        .iter()
+        .zip(Ink::SERIES.into_iter().cycle())
+        .map(|(side, ink)| {
+            let points = read(side).iter().filter_map(|(load, level)| {
+                let y = level.value.or(level.at_least)?;
+                Some(Point {
+                    x: load.amount(),
+                    y,
+                    low: level.low,
+                    high: level.high,
+                    open_above: level.value.is_none(),
+                    words: format!("{}, {load}: {}", side.side, cell(y)),
+                })
+            });
+            Series { name: side.side.clone(), ink, line: Line::Solid, points: points.collect() }
+        })
+        .collect();
+    let points = || series.iter().flat_map(|series| &series.points);
+    let loads: Vec<f64> = points().map(|point| point.x).collect();
+    let heights: Vec<f64> = points().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
+    let unit = match compared.answers.first().and_then(|side| read(side).first()) {
+        Some((Load::Users(_), _)) => "users",
+        Some((Load::Rate(_), _)) | None => "requests/s asked",
+    };
+    Plot {
+        description: format!("{title} over load of {} sweeps", compared.answers.len()),
+        x: Axis::fitting(unit, loads),
+        y: Axis::fitting(title, heights),
+        series,
+        rules: Vec::new(),
+        shade: None,
+    }
+    .draw()
+}
+
+fn by_load(against: &SweepAgainst) -> Markup {
+    let mut table = Table::new(["", "baseline", "here", "change", "95 %", "p, Holm", ""]);
+    for at in &against.loads {
+        for row in &at.rows {
+            table.row(cells(at, row));
+        }
+    }
+    html! {
+        h2 { (printable(&against.side)) ", load by load" }
+        @for gate in &against.gates {
+            @let (class, sign) = if gate.status == Status::Met { ("good", "✓ ") } else { ("bad", "✗ ") };
+            p { span class=(class) { (sign) (printable(&gate.line)) } }
+        }
+        @if against.loads.is_empty() { p { "The two measured no load in common." } } @else { (table.draw()) }
+    }
+}

@@ -1,0 +1,173 @@
+//! The page of a table of experiments.
+
+use maud::{Markup, html};
+
+use super::parts::{Table, facts, figure, notes};
+use super::shell;
+use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
+use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
+use crate::report::chart::{Axis, Ink, Row, Rows};
+use crate::report::compare::label;
+use crate::report::grid::{NOTHING, cell as cell_text};
+use crate::report::matrix::{asked, confounded, contract, headline, name, shown, verdict, why_stopped};
+use crate::report::printable;
+
+const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
+    Subject::Latency(Statistic::Percentile(quantile), metric)
+}
+
+/// What is drawn row by row.
+const DRAWN: [Subject; 6] = [
+    percentile(Quantile::P50, Metric::Ttft),
+    percentile(Quantile::P95, Metric::Ttft),
+    percentile(Quantile::P50, Metric::Tpot),
+    percentile(Quantile::P95, Metric::Tpot),
+    percentile(Quantile::P50, Metric::E2e),
+    Subject::Rate(Flow::OutputTokens),
+];
+
+/// The table as a page.
+#[must_use]
+pub fn matrix_page(matrix: &Matrix) -> String {
+    let title = format!("Experiments: {}", matrix.name);
+    let body = html! {
+        h1 { (title) }
+        p.lead { (printable(&headline(matrix))) "." }
+        @if !matrix.description.is_empty() { p { (printable(&matrix.description)) } }
+        h2 { "Rows" }
+        (rows(matrix).draw())
+        (doubts(matrix))
+        h2 { "Figures, row by row" }
+        div.charts {
+            @for subject in DRAWN {
+                @if let Some(picture) = picture(matrix, subject) {
+                    (figure(&label(subject), "whiskers: 95 % intervals", &picture, None))
+                }
+            }
+        }
+        (hypotheses(matrix))
+        (decided(matrix))
+        (servers(matrix))
+        p { (why_stopped(&matrix.stopped)) }
+    };
+    shell::page(&title, &body)
+}
+
+fn rows(matrix: &Matrix) -> Table {
+    let labels: Vec<String> = DRAWN.into_iter().map(label).collect();
+    let fixed = ["row", "asked", "runs", "verdict"].into_iter();
+    let mut table =
+        Table::new(fixed.chain(labels.iter().map(String::as_str)).chain(["cost/1M out", "hypothesis"]));
+    for cell in &matrix.cells {
+        let fixed = [
+            name(matrix, cell),
+            asked(cell),
+            format!("{}/{}", cell.runs.len(), cell.planned_runs),
+            verdict(cell).to_owned(),
+        ];
+        let cost = cell.cost_per_million_output_tokens.map_or(NOTHING.to_owned(), cell_text);
+        let standing = cell.standing.map_or(NOTHING, Standing::word).to_owned();
+        let figures = DRAWN.map(|subject| shown(cell, subject));
+        table.row(fixed.into_iter().chain(figures).chain([cost, standing]));
+    }
+    table
+}
+
+/// Why rows cannot be believed, or are not there.
+fn doubts(matrix: &Matrix) -> Markup {
+    let of = |cell: &Cell| -> Vec<String> {
+        let name = name(matrix, cell);
+        let failed = cell.failed.iter().map(|why| format!("row {name} could not be flown: {why}"));
+        failed
+            .chain(cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell))))
+            .collect()
+    };
+    notes(&matrix.cells.iter().flat_map(of).collect::<Vec<_>>())
+}
+
+/// One figure of all rows under one axis; nothing where no row has it.
+fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
+    let rows: Vec<Row> = matrix
+        .cells
+        .iter()
+        .map(|cell| {
+            let measured = cell.figures.figure(subject);
+            let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
+            let place = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
+            Row {
+                name: name(matrix, cell),
+                ink: Ink::SERIES[place % Ink::SERIES.len()],
+                value: measured.and_then(|measured| measured.value),
+                low: measured.and_then(|measured| measured.low),
+                high: measured.and_then(|measured| measured.high),
+                words: format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject)),
+            }
+        })
+        .collect();
+    let values: Vec<f64> = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().collect();
+    if values.is_empty() {
+        return None;
+    }
+    let description = format!("{subject} of {} rows", rows.len());
+    let axis = Axis::fitting(&label(subject), values);
+    Some(Rows { description, axis, rows, origin: None, band: None }.draw())
+}
+
+fn hypotheses(matrix: &Matrix) -> Markup {
+    let claims =
+        |cell: &&Cell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+    let told: Vec<&Cell> = matrix.cells.iter().filter(claims).collect();
+    html! {
+        @if !told.is_empty() {
+            h2 { "Questions and hypotheses" }
+            @for cell in told {
+                p { b { (printable(&name(matrix, cell))) } " " (printable(cell.question.as_deref().unwrap_or_default())) }
+                @if let Some(hypothesis) = &cell.hypothesis { p.muted { "Expected: " (printable(hypothesis)) } }
+                ul.notes {
+                    @for test in &cell.tests {
+                        @let (class, sign) = match test.standing {
+                            Standing::Confirmed => ("good", "✓ "),
+                            Standing::CannotTell => ("", "? "),
+                            Standing::Refuted => ("bad", "✗ "),
+                        };
+                        li { span class=(class) { (sign) } (printable(&test.line))
+                            @if let Some(note) = confounded(test) { br; span.muted { (note) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn decided(matrix: &Matrix) -> Markup {
+    html! {
+        @if let Some(decision) = &matrix.decision {
+            h2 { "Contract" }
+            p { (printable(&contract(decision))) }
+            @for variant in &decision.variants {
+                @let (class, word) = match variant.standing {
+                    VariantStanding::Accepted => ("good", "✓ accepted"),
+                    VariantStanding::Rejected => ("bad", "✗ rejected"),
+                    VariantStanding::Undecided => ("", "? undecided"),
+                };
+                p { span class=(class) { (word) } ": " (printable(&variant.variant)) }
+                (notes(&variant.reasons))
+            }
+        }
+    }
+}
+
+/// The servers, with the flags that they were started with.
+fn servers(matrix: &Matrix) -> Markup {
+    let said: Vec<(&str, String)> = matrix
+        .variants
+        .iter()
+        .map(|variant| {
+            let server = &variant.server;
+            let told = [("at", &server.url), ("flags", &server.flags), ("hardware", &server.hardware)];
+            let told = told.iter().filter_map(|(name, fact)| Some(format!("{name} {}", fact.as_ref()?)));
+            (variant.name.as_str(), told.collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    html! { h2 { "Servers" } (facts(&said)) }
+}

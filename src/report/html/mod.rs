@@ -1,0 +1,15 @@
+//! Pages: one file each, that needs nothing from elsewhere and runs nothing.
+
+mod ab;
+mod compare;
+mod compare_sweeps;
+mod matrix;
+mod parts;
+mod shell;
+mod sweep;
+
+pub use ab::ab_page;
+pub use compare::compared_page;
+pub use compare_sweeps::compared_sweeps_page;
+pub use matrix::matrix_page;
+pub use sweep::sweep_page;

@@ -1,0 +1,134 @@
+//! What a server gives over the loads of a sweep, and what closed loops hide.
+
+use super::Chart;
+use super::latencies::{bracket, loads};
+use crate::experiment::{AcrossRuns, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
+use crate::report::grid::cell;
+
+type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
+
+/// Requests asked, completed and good; tokens in all and for one user.
+pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
+    let completed: (&str, Read) = ("completed", |figures| figures.completed_requests_per_s.as_ref());
+    let good: (&str, Read) = ("within their SLO", |figures| figures.goodput_per_s.as_ref());
+    let tokens: (&str, Read) = ("output tokens", |figures| figures.output_tokens_per_s.as_ref());
+    let user: (&str, Read) = ("tokens/s of a user", |figures| figures.tokens_per_s_per_user.as_ref());
+    let is_rates = sweep.points.iter().any(|point| matches!(point.load, Load::Rate(_)));
+    let charts = [
+        rising(sweep, "Requests completed", "requests/s", &[completed, good], is_rates),
+        rising(sweep, "Output tokens", "tokens/s", &[tokens], false),
+        rising(sweep, "Speed that one user sees", "tokens/s of a user", &[user], false),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_asked: bool) -> Option<Chart> {
+    let mut series: Vec<Series> = read
+        .iter()
+        .zip(Ink::SERIES)
+        .map(|((name, read), ink)| Series {
+            name: (*name).to_owned(),
+            ink,
+            line: Line::Solid,
+            points: points(sweep, name, *read),
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    if with_asked {
+        series.push(asked(sweep));
+    }
+    let heights: Vec<f64> =
+        series.iter().flat_map(|series| &series.points).map(|point| point.high.unwrap_or(point.y)).collect();
+    let plot = Plot {
+        description: format!("{title} over load"),
+        x: Axis::from_zero(super::load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
+        y: Axis::from_zero(unit, heights),
+        series,
+        rules: Vec::new(),
+        shade: bracket(sweep),
+    };
+    let hint = if with_asked { "where completed leaves asked, the server is saturated" } else { "" };
+    Some(Chart { title: title.to_owned(), hint: hint.to_owned(), picture: plot.draw() })
+}
+
+fn points(sweep: &Sweep, name: &str, read: Read) -> Vec<Point> {
+    let of = |point: &crate::experiment::SweepPoint| {
+        let figure = read(&point.figures)?;
+        let y = figure.mean?;
+        let interval = figure.interval();
+        Some(Point {
+            x: point.load.amount(),
+            y,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+            open_above: false,
+            words: format!("{}: {} {name}", point.load, cell(y)),
+        })
+    };
+    sweep.points.iter().filter_map(of).collect()
+}
+
+/// What was asked for: as much as is asked.
+fn asked(sweep: &Sweep) -> Series {
+    let at = |x: f64| Point {
+        x,
+        y: x,
+        low: None,
+        high: None,
+        open_above: false,
+        words: format!("asked: {}", cell(x)),
+    };
+    let points = sweep.points.iter().map(|point| at(point.load.amount()));
+    Series { name: "asked".to_owned(), ink: Ink::Faint, line: Line::Dashed, points: points.collect() }
+}
+
+/// Closed loops and open arrivals at the throughput that the users reached, on one plot.
+pub(super) fn closed_and_open(sweep: &Sweep) -> Vec<Chart> {
+    let ttft: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.ttft.map(|latency| latency.p99);
+    let e2e: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.e2e.map(|latency| latency.p99);
+    [("p99 TTFT", ttft), ("p99 e2e", e2e)]
+        .into_iter()
+        .filter_map(|(name, read)| both(sweep, name, read))
+        .collect()
+}
+
+fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>) -> Option<Chart> {
+    let side = |which: fn(&PairedFigure) -> Latency, title: &str, ink| {
+        let points = sweep.paired.iter().filter_map(|paired| {
+            let latency = which(&read(&paired.pair)?);
+            let y = latency.value_ms.or(latency.at_least_ms)?;
+            let open_above = latency.value_ms.is_none();
+            let sign = if open_above { "> " } else { "" };
+            let words = format!(
+                "{} users, {}/s, {title}: {name} {sign}{} ms",
+                paired.users,
+                cell(paired.pair.rate_per_s),
+                cell(y)
+            );
+            Some(Point { x: paired.users as f64, y, low: None, high: None, open_above, words })
+        });
+        Series { name: title.to_owned(), ink, line: Line::Solid, points: points.collect() }
+    };
+    let series = vec![
+        side(|figure| figure.closed, "closed loop", Ink::First),
+        side(|figure| figure.open, "open arrivals, same rate", Ink::Second),
+    ];
+    if series.iter().any(|series| series.points.is_empty()) {
+        return None;
+    }
+    let heights: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
+    let plot = Plot {
+        description: format!("{name} of closed loops and of open arrivals at the same throughput"),
+        x: loads(sweep),
+        y: Axis::fitting(&format!("{name}, ms"), heights),
+        series,
+        rules: Vec::new(),
+        shade: None,
+    };
+    let hint = "the gap is what users who wait for an answer before they ask again do not feel";
+    Some(Chart { title: format!("{name}, closed and open"), hint: hint.to_owned(), picture: plot.draw() })
+}

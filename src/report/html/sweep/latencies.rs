@@ -1,0 +1,120 @@
+//! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
+
+use super::{Chart, load_unit};
+use crate::analysis::{Metric, Objective, Subject};
+use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Rule, Series, Shade};
+use crate::report::grid::cell;
+
+type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
+
+/// The latencies that are drawn: metric, title, and its percentiles.
+const LATENCIES: [(Metric, &str, [(&str, Read); 2]); 3] = [
+    (
+        Metric::Ttft,
+        "TTFT",
+        [("p50", |figures| figures.ttft_p50_ms.as_ref()), ("p99", |figures| figures.ttft_p99_ms.as_ref())],
+    ),
+    (
+        Metric::Tpot,
+        "TPOT",
+        [("p50", |figures| figures.tpot_p50_ms.as_ref()), ("p99", |figures| figures.tpot_p99_ms.as_ref())],
+    ),
+    (
+        Metric::E2e,
+        "e2e",
+        [("p50", |figures| figures.e2e_p50_ms.as_ref()), ("p99", |figures| figures.e2e_p99_ms.as_ref())],
+    ),
+];
+
+pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
+    LATENCIES
+        .into_iter()
+        .filter_map(|(metric, name, percentiles)| one(sweep, metric, name, percentiles))
+        .collect()
+}
+
+fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]) -> Option<Chart> {
+    let series: Vec<Series> = percentiles
+        .into_iter()
+        .zip([Ink::First, Ink::Second])
+        .map(|((percentile, read), ink)| Series {
+            name: percentile.to_owned(),
+            ink,
+            line: Line::Solid,
+            points: sweep.points.iter().filter_map(|point| place(point, percentile, read)).collect(),
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    let bounds = bounds(sweep, metric);
+    let heights = series.iter().flat_map(|series| &series.points);
+    let heights = heights.flat_map(|point| [Some(point.y), point.low, point.high]).flatten();
+    let heights: Vec<f64> = heights.chain(bounds.iter().map(|(bound, _)| *bound)).collect();
+    let mut rules: Vec<Rule> = bounds.into_iter().map(|(bound, text)| Rule::Height(bound, text)).collect();
+    if let Some(knee) = &sweep.knee {
+        rules.push(Rule::Place(knee.load.amount(), "knee".to_owned()));
+    }
+    let shade = bracket(sweep);
+    let hint = match (&shade, series.iter().any(|series| series.points.iter().any(|p| p.low.is_some()))) {
+        (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
+        (Some(_), false) => "shaded: the bracket of the highest load that meets the objectives",
+        (None, true) => "whiskers: 95 % intervals over runs",
+        (None, false) => "",
+    };
+    let plot = Plot {
+        description: format!("{name} over load of {} loads", sweep.points.len()),
+        x: loads(sweep),
+        y: Axis::fitting(&format!("{name}, ms"), heights),
+        series,
+        rules,
+        shade,
+    };
+    Some(Chart { title: format!("{name} over load"), hint: hint.to_owned(), picture: plot.draw() })
+}
+
+/// The axis of loads.
+pub(super) fn loads(sweep: &Sweep) -> Axis {
+    Axis::fitting(load_unit(sweep), sweep.points.iter().map(|point| point.load.amount()))
+}
+
+/// A figure of a load with its interval; open where a run was cut off.
+fn place(point: &SweepPoint, name: &str, read: Read) -> Option<Point> {
+    let figure = read(&point.figures)?;
+    let open_above = figure.mean.is_none();
+    let y = figure.mean.or(figure.mean_at_least)?;
+    let interval = figure.interval().filter(|_| !open_above);
+    let sign = if open_above { "> " } else { "" };
+    let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
+    let saturated = if point.class == LoadClass::Saturated { ", saturated" } else { "" };
+    Some(Point {
+        x: point.load.amount(),
+        y,
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+        open_above,
+        words: format!("{}: {name} {sign}{} ms{ends}{saturated}", point.load, cell(y)),
+    })
+}
+
+/// The bounds that objectives of the whole run set on this latency, with their texts.
+fn bounds(sweep: &Sweep, metric: Metric) -> Vec<(f64, String)> {
+    let objectives = sweep.plan.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
+    let of_metric = objectives.filter(|objective| {
+        objective.scope.is_none() && matches!(objective.subject, Subject::Latency(_, of) if of == metric)
+    });
+    of_metric.map(|objective| (objective.bound, objective.text)).collect()
+}
+
+/// Between the largest load that passed and the smallest that failed.
+pub(super) fn bracket(sweep: &Sweep) -> Option<Shade> {
+    let answer = sweep.answer.as_ref()?;
+    let (passed, failed) = answer.passed.zip(answer.failed)?;
+    Some(Shade {
+        from: passed.amount(),
+        to: failed.amount(),
+        label: format!("bracket: {passed} passed, {failed} failed"),
+    })
+}

@@ -1,0 +1,115 @@
+//! The page of a sweep.
+
+mod charts;
+mod frontiers;
+mod latencies;
+
+use maud::{Markup, html};
+
+use super::parts::{Table, facts, figure, notes, verdict};
+use super::shell;
+use crate::analysis::wording::counted;
+use crate::experiment::{LoadAxis, Sweep};
+use crate::report::sweep::{axis, columns, deployment, served, word};
+
+/// The sweep as a page.
+#[must_use]
+pub fn sweep_page(sweep: &Sweep) -> String {
+    let table = loads(sweep);
+    let title = format!("Sweep of {}", sweep.workload.name);
+    let body = html! {
+        h1 { (title) }
+        (answer(sweep))
+        @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
+        (asked(sweep))
+        h2 { "Latency over load" }
+        div.charts {
+            @for chart in latencies::all(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+        }
+        h2 { "What the server gives" }
+        div.charts {
+            @for chart in charts::throughput(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+        }
+        @let frontiers = frontiers::all(sweep);
+        @if !frontiers.is_empty() {
+            h2 { "What no other load beats" }
+            div.charts {
+                @for chart in frontiers { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+            }
+        }
+        @let pairs = charts::closed_and_open(sweep);
+        @if !pairs.is_empty() {
+            h2 { "What closed loops hide" }
+            div.charts {
+                @for chart in pairs { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+            }
+            (notes(&sweep.paired.iter().map(|paired| paired.pair.sentence.as_str()).collect::<Vec<_>>()))
+        }
+        h2 { "The loads" }
+        (table.draw())
+        p.muted { "Means over the runs; latencies in milliseconds." }
+        h2 { "Why it ended" }
+        p { (crate::report::printable(&sweep.stopped_sentence)) }
+        (notes(&sweep.notes))
+    };
+    shell::page(&title, &body)
+}
+
+/// A picture with its title and what to look for in it.
+pub(super) struct Chart {
+    pub(super) title: String,
+    pub(super) hint: String,
+    pub(super) picture: Markup,
+}
+
+fn answer(sweep: &Sweep) -> Markup {
+    html! {
+        @if let Some(answer) = &sweep.answer {
+            p.lead { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
+        }
+        @if let Some(sustained) = &sweep.sustained {
+            @let (class, sign) = if sustained.held { ("good", "✓ ") } else { ("bad", "✗ ") };
+            p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
+        }
+        @if let Some(knee) = &sweep.knee { p { (crate::report::printable(&knee.sentence)) "." } }
+    }
+}
+
+fn asked(sweep: &Sweep) -> Markup {
+    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let mut said = vec![
+        ("workload", format!("{}, first seed {}", sweep.workload.name, sweep.plan.first_seed)),
+        ("model", sweep.engine.model.clone()),
+        ("server", served(sweep)),
+    ];
+    let deployment = deployment(sweep);
+    if !deployment.is_empty() {
+        said.push(("deployment", deployment));
+    }
+    if !sweep.plan.objectives.is_empty() {
+        said.push(("objectives", sweep.plan.objectives.join("; ")));
+    }
+    said.push(("loads", axis(&sweep.plan.axis, sweep.plan.precision)));
+    let begun = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    said.push(("runs", format!("{}, begun {begun}", counted(runs as u64, "run"))));
+    facts(&said)
+}
+
+fn loads(sweep: &Sweep) -> Table {
+    let columns = columns(sweep);
+    let titles: Vec<&str> =
+        ["load"].into_iter().chain(columns.iter().map(|(title, ..)| *title)).chain([""]).collect();
+    let mut table = Table::new(titles);
+    for point in &sweep.points {
+        let knee = sweep.knee.as_ref().is_some_and(|knee| knee.load == point.load);
+        let name = format!("{}{}", point.load, if knee { " ◆ knee" } else { "" });
+        let cells = columns.iter().map(|(_, _, cell)| cell(point));
+        table.row([name].into_iter().chain(cells).chain([word(point.class).to_owned()]));
+    }
+    table
+}
+
+/// What the loads of a sweep are counted in.
+fn load_unit(sweep: &Sweep) -> &'static str {
+    if matches!(sweep.plan.axis, LoadAxis::Users { .. }) { "users" } else { "requests/s asked" }
+}

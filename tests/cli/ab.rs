@@ -1,0 +1,235 @@
+//! `skyline ab`: two mocks of different speed, told apart; rounds that alternate; commands; what is kept, resumed, refused.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::{Desk, signal};
+
+/// A mock that ends with the test.
+struct Mock {
+    process: Child,
+    url: String,
+}
+
+impl Mock {
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+            .args([&["mock", "--port", "0", "--itl", "1ms"], arguments].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut words = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("http://") {
+            line.clear();
+            assert!(words.read_line(&mut line).unwrap() > 0, "the mock ended");
+        }
+        let url = line.rsplit(' ').next().unwrap().trim().to_owned();
+        Self { process, url }
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Half a second of requests in each run, as few rounds as can tell by one metric, and no matter how busy this machine is.
+const QUICK: [&str; 11] = [
+    "ab",
+    "quick.toml",
+    "0.5",
+    "--rounds",
+    "7",
+    "--metric",
+    "p50 ttft",
+    "--pause",
+    "0s",
+    "--no-calibration",
+    "--allow-invalid",
+];
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn header(folder: &Path, run: &str) -> Value {
+    let log = std::fs::read_to_string(folder.join(run).join("run.jsonl")).unwrap();
+    serde_json::from_str::<Value>(log.lines().next().unwrap()).unwrap()["header"].take()
+}
+
+#[test]
+fn a_slower_server_is_found_and_every_run_is_kept() {
+    let desk = Desk::new();
+    let (a, b) = (Mock::start(&["--ttft", "20ms"]), Mock::start(&["--ttft", "800ms"]));
+    let sides = ["--a", &a.url, "--b", &b.url, "--b-label", "flags=--slow", "--json"];
+    let out = desk
+        .skyline(&[&QUICK[..], &sides].concat())
+        .assert()
+        .code(1)
+        .stderr(contains("with 7 rounds and 2 metrics, a difference is found with 80 % power"));
+    let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(1), &Value::from("worse")));
+    let ttft = &test["metrics"][0];
+    assert_eq!((&ttft["verdict"], &ttft["p"]), (&Value::from("worse"), &Value::from(0.015_625)));
+    assert!((3.0..45.0).contains(&ttft["ratio"]["value"].as_f64().unwrap()), "{ttft}");
+    let unlike = serde_json::json!([{ "what": "flags", "a": "not told", "b": "--slow" }]);
+    assert_eq!(test["sides"]["unlike"], unlike);
+
+    let folder = desk.run();
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("quick-ab-"), "{name}");
+    assert_eq!(read(&folder.join("ab.json")), test);
+    // Both sides of a round are asked the same, other rounds something else; who goes first alternates.
+    let mut texts = BTreeSet::new();
+    for round in 1..=7 {
+        let [a, b] = ["a", "b"].map(|side| header(&folder, &format!("round-{round}/{side}")));
+        assert_eq!(a["plan"]["hash"], b["plan"]["hash"]);
+        assert_eq!(a["prompts"]["salt"], b["prompts"]["salt"]);
+        assert!(texts.insert((a["prompts"]["salt"].to_string(), a["plan"]["hash"].to_string())));
+        let a_first = a["started_at"].as_str() < b["started_at"].as_str();
+        assert_eq!(a_first, round % 2 == 1, "round {round}");
+        assert_eq!(test["rounds"][round - 1]["order"][0], if a_first { "a" } else { "b" });
+    }
+    let again = ["report", folder.to_str().unwrap(), "--allow-invalid"];
+    let shown = desk.skyline(&[&again[..], &["--json"]].concat()).assert().code(1);
+    assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), test);
+    desk.skyline(&again).assert().code(1).stdout(contains("WORSE: B is worse than A: p50 ttft"));
+    desk.skyline(&["report", folder.join("round-2/b").to_str().unwrap(), "--allow-invalid"]).assert().code(0);
+}
+
+#[test]
+fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
+    let desk = Desk::new();
+    let mock = Mock::start(&["--ttft", "30ms"]);
+    // Half of the figure does not matter: a hiccup of this machine is no difference.
+    let same = ["--a", &mock.url, "--b", &mock.url, "--margin", "50%", "--require", "better"];
+    desk.skyline(&[&QUICK[..], &same].concat())
+        .assert()
+        .code(1)
+        .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")))
+        .stderr(contains("are one server, which is asked the same twice").and(contains("an even number")));
+}
+
+#[test]
+fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
+    let desk = Desk::new();
+    let mock = Mock::start(&["--ttft", "10ms"]);
+    let commands = [
+        "--url",
+        &mock.url,
+        "--switch-cmd",
+        "echo switch $SKYLINE_SIDE >> said; echo ready",
+        "--reset-cmd",
+        "echo reset $SKYLINE_SIDE >> said",
+        "--margin",
+        "50%",
+    ];
+    desk.skyline(&[&QUICK[..], &commands].concat()).assert().code(predicate::in_iter([0, 1]));
+    let said = std::fs::read_to_string(desk.run().parent().unwrap().parent().unwrap().join("said")).unwrap();
+    let said: Vec<_> = said.lines().collect();
+    assert_eq!(said[..6], ["switch a", "reset a", "switch b", "reset b", "reset b", "switch a"]);
+    let of = |what: &str| said.iter().filter(|line| line.starts_with(what)).count();
+    assert_eq!((of("switch"), of("reset")), (8, 14));
+    let log = std::fs::read_to_string(desk.run().join("commands.log")).unwrap();
+    assert!(log.contains("switch: echo switch") && log.contains("\nready\n"), "{log}");
+}
+
+#[test]
+fn who_interrupts_gets_no_verdict_and_goes_on_later() {
+    let desk = Desk::new();
+    let (a, b) = (Mock::start(&["--ttft", "20ms"]), Mock::start(&["--ttft", "200ms"]));
+    let typed = [&QUICK[..], &["--a", &a.url, "--b", &b.url, "--json"]].concat();
+    let mut first = desk.start(&typed);
+    let begin = Instant::now();
+    // The second round is on.
+    while !desk.runs().iter().any(|folder| folder.join("round-2/b/run.jsonl").exists()) {
+        assert!(begin.elapsed() < Duration::from_secs(50), "no second round");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&first, "-INT");
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    let folder = desk.run();
+    let so_far = read(&folder.join("ab.json"));
+    assert_eq!(so_far["verdict"], "unfinished");
+    assert_eq!(so_far["metrics"][0]["verdict"], Value::Null);
+    let folder = folder.to_str().unwrap();
+    desk.skyline(&["report", folder, "--allow-invalid"]).assert().code(130).stdout(contains("no verdict"));
+
+    // Another question is not gone on with.
+    let other = [&typed[..], &["--resume", folder, "--margin", "6%"]].concat();
+    desk.skyline(&other).assert().code(2).stderr(contains("margin was 0.05, and is 0.06 now"));
+    let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
+    let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!(test["rounds"].as_array().unwrap().len(), 7);
+    assert_ne!(test["metrics"][0]["verdict"], Value::Null);
+    assert_eq!(test["rounds"][0], so_far["rounds"][0]);
+    for round in 1..=7 {
+        let [a, b] = ["a", "b"].map(|side| header(Path::new(folder), &format!("round-{round}/{side}")));
+        assert_eq!(a["prompts"]["salt"], b["prompts"]["salt"]);
+    }
+}
+
+#[test]
+fn failures_are_compared_whatever_was_chosen() {
+    let desk = Desk::new();
+    // With this seed the test request is answered.
+    let failing = ["--ttft", "20ms", "--fault", "http_500=0.5", "--seed", "2"];
+    let (a, b) = (Mock::start(&["--ttft", "40ms"]), Mock::start(&failing));
+    desk.skyline(&[&QUICK[..], &["--a", &a.url, "--b", &b.url, "--warmup-requests", "0"]].concat())
+        .assert()
+        .code(1)
+        .stdout(contains("MIXED").or(contains("WORSE")).and(contains("error_rate")))
+        .stdout(contains("hide what became"));
+}
+
+/// An experiment as the first version stored it.
+#[test]
+fn a_stored_experiment_is_judged_again_from_its_logs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/ab-schema-1");
+    let report = ["report", folder.to_str().unwrap(), "--json"];
+    let desk = Desk::new();
+    let out = desk.skyline(&[&report[..], &["--allow-invalid"]].concat()).assert().code(1);
+    let again: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let stored = read(&folder.join("ab.json"));
+    assert_eq!((&stored["schema"], &again["verdict"]), (&Value::from(1), &stored["verdict"]));
+    for key in ["metric", "a", "b", "p", "adjusted_p", "ratio", "difference", "bootstrap", "verdict"] {
+        assert_eq!(again["metrics"][0][key], stored["metrics"][0][key], "{key}");
+    }
+    assert_eq!(again["rounds"], stored["rounds"]);
+    // Without leave, runs that cannot be trusted do not count.
+    desk.skyline(&report).assert().code(3).stdout(contains("\"verdict\": \"invalid\""));
+    desk.skyline(&[&report[..], &["--objective", "p95 ttft < 1s"]].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("show one of its runs"));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    let desk = Desk::new();
+    let ab = |more: &[&str]| desk.skyline(&[&["ab", "quick.toml"], more].concat()).assert().code(2);
+    let sides = ["--a", "http://127.0.0.1:9", "--b", "http://127.0.0.1:9"];
+    let with = |more: &[&str]| ab(&[&sides[..], more].concat());
+    with(&["--rounds", "7"]).stderr(
+        contains("7 rounds can never tell two sides apart by 5 metrics").and(contains("at least 8 rounds")),
+    );
+    with(&["--metric", "p97 ttft"]).stderr(contains("`p97` is not a statistic"));
+    with(&["--metric", "p95 ttft of nobody"]).stderr(contains("no request is of `nobody`"));
+    with(&["--margin", "5"]).stderr(contains("write it like 5%"));
+    with(&["--url", "http://127.0.0.1:9"]).stderr(contains("cannot be used with"));
+    with(&["--resume", "nowhere"]).stderr(contains("--resume: cannot read nowhere/asked.json"));
+    ab(&["--a", "http://127.0.0.1:9", "--b", "ftp://x"]).stderr(contains("--b: "));
+    ab(&[]).stderr(contains("--a <URL>"));
+    ab(&["--switch-cmd", "true"]).stderr(contains("name them with --a and --b"));
+    assert!(desk.runs().is_empty());
+}
