@@ -79,7 +79,9 @@ fn doubts(matrix: &Matrix) -> Markup {
     let of = |cell: &Cell| -> Vec<String> {
         let name = name(matrix, cell);
         let failed = cell.failed.iter().map(|why| format!("row {name} could not be flown: {why}"));
-        failed.chain(cell.reasons.iter().map(|why| format!("row {name} is INVALID: {why}"))).collect()
+        failed
+            .chain(cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell))))
+            .collect()
     };
     notes(&matrix.cells.iter().flat_map(of).collect::<Vec<_>>())
 }
