@@ -154,6 +154,22 @@ pub(super) struct Flown {
     pub(super) ending: RunEnding,
 }
 
+impl Flown {
+    /// What `log`, which was `written` to `folder`, says; kept beside it.
+    fn of(
+        log: &RunLog,
+        objectives: &[Objective],
+        folder: PathBuf,
+        written: Result<(), Stop>,
+        ending: RunEnding,
+    ) -> Self {
+        let summary = analysis::summarise(log, objectives);
+        let diagnosis = Diagnosis::of_run(log, &summary);
+        let stored = outcome::store(&summary, &diagnosis, &folder);
+        Self { summary, diagnosis, folder, stored: written.and(stored), ending }
+    }
+}
+
 /// What makes runs against two servers ask the same: their texts, and the machine that sends them.
 #[derive(Clone)]
 pub(super) struct Common {
@@ -290,15 +306,6 @@ impl Field<'_> {
         }
         let ending = footer.ending;
         let log = RunLog { header, records, checks, footer: Some(footer) };
-        let summary = analysis::summarise(&log, setup.objectives);
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
-        Ok(Flown {
-            summary,
-            diagnosis,
-            folder,
-            stored: written.map_err(Stop::impossible).and(stored),
-            ending,
-        })
+        Ok(Flown::of(&log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }

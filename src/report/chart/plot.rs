@@ -8,7 +8,7 @@ use super::ink::Ink;
 /// Width of a chart; with its height the units of everything in it. A page scales it to its column.
 pub(super) const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 52.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 /// Height of a line of text.
@@ -175,7 +175,7 @@ fn draw_rule(
             let text = if y < top + LINE { y + 13.0 } else { y - 5.0 };
             html! {
                 line class="rule" x1=(n(LEFT)) x2=(n(right)) y1=(n(y)) y2=(n(y)) {}
-                text class="note" x=(n(LEFT + 4.0)) y=(n(text)) { (label) }
+                text class="note" x=(n(right - 4.0)) y=(n(text)) text-anchor="end" { (label) }
             }
         }
         Rule::Place(place, label) => {

@@ -22,13 +22,9 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (answer(sweep))
         @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
         (asked(sweep))
-        h2 { "Latency over load" }
+        h2 { "Over the load" }
         div.charts {
-            @for chart in latencies::all(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
-        }
-        h2 { "What the server gives" }
-        div.charts {
-            @for chart in charts::throughput(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+            @for chart in latencies::all(sweep).into_iter().chain(charts::throughput(sweep)) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
         }
         @let frontiers = frontiers::all(sweep);
         @if !frontiers.is_empty() {
