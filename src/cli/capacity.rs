@@ -10,7 +10,7 @@ use super::outcome::{self, Format};
 use super::printer::Printer;
 use crate::analysis::Objective;
 use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, Capacity, Contract, Offer, Queueing};
+use crate::experiment::capacity::{Basis, Capacity, Contract, Offer, Queueing, Replicas};
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
 #[derive(Debug, Args)]
@@ -42,9 +42,9 @@ pub(super) struct CapacityArgs {
 
     /// Model the queues of the instances behind one router too, and tell the difference from division: of the fewest that
     /// meet the objectives, or of N [default: division alone]
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
-          value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    replicas: Option<Option<u64>>,
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "fewest",
+          value_parser = replicas)]
+    replicas: Option<Replicas>,
 
     /// Print the capacity as JSON on standard output, and nothing else
     #[arg(long)]
@@ -73,8 +73,8 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// What the sweep at `path` offers.
-fn offer(path: &Path, contract: &Contract, replicas: Option<Option<u64>>) -> Result<Offer, Stop> {
-    let sweep = read(path)?;
+fn offer(path: &Path, contract: &Contract, replicas: Option<Replicas>) -> Result<Offer, Stop> {
+    let sweep = Sweep::read(path).map_err(Stop::usage)?;
     let mut offer = Offer::of(&name(path), &sweep, contract).map_err(Stop::usage)?;
     if let (Some(asked), Some(basis)) = (replicas, offer.per_instance) {
         offer.queueing = Some(queueing(&sweep, basis, contract, asked)?);
@@ -82,30 +82,10 @@ fn offer(path: &Path, contract: &Contract, replicas: Option<Option<u64>>) -> Res
     Ok(offer)
 }
 
-fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Option<u64>) -> Result<Queueing, Stop> {
+fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Replicas) -> Result<Queueing, Stop> {
     let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
     let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
     Queueing::of(sweep, basis, contract, &objectives, asked).map_err(Stop::usage)
-}
-
-/// The sweep in a folder, or in a file.
-fn read(path: &Path) -> Result<Sweep, Stop> {
-    let file = if path.is_dir() { path.join(Sweep::FILE_NAME) } else { path.to_path_buf() };
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        Stop::usage(format!("cannot read {}: {error}\nhint: name the folder of a sweep", file.display()))
-    })?;
-    let sweep: Sweep = serde_json::from_str(&text).map_err(|error| {
-        Stop::usage(format!("{} is no sweep: {error}\nhint: name the folder of a sweep", file.display()))
-    })?;
-    if sweep.schema > Sweep::SCHEMA {
-        return Err(Stop::usage(format!(
-            "{} is of schema {}, and this program reads up to {}\nhint: read it with a newer one",
-            file.display(),
-            sweep.schema,
-            Sweep::SCHEMA
-        )));
-    }
-    Ok(sweep)
 }
 
 /// The last part of a sweep's folder.
@@ -113,6 +93,17 @@ fn name(path: &Path) -> String {
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let name = folder.and_then(Path::file_name).or(path.file_name());
     name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// A number of replicas, or as few as will do.
+fn replicas(text: &str) -> Result<Replicas, String> {
+    match text.parse() {
+        _ if text == "fewest" => Ok(Replicas::Fewest),
+        Ok(number @ 1..=10_000) => Ok(Replicas::Exactly(number)),
+        _ => {
+            Err(format!("`{text}` is not a number of replicas from 1 to 10,000; write it like --replicas=12"))
+        }
+    }
 }
 
 /// A share below 1, such as `20%` or `0.2`.

@@ -67,7 +67,7 @@ fn condition() -> impl TypedValueParser<Value = Condition> {
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     let names = names(&args.folders);
-    let is_sweep = |folder: &PathBuf| folder.join(Sweep::FILE_NAME).exists();
+    let is_sweep = |folder: &PathBuf| Sweep::is_kept_in(folder);
     let (text, page, passed) = match args.folders.iter().find(|folder| !is_sweep(folder)) {
         None => sweeps(args, names)?,
         Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
@@ -125,13 +125,14 @@ fn format(args: &CompareArgs) -> Format {
 
 /// Reads a stored sweep, and the header of its first run.
 fn sweep_side(folder: &Path, name: String) -> Result<SweepSide, Stop> {
-    let path = folder.join(Sweep::FILE_NAME);
-    let unreadable =
-        |error: &dyn std::fmt::Display| Stop::usage(format!("cannot read {}: {error}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
-    let sweep: Sweep = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+    let sweep = Sweep::read(folder).map_err(Stop::usage)?;
     let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
-    let first = first.ok_or_else(|| unreadable(&"no run of it came to its end"))?;
+    let first = first.ok_or_else(|| {
+        Stop::usage(format!(
+            "{} has no run that came to its end\nhint: go on with it: --resume",
+            folder.display()
+        ))
+    })?;
     let header = RunLog::read(&folder.join(&first.run)).map_err(Stop::usage)?.header;
     Ok(SweepSide { name, header, sweep })
 }

@@ -106,6 +106,9 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     if args.loads.sweep {
+        if let Some(fit) = &engine_fit {
+            printer.words(&outcome::render_fit(fit));
+        }
         return sweep::run(args, &spec, &datasets, &described, printer);
     }
     if let (Some(fit), Some(axis)) = (engine_fit.clone(), &args.loads.rates) {

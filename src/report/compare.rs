@@ -1,5 +1,6 @@
 //! Stored runs against a baseline as a person reads them.
 
+use super::diagnosis::{self, Detail};
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::latency;
 use super::page::{Page, Style, Tone};
@@ -214,6 +215,9 @@ pub(crate) fn advice(compared: &Compared, against: &Against) -> Vec<&'static str
 }
 
 fn notes(page: &mut Page, compared: &Compared, against: &Against) {
+    if let Some(symptom) = &against.warm_like_cold {
+        diagnosis::symptom(page, symptom, Detail::WithCures);
+    }
     for line in advice(compared, against) {
         page.entry(Tone::Faint, "  → ", line);
     }

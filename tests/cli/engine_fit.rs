@@ -42,6 +42,9 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     assert!(whole["summary"]["latency"]["ttft"]["p50"]["value_ms"].is_f64());
     assert!(whole["summary"]["run"]["engine"]["modelled"]["fitted_bandwidth_efficiency"].is_f64());
 
+    let ignored =
+        desk.skyline(&["simulate", "chat", "--rates", "2", "--fit", &run, "--out", "x"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&ignored.get_output().stderr).contains("--sweep"));
     let text = desk.skyline(&["simulate", "chat", "60", "--rates", "2,4", "--fit", &run]).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     for part in ["Engine fitted to 1 run", "share of the bandwidth", "GOOD FIT", "measured"] {
@@ -91,6 +94,6 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
     assert_eq!(each, all / 2.0);
     let diagnosis = &summary["diagnosis"];
     assert!(diagnosis["symptoms"].is_array() && diagnosis["could_not_tell"].is_array(), "{diagnosis}");
-    // The embedded mock computes nothing, so that no rule may see an H100 in it.
+    // The embedded mock is not what was said of it, so that no rule may find it as fast as its memory allows.
     assert!(!diagnosis["symptoms"].to_string().contains("memory_bound_decode"), "{diagnosis}");
 }

@@ -28,6 +28,11 @@ fn simulate() {
 }
 
 #[test]
+fn capacity() {
+    insta::assert_snapshot!(help(&["capacity"]));
+}
+
+#[test]
 fn sweep() {
     insta::assert_snapshot!(help(&["sweep"]));
 }

@@ -7,6 +7,7 @@ mod ab;
 mod agreement;
 mod bench;
 mod calibrate;
+mod capacity;
 mod closed_loop;
 mod compare;
 mod datasets;

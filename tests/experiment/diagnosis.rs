@@ -1,5 +1,7 @@
 //! Each rule of the diagnosis before a server that has its symptom, and before the same server without it.
 
+use std::fmt::Write as _;
+
 use skyline::experiment::{Diagnosis, LoadFigures, Prediction, Regime, predict, warm_like_cold};
 use skyline::generator::Schedule;
 use skyline::record::{DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
@@ -18,7 +20,8 @@ fn arriving(arrival: &str, seconds: f64, classes: &[(&str, f64, &str, &str)]) ->
         "name = \"regime\"\nhorizon_s = {seconds}\nwarmup_s = 10\ndrain_s = 60\nseed = 7\narrival = {arrival}\n"
     );
     for (name, weight, input, output) in classes {
-        text += &format!(
+        let _ = write!(
+            text,
             "[[classes]]\nname = \"{name}\"\nweight = {weight}\ninput_tokens = {input}\noutput_tokens = {output}\n"
         );
     }
@@ -62,7 +65,8 @@ fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Prediction {
 fn figures(prediction: &Prediction, regime: Regime) -> impl Fn(&str) -> f64 {
     let symptoms = &prediction.diagnosis.symptoms;
     let found = symptoms.iter().find(|symptom| symptom.regime == regime);
-    let symptom = found.unwrap_or_else(|| panic!("no {regime:?} in {:#?}", prediction.diagnosis)).clone();
+    assert!(found.is_some(), "no {regime:?} in {:#?}", prediction.diagnosis);
+    let symptom = found.unwrap().clone();
     assert!(!symptom.confirm.is_empty() && !symptom.first_response.is_empty() && !symptom.likely.is_empty());
     move |name| symptom.figures[name]
 }
@@ -135,15 +139,15 @@ fn bursts_queue_and_a_metronome_does_not() {
     let classes = [("chat", 1.0, QUESTION, REPLY)];
     let bursts =
         r#"{ kind = "bursts", base_rate_per_s = 2, burst_rate_per_s = 40, base_s = 29.5, burst_s = 0.5 }"#;
-    let bursty = flown(&arriving(bursts, 300.0, &classes), &llama_on("a10g"));
-    let figure = figures(&bursty, Regime::Queueing);
+    let uneven = flown(&arriving(bursts, 300.0, &classes), &llama_on("a10g"));
+    let figure = figures(&uneven, Regime::Queueing);
     assert!(figure("p99_over_p50") >= 4.0 && figure("requests_ahead_of_slowest") >= 2.0);
-    is_silent_on(&bursty, Regime::Interference);
+    is_silent_on(&uneven, Regime::Interference);
 
     let even = arriving(r#"{ kind = "constant", rate_per_s = 2.5 }"#, 300.0, &classes);
     let even = flown(&even, &llama_on("a10g"));
     is_silent_on(&even, Regime::Queueing);
-    assert!(even.bottleneck.evidence.queue_share_of_ttft < bursty.bottleneck.evidence.queue_share_of_ttft);
+    assert!(even.bottleneck.evidence.queue_share_of_ttft < uneven.bottleneck.evidence.queue_share_of_ttft);
 }
 
 /// Chats on an A10G, where one in twenty prompts is 3.5 s of prefill.

@@ -22,7 +22,7 @@ const WORKLOAD: &str = r#"
 "#;
 
 /// One search on `queue`, its runs of `samples` requests.
-fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) -> Sweep {
+pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) -> Sweep {
     let spec = WorkloadSpec::from_toml(WORKLOAD, "a queue").unwrap();
     let objectives: Vec<Objective> = vec![queue.objective.parse().unwrap()];
     let plan = SweepPlan {

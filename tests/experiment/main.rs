@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod ab;
+mod capacity;
 mod diagnosis;
 mod engine_fit;
 mod highest_load;

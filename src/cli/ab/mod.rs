@@ -21,6 +21,7 @@ use super::printer::Printer;
 use super::shelf::Shelf;
 use super::{command_line, datasets, flight, folder};
 use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
+use crate::report;
 
 pub(super) use self::args::AbArgs;
 
@@ -96,6 +97,7 @@ fn advise(args: &AbArgs, design: &AbDesign, printer: Printer) {
 /// Keeps what is known so far, so that a later accident costs nothing.
 fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &Shelf) -> Result<(), Stop> {
     let test = flown.judged(design, invalid(args.validity.policy())).map_err(Stop::impossible)?;
+    shelf.write(Shelf::PAGE, &report::ab_page(&test))?;
     shelf.write(FILE_NAME, &outcome::render_ab(&test, Format::Json)?)
 }
 

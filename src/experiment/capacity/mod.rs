@@ -8,5 +8,5 @@ mod settled;
 
 pub use contract::Contract;
 pub use offer::{Basis, Offer, Unpriced};
-pub use queueing::{NoQueue, Queueing};
+pub use queueing::{NoQueue, Queueing, Replicas};
 pub use settled::Capacity;

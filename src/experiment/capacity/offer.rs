@@ -154,7 +154,7 @@ fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Co
     }
     match (gpus, contract.max_gpus) {
         (Some(gpus), Some(most)) if gpus > most => {
-            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"))
+            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"));
         }
         (None, Some(_)) if basis.is_some() => {
             reasons.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
@@ -198,8 +198,8 @@ fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
 
 /// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`.
 fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
-    let at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
-    at_least.filter_map(|point| point.figures.slo_attainment.as_ref()?.mean).next()
+    let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
+    at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)
 }
 
 /// What an offer is, in a line.

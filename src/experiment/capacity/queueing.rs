@@ -1,5 +1,6 @@
 //! How many instances a rate needs by a model of their queues behind a router, beside how many by division.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -42,6 +43,15 @@ pub struct Queueing {
     pub sentence: String,
 }
 
+/// Of how many instances the queues are modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replicas {
+    /// Of as few as meet the objectives.
+    Fewest,
+    /// Of so many.
+    Exactly(u64),
+}
+
 /// A sweep whose queues cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoQueue {
@@ -67,6 +77,11 @@ pub enum NoQueue {
          hint: leave --replicas out"
     )]
     Unlike(String),
+    /// Many more of them do not meet the objectives either.
+    #[error(
+        "by their queues {0} instances do not meet the objectives, twice as many as division says\nhint: ask for a lower rate"
+    )]
+    TooMany(u64),
     /// The workload cannot be had at a rate.
     #[error("the queues cannot be modelled: {0}")]
     Workload(String),
@@ -84,7 +99,7 @@ impl Queueing {
         basis: Basis,
         contract: &Contract,
         objectives: &[Objective],
-        asked: Option<u64>,
+        asked: Replicas,
     ) -> Result<Self, NoQueue> {
         check(sweep, objectives)?;
         let pace = Pace::of(sweep, basis.per_s()).ok_or(NoQueue::NoPoint)?;
@@ -92,48 +107,52 @@ impl Queueing {
         let places = model.places_for(basis.per_s())?;
         let (rate, by_division) = (contract.with_headroom(), contract.instances(basis.per_s()));
         let meets = |instances: u64| model.meets(places, instances, rate);
-        let (instances, met) = match asked {
-            Some(instances) => (instances, meets(instances)?),
-            None => {
-                let mut instances = by_division;
-                while !meets(instances)? {
-                    if instances > 2 * by_division {
-                        return Err(NoQueue::Unlike(three_digits(rate)));
-                    }
-                    instances += 1;
-                }
-                while instances > 1 && meets(instances - 1)? {
-                    instances -= 1;
-                }
-                (instances, true)
-            }
+        let instances = match asked {
+            Replicas::Exactly(instances) => instances,
+            Replicas::Fewest => fewest(by_division, meets)?,
         };
+        let met = asked == Replicas::Fewest || meets(instances)?;
         let sentence = sentence(contract, by_division, instances, asked, met);
         let (ttft_ms, tpot_ms) = (pace.ttft_s * 1e3, pace.tpot_s * 1e3);
         Ok(Self { places: places as u64, ttft_ms, tpot_ms, by_division, instances, meets: met, sentence })
     }
 }
 
-fn sentence(contract: &Contract, by_division: u64, instances: u64, asked: Option<u64>, met: bool) -> String {
+/// The fewest instances that meet the objectives, looked for from as many as division says.
+fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Result<u64, NoQueue> {
+    let mut instances = by_division;
+    while !meets(instances)? {
+        if instances > 2 * by_division {
+            return Err(NoQueue::TooMany(instances));
+        }
+        instances += 1;
+    }
+    while instances > 1 && meets(instances - 1)? {
+        instances -= 1;
+    }
+    Ok(instances)
+}
+
+fn sentence(contract: &Contract, by_division: u64, instances: u64, asked: Replicas, met: bool) -> String {
     let rate = three_digits(contract.with_headroom());
     let division = format!("division says {by_division}");
     match (asked, met, instances.cmp(&by_division)) {
-        (Some(_), true, _) => {
+        (Replicas::Exactly(_), true, _) => {
             format!("{instances} instances meet the objectives at {rate}/s by their queues; {division}")
         }
-        (Some(_), false, _) => {
+        (Replicas::Exactly(_), false, _) => {
             format!(
                 "{instances} instances do not meet the objectives at {rate}/s by their queues; {division}"
             )
         }
-        (None, _, std::cmp::Ordering::Equal) => {
+        (Replicas::Fewest, _, Ordering::Equal) => {
             format!("by their queues {instances} instances meet the objectives at {rate}/s, as division says")
         }
-        (None, _, std::cmp::Ordering::Less) => format!(
+        (Replicas::Fewest, _, Ordering::Less) => format!(
             "by their queues {instances} instances meet the objectives at {rate}/s and {division}: behind one router a \
              burst at one finds a place at another"
         ),
-        (None, _, std::cmp::Ordering::Greater) => format!(
+        (Replicas::Fewest, _, Ordering::Greater) => format!(
             "by their queues it takes {instances} instances to meet the objectives at {rate}/s and {division}"
         ),
     }

@@ -10,6 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::row::{Pairing, Row};
 use super::side::{Side, SideDescription, Unit};
 use super::trend::Trend;
+use crate::experiment::{Symptom, warm_like_cold};
 
 /// Runs held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +40,8 @@ pub struct Against {
     pub rows: Vec<Row>,
     /// What was demanded of them.
     pub gates: Vec<GateJudgement>,
+    /// That the run whose prefixes were warm is no faster than the cold one; absent where it is, or not just one was warm.
+    pub warm_like_cold: Option<Symptom>,
 }
 
 /// Why runs cannot be held against each other.
@@ -138,6 +141,7 @@ impl Compared {
                 pairing,
                 rows: Row::all(baseline, other, pairing),
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
+                warm_like_cold: cold_and_warm(baseline, other),
             }
         });
         Ok(Self {
@@ -155,6 +159,17 @@ impl Compared {
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
     }
+}
+
+/// What a cold run and one whose prefixes were sent ahead say of the prefix cache, by the first run of each.
+fn cold_and_warm(one: &Side, other: &Side) -> Option<Symptom> {
+    let warmed = |side: &Side| side.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
+    let (cold, warm) = match (warmed(one), warmed(other)) {
+        (false, true) => (one, other),
+        (true, false) => (other, one),
+        _ => return None,
+    };
+    warm_like_cold(cold.runs.first()?, warm.runs.first()?)
 }
 
 /// Where the sides differ: their facts, and the plans drawn where all that draws them is the same.

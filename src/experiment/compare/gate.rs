@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::row::{Interval, Pairing, two_means};
 use super::side::Side;
+use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
 use crate::analysis::{Figure, Measure, Sense, Status, Subject};
 use crate::units::three_digits;
@@ -128,10 +129,18 @@ impl Gate {
         let line = format!("{}: {gate} ({})", status.word(), found.in_words(subject, close));
         let worse_by = (found.least == found.most).then_some(Interval {
             value: found.least,
-            low: found.interval.map(|(low, _)| low),
-            high: found.interval.map(|(_, high)| high),
+            low: found.interval.map(|(low, _)| low).filter(|end| end.is_finite()),
+            high: found.interval.map(|(_, high)| high).filter(|end| end.is_finite()),
         });
         GateJudgement { gate, status, worse_by, close, line }
+    }
+
+    /// What becomes of it at a load with which the baseline kept up, and this side did not.
+    pub(super) fn overrun(&self, place: &str) -> GateJudgement {
+        let gate = format!("{}{place}", self.in_words());
+        let line =
+            format!("{}: {gate} (the server did not keep up, as the baseline's did)", Status::Missed.word());
+        GateJudgement { gate, status: Status::Missed, worse_by: None, close: false, line }
     }
 
     /// What is found, and the bound on the same scale. The figures decide; but what may be no more than chance is no
@@ -174,9 +183,11 @@ impl Worsening {
         } else {
             format!("was over {}", way(self.least))
         };
-        if let Some((low, high)) = self.interval {
+        if let Some((low, high)) = self.interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
             let holds = if close { ", which holds the bound" } else { "" };
             words = format!("{words}; 95 % interval {} to {}{holds}", way(low), way(high));
+        } else if self.interval.is_some() {
+            words.push_str("; the runs differ so much that nothing bounds it");
         }
         words
     }
@@ -206,10 +217,20 @@ fn worsening(
         return Some(Worsening { least, most, interval: None });
     }
     let means = two_means(before, after, pairing)?;
-    let estimate = if is_share { means.difference } else { means.ratio? };
-    let from = if is_share { 0.0 } else { 1.0 };
-    let (value, _) = turn(estimate.value - from, estimate.value - from);
-    let interval = turn(estimate.low - from, estimate.high - from);
+    let known = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
+        figures.iter().map(|figure| figure.and_then(Figure::exact)).collect()
+    };
+    let (value, interval) = match (is_share, means.ratio) {
+        (true, _) => (means.difference.value, (means.difference.low, means.difference.high)),
+        (false, Some(ratio)) => (ratio.value - 1.0, (ratio.low - 1.0, ratio.high - 1.0)),
+        // The baseline's runs differ so much that nothing bounds the ratio.
+        (false, None) => {
+            let (before, after) = (mean(&known(before)?)?, mean(&known(after)?)?);
+            (before > 0.0).then(|| (after / before - 1.0, (f64::NEG_INFINITY, f64::INFINITY)))?
+        }
+    };
+    let (value, _) = turn(value, value);
+    let interval = turn(interval.0, interval.1);
     Some(Worsening { least: value, most: value, interval: Some(interval) })
 }
 

@@ -8,7 +8,7 @@ use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
-use crate::experiment::{AcrossRuns, HighestLoad, Load, PointFigures, Sweep, SweepPoint};
+use crate::experiment::{AcrossRuns, HighestLoad, Load, LoadClass, PointFigures, Sweep, SweepPoint};
 use crate::record::RunHeader;
 
 /// A stored sweep, with the name under which a person knows it and the header of its first run.
@@ -158,15 +158,16 @@ impl SweepAgainst {
             .collect();
         let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows));
+        // A baseline that does not keep up leaves nothing to hold anything against.
+        let kept_up = || both.iter().filter(|(before, _)| !is_saturated(before));
         let judged = gates.iter().flat_map(|gate| {
-            both.iter().map(|(before, after)| {
+            kept_up().map(|(before, after)| {
+                let place = format!(" at {}", before.load);
+                if is_saturated(after) {
+                    return gate.overrun(&place);
+                }
                 let of = |point: &SweepPoint| figures_of(&point.figures, gate);
-                gate.judge_figures(
-                    &format!(" at {}", before.load),
-                    &of(before),
-                    &of(after),
-                    pairing(before, after),
-                )
+                gate.judge_figures(&place, &of(before), &of(after), pairing(before, after))
             })
         });
         Self {
@@ -181,15 +182,29 @@ impl SweepAgainst {
 impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
+        let saturated = [before, after].iter().any(|point| is_saturated(point));
         let row = |(subject, read): (Subject, Read)| {
+            // Beyond saturation a latency depends on how long the run was, and tells nothing of the server.
+            if saturated && matches!(subject, Subject::Latency(..)) {
+                return None;
+            }
             let sampled = |point: &SweepPoint| {
                 let across = read(&point.figures)?;
                 Some(Sampled { level: Level::across(across), figures: across.figures().collect() })
             };
             Row::of(subject, &sampled(before)?, &sampled(after)?, pairing)
         };
-        Self { load: before.load, pairing, rows: READ.into_iter().filter_map(row).collect() }
+        Self {
+            load: before.load,
+            pairing,
+            rows: SHOWN.into_iter().map(|place| READ[place]).filter_map(row).collect(),
+        }
     }
+}
+
+/// Whether the server did not keep up with a load.
+fn is_saturated(point: &SweepPoint) -> bool {
+    point.class == LoadClass::Saturated
 }
 
 /// How the runs of a load belong together.
@@ -206,7 +221,10 @@ fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-/// What sweeps are compared by.
+/// The places of those among [`READ`] that are held against each other load by load.
+const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
+
+/// What sweeps keep of every load.
 const READ: [(Subject, Read); 12] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
         Subject::Latency(Statistic::Percentile(quantile), metric)

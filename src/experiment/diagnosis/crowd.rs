@@ -6,6 +6,8 @@ use crate::units::millis;
 
 /// Prompts of so many times the usual length are long.
 const LONG: f64 = 4.0;
+/// Answers whose every gap is looked at; a run may have a million.
+const ENOUGH: usize = 4_000;
 
 /// The answers of a run's window and what went on around them.
 pub(super) struct Crowd<'a> {
@@ -87,6 +89,11 @@ impl<'a> Crowd<'a> {
         }
         answers.sort_unstable_by_key(|answer| (answer.record.sent, answer.record.index));
         Self { answers, waiting, usual_prompt }
+    }
+
+    /// So many of the answers as say the same of every gap as all of them, evenly over the window.
+    pub(super) fn some(&self) -> impl Iterator<Item = &Answer<'a>> {
+        self.answers.iter().step_by(self.answers.len().div_ceil(ENOUGH).max(1))
     }
 
     /// Whether a prompt is long beside the usual ones.

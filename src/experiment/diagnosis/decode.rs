@@ -38,7 +38,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         Ok(physics) => physics,
         Err(why) => return Opinion::lacking(why.clone()),
     };
-    let with_tpot = || evidence.crowd.answers.iter().filter(|answer| answer.tpot_ms.is_some());
+    let with_tpot = || evidence.crowd.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
     let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
         let held = alone.iter().filter_map(|answer| Some(Held::of(answer, physics, answer.tpot_ms?)));

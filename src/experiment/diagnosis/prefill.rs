@@ -23,12 +23,17 @@ const DECIDES: f64 = 0.3;
 const COMPUTE_BOUND: f64 = 0.35;
 
 /// A request that met nobody who had not begun, and few others.
-fn met_nobody(answer: &&Answer<'_>) -> bool {
+fn met_nobody(answer: &Answer<'_>) -> bool {
     answer.others <= FEW && answer.ahead == 0.0
 }
 
 fn points(crowd: &Crowd<'_>) -> Vec<(f64, f64)> {
-    crowd.answers.iter().filter(met_nobody).map(|answer| (answer.prompt, answer.ttft_ms)).collect()
+    crowd
+        .answers
+        .iter()
+        .filter(|answer| met_nobody(answer))
+        .map(|answer| (answer.prompt, answer.ttft_ms))
+        .collect()
 }
 
 /// TTFT of a prompt that meets nobody, by its tokens: from requests sent into an almost idle server where there are

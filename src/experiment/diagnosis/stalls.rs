@@ -87,7 +87,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 impl Gaps {
     fn of(crowd: &Crowd<'_>) -> Self {
         let mut found = Self::default();
-        for answer in &crowd.answers {
+        for answer in crowd.some() {
             let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let bar = (FACTOR * median(&gaps)).max(SHORTEST_S);

@@ -54,7 +54,7 @@ fn error(equation: &Equation, found: &[Option<f64>]) -> f64 {
 
 fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec<Option<f64>> {
     let mut free: Vec<usize> = (0..unknowns).collect();
-    let mut held = Vec::new();
+    let mut held: Vec<usize> = Vec::new();
     loop {
         let found = least_squares(equations, weights, &free, unknowns);
         let most_negative =
@@ -70,7 +70,9 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
             );
         let Some(place) = most_negative else {
             let mut found = found;
-            held.iter().for_each(|&place: &usize| found[place] = Some(0.0));
+            for place in held {
+                found[place] = Some(0.0);
+            }
             return found;
         };
         free.retain(|&other| other != place);

@@ -232,3 +232,55 @@ fn sides(demand: &Demand, near: &[Reading]) -> Option<(f64, f64)> {
 fn ln(value: f64) -> f64 {
     libm::log(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOADS: [f64; 10] = [9.0, 9.0, 9.5, 9.5, 10.0, 10.0, 10.5, 10.5, 11.0, 11.0];
+
+    fn found(objective: &str, figures: [f64; 10]) -> Option<Crossing> {
+        let demand = Demand::of(&objective.parse().unwrap()).unwrap();
+        let readings: Vec<_> = LOADS
+            .iter()
+            .zip(figures)
+            .map(|(&load, figure)| Reading { load, figure, requests: 1_000.0 })
+            .collect();
+        crossing(&demand, &readings)
+    }
+
+    fn near(found: Option<Crossing>, expected: [f64; 3]) {
+        let Crossing { estimate, interval } = found.unwrap();
+        let (low, high) = interval.unwrap();
+        let ends = [estimate, low, high];
+        assert!(ends.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-4), "{ends:?}, not {expected:?}");
+    }
+
+    /// scipy 1.17.1: the maximum of the quasi-likelihood by `minimize`, its information matrix, Pearson's dispersion
+    /// (3.53) and the roots of Fieller's equation by `brentq`.
+    #[test]
+    fn a_share_crosses_where_scipy_says() {
+        let shares = [0.002, 0.004, 0.003, 0.008, 0.006, 0.015, 0.012, 0.03, 0.02, 0.05];
+        near(found("p99 ttft < 1s", shares), [9.932_481, 9.255_516, 10.245_822]);
+    }
+
+    /// `scipy.stats.linregress` of the logarithms, and the roots likewise.
+    #[test]
+    fn a_magnitude_crosses_where_scipy_says() {
+        let figures = [400.0, 420.0, 430.0, 450.0, 480.0, 500.0, 540.0, 530.0, 600.0, 590.0];
+        near(found("mean ttft < 500ms", figures), [10.088_199, 9.993_091, 10.188_384]);
+    }
+
+    #[test]
+    fn a_step_may_be_anywhere_between_its_sides() {
+        let step = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0];
+        assert_eq!(found("p99 ttft < 1s", step).unwrap().interval, Some((10.0, 10.5)));
+    }
+
+    #[test]
+    fn what_does_not_cross_has_no_crossing() {
+        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), None);
+        assert_eq!(found("p99 ttft < 1s", [0.5; 10]), None);
+        assert_eq!(found("error_rate < 1%", [0.009; 10]), None);
+    }
+}

@@ -8,7 +8,7 @@ use super::ink::Ink;
 /// Width of a chart; with its height the units of everything in it. A page scales it to its column.
 pub(super) const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 52.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
 /// Height of a line of text.
@@ -119,17 +119,18 @@ impl Plot {
         let (mut x, mut y) = (8.0, 30.0);
         let mut placed = Vec::new();
         for series in &self.series {
-            let length = 18.0 + series.name.chars().count() as f64 * CHARACTER;
+            let name = cut(&series.name, ((WIDTH - RIGHT - 26.0) / CHARACTER) as usize);
+            let length = 18.0 + name.chars().count() as f64 * CHARACTER;
             if x + length > WIDTH - RIGHT && x > 8.0 {
                 (x, y) = (8.0, y + LINE);
             }
-            placed.push((series, x, y));
+            placed.push((series.ink, name, x, y));
             x += length + 12.0;
         }
         let drawn = html! {
-            @for (series, x, y) in &placed {
-                (series.ink.mark((x + 4.0, y - 4.0), false))
-                text class="legend" x=(n(x + 14.0)) y=(n(*y)) { (series.name) }
+            @for (ink, name, x, y) in &placed {
+                (ink.mark((x + 4.0, y - 4.0), false))
+                text class="legend" x=(n(x + 14.0)) y=(n(*y)) { (name) }
             }
         };
         (drawn, y - 30.0 + LINE)
@@ -175,7 +176,7 @@ fn draw_rule(
             let text = if y < top + LINE { y + 13.0 } else { y - 5.0 };
             html! {
                 line class="rule" x1=(n(LEFT)) x2=(n(right)) y1=(n(y)) y2=(n(y)) {}
-                text class="note" x=(n(LEFT + 4.0)) y=(n(text)) { (label) }
+                text class="note" x=(n(right - 4.0)) y=(n(text)) text-anchor="end" { (label) }
             }
         }
         Rule::Place(place, label) => {
@@ -187,6 +188,14 @@ fn draw_rule(
             }
         }
     }
+}
+
+/// A name no longer than its room, in characters.
+pub(super) fn cut(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// A coordinate: a tenth of a unit is finer than anybody sees.
@@ -241,7 +250,8 @@ mod tests {
             plot("a series with a name that is so long that the legend needs a second line of its own")
                 .draw()
                 .into_string();
-        for (attribute, most) in [("x=\"", WIDTH), ("cx=\"", WIDTH), ("y=\"", HEIGHT), ("cy=\"", HEIGHT)] {
+        for (attribute, most) in [(" x=\"", WIDTH), (" cx=\"", WIDTH), (" y=\"", HEIGHT), (" cy=\"", HEIGHT)]
+        {
             for rest in drawn.split(attribute).skip(1) {
                 let value: f64 = rest.split('"').next().unwrap().parse().unwrap();
                 assert!((0.0..=most).contains(&value), "{attribute}{value}");

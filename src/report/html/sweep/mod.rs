@@ -22,13 +22,9 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (answer(sweep))
         @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
         (asked(sweep))
-        h2 { "Latency over load" }
+        h2 { "Over the load" }
         div.charts {
-            @for chart in latencies::all(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
-        }
-        h2 { "What the server gives" }
-        div.charts {
-            @for chart in charts::throughput(sweep) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+            @for chart in latencies::all(sweep).into_iter().chain(charts::throughput(sweep)) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
         }
         @let frontiers = frontiers::all(sweep);
         @if !frontiers.is_empty() {
@@ -49,7 +45,7 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (table.draw())
         p.muted { "Means over the runs; latencies in milliseconds." }
         h2 { "Why it ended" }
-        p { (crate::report::printable(&sweep.stopped_sentence)) }
+        p.sentence { (crate::report::printable(&sweep.stopped_sentence)) }
         (notes(&sweep.notes))
     };
     shell::page(&title, &body)
@@ -65,13 +61,13 @@ pub(super) struct Chart {
 fn answer(sweep: &Sweep) -> Markup {
     html! {
         @if let Some(answer) = &sweep.answer {
-            p.lead { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
+            p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
         }
         @if let Some(sustained) = &sweep.sustained {
             @let (class, sign) = if sustained.held { ("good", "✓ ") } else { ("bad", "✗ ") };
             p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
         }
-        @if let Some(knee) = &sweep.knee { p { (crate::report::printable(&knee.sentence)) "." } }
+        @if let Some(knee) = &sweep.knee { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
     }
 }
 

@@ -1,0 +1,68 @@
+//! `skyline simulate --sweep` and `skyline capacity`: from virtual runs to instances and money.
+
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+const SWEEP: [&str; 15] = [
+    "simulate",
+    "quick.toml",
+    "--sweep",
+    "--rates",
+    "20,40,80,800",
+    "--samples",
+    "200",
+    "--ttft",
+    "40ms",
+    "--itl",
+    "5ms",
+    "--places",
+    "4",
+    "--objective",
+    "p95 ttft < 200ms",
+];
+
+#[test]
+fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
+    let desk = Desk::new();
+    let out = desk.skyline(&SWEEP).args(["--repeats", "2", "--out", "results", "--json"]).assert().code(0);
+    let printed: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let classes: Vec<_> =
+        printed["points"].as_array().unwrap().iter().map(|point| point["class"].clone()).collect();
+    assert_eq!(classes.first().unwrap(), "passed", "{classes:?}");
+    assert_eq!(classes.last().unwrap(), "saturated", "{classes:?}");
+    let folder = desk.runs().remove(0);
+    let kept: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("sweep.json")).unwrap()).unwrap();
+    assert_eq!(kept, printed);
+    assert!(folder.join("run-001/run.jsonl").exists());
+
+    let folder = folder.to_str().unwrap();
+    let needs = ["capacity", folder, "--target-rate", "1000", "--gpus-per-instance", "2", "--gpu-hour", "3"];
+    let out = desk.skyline(&needs).arg("--json").assert().code(0);
+    let capacity: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let offer = &capacity["offers"][0];
+    let (instances, rate) =
+        (offer["instances"].as_f64().unwrap(), offer["per_instance"]["rate_per_s"].as_f64().unwrap());
+    assert_eq!(instances, (1_000.0 / 0.8 / rate).ceil());
+    assert_eq!(offer["cost_per_hour"].as_f64().unwrap(), instances * 2.0 * 3.0);
+    desk.skyline(&needs).arg("--replicas").assert().code(0).stdout(contains("by queueing"));
+    desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));
+    let unpriced = ["capacity", folder, "--target-rate", "1000", "--gpu-hour", "3"];
+    desk.skyline(&unpriced).assert().code(2).stderr(contains("--gpus-per-instance N"));
+}
+
+#[test]
+fn what_cannot_be_searched_or_read_is_refused() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "quick.toml", "--sweep", "--objective", "goodput > 5/s"])
+        .assert()
+        .code(2)
+        .stderr(contains("a flow rises with the load before it falls"));
+    desk.skyline(&["simulate", "quick.toml", "--rates", "1,2"]).assert().code(2).stderr(contains("--sweep"));
+    desk.skyline(&["capacity", "nowhere", "--target-rate", "1"])
+        .assert()
+        .code(2)
+        .stderr(contains("folder of a sweep"));
+}
