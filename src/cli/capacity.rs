@@ -74,7 +74,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
 
 /// What the sweep at `path` offers.
 fn offer(path: &Path, contract: &Contract, replicas: Option<Replicas>) -> Result<Offer, Stop> {
-    let sweep = read(path)?;
+    let sweep = Sweep::read(path).map_err(Stop::usage)?;
     let mut offer = Offer::of(&name(path), &sweep, contract).map_err(Stop::usage)?;
     if let (Some(asked), Some(basis)) = (replicas, offer.per_instance) {
         offer.queueing = Some(queueing(&sweep, basis, contract, asked)?);
@@ -86,26 +86,6 @@ fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Replicas) -
     let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
     let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
     Queueing::of(sweep, basis, contract, &objectives, asked).map_err(Stop::usage)
-}
-
-/// The sweep in a folder, or in a file.
-fn read(path: &Path) -> Result<Sweep, Stop> {
-    let file = if path.is_dir() { path.join(Sweep::FILE_NAME) } else { path.to_path_buf() };
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        Stop::usage(format!("cannot read {}: {error}\nhint: name the folder of a sweep", file.display()))
-    })?;
-    let sweep: Sweep = serde_json::from_str(&text).map_err(|error| {
-        Stop::usage(format!("{} is no sweep: {error}\nhint: name the folder of a sweep", file.display()))
-    })?;
-    if sweep.schema > Sweep::SCHEMA {
-        return Err(Stop::usage(format!(
-            "{} is of schema {}, and this program reads up to {}\nhint: read it with a newer one",
-            file.display(),
-            sweep.schema,
-            Sweep::SCHEMA
-        )));
-    }
-    Ok(sweep)
 }
 
 /// The last part of a sweep's folder.

@@ -27,8 +27,10 @@ use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveLine, Screen};
-use crate::record::{Calibration, EngineFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter};
-use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run};
+use crate::record::{
+    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
+};
+use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions};
 use crate::workload::WorkloadSpec;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
@@ -194,6 +196,14 @@ impl Field<'_> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)
     }
 
+    /// Says what connections a run may come to lack.
+    fn warn_of_connections(&self, options: &RunOptions, plan: &PlanFacts, sending: connections::Sending) {
+        let (limits, files_each) = (ConnectionLimits::raised(), self.session.files_per_connection());
+        if let Some(warning) = connections::warning(limits, options, plan, sending, files_each) {
+            self.printer.words(&warning);
+        }
+    }
+
     /// Flies `run` and keeps it in the folder that `folder` creates for it. Runs of different `texts`, counted from 1, say
     /// different things, so that none finds the prefix cache warm from another; runs of the same texts say the same.
     pub(super) fn fly(
@@ -208,12 +218,7 @@ impl Field<'_> {
         let PlannedRun { repeat, workload: spec, schedule, plan } = run;
         let options = setup.run.options(&spec);
         let sending = connections::Sending::of(&spec, share.shard);
-        let limits = ConnectionLimits::raised();
-        if let Some(warning) =
-            connections::warning(limits, &options, &plan, sending, session.files_per_connection())
-        {
-            printer.words(&warning);
-        }
+        self.warn_of_connections(&options, &plan, sending);
         let counter = prompts.counter();
         let keep = answers::keep(&session.smoke, counter.as_ref());
         let engine = Arc::new(session.engine.for_another_run().keeping(keep));

@@ -29,10 +29,7 @@ impl Told {
             Some((None, Some(failed))) => format!("; so far {failed} failed"),
             Some((None, None)) | None => String::new(),
         };
-        self.words(&format!(
-            "run {number}: {load} for {}, number {repeat} at it{so_far}",
-            seconds(*window_s)
-        ));
+        self.words(&format!("run {number}: {load} for {}, its run {repeat}{so_far}", seconds(*window_s)));
     }
 
     /// A run has come to its end.

@@ -154,7 +154,7 @@ fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Co
     }
     match (gpus, contract.max_gpus) {
         (Some(gpus), Some(most)) if gpus > most => {
-            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"))
+            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"));
         }
         (None, Some(_)) if basis.is_some() => {
             reasons.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
