@@ -69,8 +69,8 @@ mod tests {
             diagnosis_text(&trade(), Style::PLAIN),
             "\n\
              Diagnosis: symptoms, = the likely regime, ? what would confirm it, → what to try first\n  \
-             • from a load of 1.00 to 8.00 TPOT p50 goes from 20.0 to 40.0 ms and output tokens/s from 100\n    \
-             to 700\n    \
+             • from a load of 1.00 to 8.00 TPOT p50 goes from 20.0 to 40.0 ms and output tokens/s from 100 to\n    \
+             700\n    \
              = batching trade: larger batches serve all faster and each more slowly\n    \
              ? TPOT and throughput at each concurrency (a sweep over --users)\n    \
              → choose the load whose percentile the product allows; beyond the flat part there is only\n      \

@@ -108,6 +108,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
     match (&cell.failed, cell.valid) {
         (Some(_), _) => "not flown",
         (None, Some(true)) => "VALID",
+        (None, Some(false)) if cell.saturated => "saturated",
         (None, Some(false)) => "INVALID",
         (None, None) => NOTHING,
     }
@@ -139,7 +140,7 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
                 0 => String::new(),
                 more => format!("; and for {} more", counted(more as u64, "reason")),
             };
-            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is INVALID: {first}{more}"));
+            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} is {}: {first}{more}", verdict(cell)));
         }
     }
 }

@@ -89,3 +89,38 @@ fn what_deserves_no_belief_is_not_compared() {
         .stdout("")
         .stderr(contains("is INVALID").and(contains("--allow-invalid")));
 }
+
+#[test]
+fn sweeps_are_compared_by_their_answers_and_load_by_load() {
+    let desk = Desk::new();
+    let sweep = |out: &str, more: &[&str]| {
+        let rates = ["--sweep", "--rates", "10,20,40", "--objective", "p95 ttft < 10s", "--samples", "40"];
+        simulated(&desk, out, &[&rates[..], more].concat())
+    };
+    let one = sweep("one", &["--repeats", "2"]);
+    let slow = sweep("slow", &["--repeats", "2", "--hardware", "l4"]);
+    let base = desk.file("x", "").parent().unwrap().to_path_buf();
+    let page = std::fs::read_to_string(base.join(&one).join("page.html")).unwrap();
+    assert!(page.contains("TTFT over load") && page.contains("<svg") && !page.contains("<script"), "{page}");
+    let compare = |more: &[&str]| {
+        let mut command = desk.skyline(&["compare", &one, &slow, "--allow-invalid"]);
+        command.args(more);
+        command
+    };
+    compare(&[]).assert().code(2).stderr(contains("--vary hardware"));
+    compare(&["--vary", "hardware", "--page", "both.html"])
+        .assert()
+        .code(0)
+        .stdout(contains("Highest load that meets the objectives").and(contains("20.0/s p99 ttft, ms")));
+    assert!(std::fs::read_to_string(base.join("both.html")).unwrap().contains("p99 TTFT over load"));
+    compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%"])
+        .assert()
+        .code(1)
+        .stdout(contains("missed: p50 ttft at most 1.00 % worse at 10.0/s"));
+    let same = desk.skyline(&["compare", &one, &one, "--json", "--allow-invalid"]).assert().code(0);
+    let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
+    assert_eq!(json["against"][0]["loads"][0]["pairing"], "paired");
+    assert_eq!(json["against"][0]["loads"][0]["rows"][0]["change"]["value"], 0.0);
+    let run = format!("{one}/run-001");
+    desk.skyline(&["compare", &one, &run]).assert().code(2).stderr(contains("compare like with like"));
+}

@@ -62,7 +62,9 @@ pub(super) fn finish(
             return Ok(Exit::Interrupted);
         }
         Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
-        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {}
+        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {
+            printer.words(&format!("show it again: {}", again(&[])));
+        }
     }
     Ok(exit(args, matrix))
 }

@@ -145,13 +145,13 @@ impl AbTest {
         match self.verdict {
             AbOverall::Better => format!("B is better than A: {better}"),
             AbOverall::Worse => format!("B is worse than A: {worse}"),
-            AbOverall::Mixed => format!("B is better by {better}, and worse by {worse}"),
+            AbOverall::Mixed => format!("B is both better than A ({better}) and worse ({worse})"),
             AbOverall::Equivalent => {
                 format!("B is equivalent to A: by no metric a difference beyond the margin in {of_rounds}")
             }
             AbOverall::Inconclusive if !better.is_empty() => {
                 format!(
-                    "B would be better by {better}, but it may only be because more of its requests failed"
+                    "B would be better ({better}), but it may only be because more of its requests failed"
                 )
             }
             AbOverall::Inconclusive => {

@@ -22,7 +22,7 @@ pub enum Family {
 /// Costs that explain what was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Costs {
-    /// By place in [`Family::names`]; `None` where the runs do not tell.
+    /// By place in `Family::kinds`; `None` where the runs do not tell.
     pub(super) values: Vec<Option<f64>>,
 }
 
@@ -59,7 +59,7 @@ impl CostKind {
 }
 
 impl Family {
-    /// What is fitted, in the order of [`Costs::values`]. The first two of a roofline are kept as their reciprocals, in
+    /// What is fitted, in the order of the values of [`Costs`]. The first two of a roofline are kept as their reciprocals, in
     /// which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {
         match self {

@@ -12,8 +12,9 @@ use super::row::Row;
 use super::tested::{Believed, Standing, Tested};
 use super::variable::Variable;
 use super::variant::Variant;
-use crate::analysis::{Flow, Subject, Summary};
-use crate::experiment::{JointReason, Repeats};
+use crate::analysis::{Flow, Rule, Subject, Summary};
+use crate::experiment::Repeats;
+use crate::experiment::sweep::OF_SERVERS;
 
 /// Whose figures are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub struct Cell {
     pub runs: Vec<CellRun>,
     /// Whether the figures can be believed; absent where there are none.
     pub valid: Option<bool>,
+    /// Whether nothing is held against them but that the server did not keep up, or failed what it was asked: that is its own
+    /// doing, and tells against it.
+    pub saturated: bool,
     /// Why not.
     pub reasons: Vec<String>,
     /// Why the row could not be flown, or not to its end.
@@ -96,6 +100,13 @@ pub struct CellRun {
     pub valid: bool,
 }
 
+/// Whether the figures of a cell can be believed.
+struct CellVerdict {
+    valid: bool,
+    saturated: bool,
+    reasons: Vec<String>,
+}
+
 /// What is known of a cell before it is held against others.
 pub(super) struct Flown<'a> {
     pub(super) row: &'a Row,
@@ -108,25 +119,34 @@ impl<'a> Flown<'a> {
         self.cell.runs.iter().map(|run| &run.summary).collect()
     }
 
-    /// Whether the figures can be believed, and why not; `None` where there are none.
-    fn verdict(&self) -> Option<(bool, Vec<String>)> {
-        match self.cell.runs.as_slice() {
-            [] => None,
+    /// Whether the figures can be believed; `None` where there are none.
+    fn verdict(&self) -> Option<CellVerdict> {
+        let (valid, reasons): (bool, Vec<(Rule, String)>) = match self.cell.runs.as_slice() {
+            [] => return None,
             [run] if run.summary.run.repeat.is_none() => {
                 let verdict = &run.summary.verdict;
-                Some((verdict.valid, verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect()))
+                let reasons = verdict.reasons.iter().map(|reason| (reason.rule, reason.sentence.clone()));
+                (verdict.valid, reasons.collect())
             }
             runs => {
                 let summaries: Vec<_> = runs.iter().map(|run| run.summary.clone()).collect();
-                Some(match Repeats::of(&summaries, &[]) {
+                match Repeats::of(&summaries, &[]) {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
-                        (repeats.verdict.valid, reasons.map(JointReason::in_words).collect())
+                        let reasons = reasons.map(|reason| (reason.rule, reason.in_words()));
+                        (repeats.verdict.valid, reasons.collect())
                     }
-                    Err(error) => (false, vec![error.to_string()]),
-                })
+                    Err(error) => (false, vec![(Rule::Conservation, error.to_string())]),
+                }
             }
-        }
+        };
+        let saturated =
+            !valid && !reasons.is_empty() && reasons.iter().all(|(rule, _)| OF_SERVERS.contains(rule));
+        Some(CellVerdict {
+            valid,
+            saturated,
+            reasons: reasons.into_iter().map(|(_, reason)| reason).collect(),
+        })
     }
 
     /// Its runs, if they can be believed.
@@ -137,7 +157,12 @@ impl<'a> Flown<'a> {
                 Some(_) => format!("row {name} could not be flown"),
                 None => format!("row {name} was not flown"),
             }),
-            Some((false, _)) if trust == Trust::ValidOnly => Believed::No(format!("row {name} is INVALID")),
+            Some(CellVerdict { saturated: true, .. }) if trust == Trust::ValidOnly => {
+                Believed::No(format!("in row {name} the server did not keep up"))
+            }
+            Some(CellVerdict { valid: false, .. }) if trust == Trust::ValidOnly => {
+                Believed::No(format!("row {name} is INVALID"))
+            }
             Some(_) => Believed::Runs(self.summaries()),
         }
     }
@@ -152,14 +177,17 @@ impl<'a> Flown<'a> {
     ) -> Cell {
         let Self { row, variant, cell } = self;
         let summaries = self.summaries();
-        let (valid, reasons) = self.verdict().map_or((None, Vec::new()), |(valid, why)| (Some(valid), why));
+        let verdict = self.verdict();
+        let valid = verdict.as_ref().map(|verdict| verdict.valid);
+        let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
+        let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
         let figures = RowFigures::of(&summaries);
         let cost = cost(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();
         let contract = accept
-            .filter(|accept| accept.counts(&row.name) && trusted && whole)
-            .map(|accept| Contract::of(accept, &summaries, cost));
+            .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
+            .map(|accept| Contract::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)));
         Cell {
             row: row.name.clone(),
             variant: variant.name.clone(),
@@ -170,6 +198,7 @@ impl<'a> Flown<'a> {
             planned_runs: row.repeats(),
             runs: cell.runs.iter().map(CellRun::of).collect(),
             valid,
+            saturated,
             reasons,
             failed: cell.failed.clone(),
             figures,

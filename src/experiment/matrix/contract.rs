@@ -12,7 +12,7 @@ use crate::units::three_digits;
 pub struct Contract {
     /// Whether all of it was met.
     pub met: bool,
-    /// Each demand, with what was found.
+    /// Each demand, with what was found; and that the server did not keep up, where that is so.
     pub judgements: Vec<Demand>,
 }
 
@@ -26,11 +26,19 @@ pub struct Demand {
 }
 
 impl Contract {
-    pub(super) fn of(accept: &Accept, runs: &[&Summary], cost: Option<f64>) -> Self {
+    pub(super) fn of(
+        accept: &Accept,
+        runs: &[&Summary],
+        cost: Option<f64>,
+        overload: Option<&String>,
+    ) -> Self {
         let mut judgements: Vec<Demand> =
             accept.objectives.iter().map(|objective| Demand::of(objective, runs)).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
             judgements.push(Demand::of_cost(cost, most));
+        }
+        if let Some(sentence) = overload {
+            judgements.push(Demand { met: false, line: format!("missed: the server keeps up ({sentence})") });
         }
         Self { met: judgements.iter().all(|demand| demand.met), judgements }
     }

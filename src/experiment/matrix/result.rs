@@ -51,7 +51,13 @@ impl Matrix {
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
                 };
-                let tests: Vec<Tested> = here.row.expect.iter().map(test).collect();
+                // What is claimed of other variants' rows is not claimed of this one beside itself.
+                let of_itself = |claim: &&Claim| {
+                    let other = claim.other().and_then(|other| slot_of(experiments, cell.slot, other));
+                    other == Some(cell.slot)
+                };
+                let claims = here.row.expect.iter().filter(|claim| !of_itself(claim));
+                let tests: Vec<Tested> = claims.map(test).collect();
                 here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), trust)
             })
             .collect();
@@ -68,10 +74,10 @@ impl Matrix {
         }
     }
 
-    /// Whether there is a row whose figures cannot be believed, or that could not be flown.
+    /// Whether there is a row whose figures cannot be believed for other reasons than the server's own doing.
     #[must_use]
     pub fn has_unbelievable_rows(&self) -> bool {
-        self.cells.iter().any(|cell| cell.valid == Some(false))
+        self.cells.iter().any(|cell| cell.valid == Some(false) && !cell.saturated)
     }
 
     /// Whether a row could not be flown.

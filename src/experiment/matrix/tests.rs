@@ -299,3 +299,31 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let trusted = Matrix::of(&experiments, &[invalid], Stopped::AllFlown, Trust::All);
     assert!(trusted.decision.unwrap().accepted().is_some());
 }
+
+#[test]
+fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
+    let experiments = read(TWO_VARIANTS);
+    let mut saturated = cell(0, 0, &[50, 51, 52]);
+    for run in &mut saturated.runs {
+        let sentence = "it grew".to_owned();
+        let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
+        run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
+    }
+    let matrix = Matrix::of(&experiments, &[saturated], Stopped::AllFlown, Trust::ValidOnly);
+    let decided = &matrix.decision.as_ref().unwrap().variants[0];
+    assert_eq!(decided.standing, VariantStanding::Rejected);
+    assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
+    assert!(matrix.cells[0].saturated && !matrix.has_unbelievable_rows());
+}
+
+#[test]
+fn a_row_is_not_held_against_itself() {
+    let both = TWO_VARIANTS.replace("variants = [\"fast\"]\n[accept]", "[accept]");
+    let experiments = read(&both);
+    let flown = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+    let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
+    assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
+    assert_eq!(matrix.cells[1].tests[1].standing, Standing::Confirmed);
+    assert_eq!(matrix.cells[1].tests[1].differing, [Variable::Variant]);
+}

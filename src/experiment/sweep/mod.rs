@@ -37,5 +37,6 @@ pub use read::UnreadableSweep;
 pub use readings::PointFigures;
 pub use search::{Search, Step};
 pub use shape::{Frontier, FrontierPoint, Knee};
+pub(super) use trial::OF_SERVERS;
 pub use trial::{Judged, Trial, Wanted};
 pub use whole::{Sweep, Swept};

@@ -11,7 +11,8 @@ use crate::workload::{Overrides, SpecError, WorkloadSpec};
 /// Requests of the window, as a share, by which completions may stay behind arrivals in a system that grows.
 const BEHIND: f64 = 0.05;
 /// What an overloaded server does to a run: it is no reason to distrust what the run says of the server.
-const OF_SERVERS: [Rule; 3] = [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
+pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
+    [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
 /// A run that the search wants next.
 #[derive(Clone, Debug, PartialEq)]

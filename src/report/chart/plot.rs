@@ -119,17 +119,18 @@ impl Plot {
         let (mut x, mut y) = (8.0, 30.0);
         let mut placed = Vec::new();
         for series in &self.series {
-            let length = 18.0 + series.name.chars().count() as f64 * CHARACTER;
+            let name = cut(&series.name, ((WIDTH - RIGHT - 26.0) / CHARACTER) as usize);
+            let length = 18.0 + name.chars().count() as f64 * CHARACTER;
             if x + length > WIDTH - RIGHT && x > 8.0 {
                 (x, y) = (8.0, y + LINE);
             }
-            placed.push((series, x, y));
+            placed.push((series.ink, name, x, y));
             x += length + 12.0;
         }
         let drawn = html! {
-            @for (series, x, y) in &placed {
-                (series.ink.mark((x + 4.0, y - 4.0), false))
-                text class="legend" x=(n(x + 14.0)) y=(n(*y)) { (series.name) }
+            @for (ink, name, x, y) in &placed {
+                (ink.mark((x + 4.0, y - 4.0), false))
+                text class="legend" x=(n(x + 14.0)) y=(n(*y)) { (name) }
             }
         };
         (drawn, y - 30.0 + LINE)
@@ -189,6 +190,14 @@ fn draw_rule(
     }
 }
 
+/// A name no longer than its room, in characters.
+pub(super) fn cut(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// A coordinate: a tenth of a unit is finer than anybody sees.
 pub(super) fn n(value: f64) -> String {
     format!("{value:.1}")
@@ -241,7 +250,8 @@ mod tests {
             plot("a series with a name that is so long that the legend needs a second line of its own")
                 .draw()
                 .into_string();
-        for (attribute, most) in [("x=\"", WIDTH), ("cx=\"", WIDTH), ("y=\"", HEIGHT), ("cy=\"", HEIGHT)] {
+        for (attribute, most) in [(" x=\"", WIDTH), (" cx=\"", WIDTH), (" y=\"", HEIGHT), (" cy=\"", HEIGHT)]
+        {
             for rest in drawn.split(attribute).skip(1) {
                 let value: f64 = rest.split('"').next().unwrap().parse().unwrap();
                 assert!((0.0..=most).contains(&value), "{attribute}{value}");

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::ink::Ink;
-use super::plot::{CHARACTER, LINE, WIDTH, n};
+use super::plot::{CHARACTER, LINE, WIDTH, cut, n};
 
 /// Height of a row.
 const ROW: f64 = 26.0;
@@ -78,11 +78,7 @@ impl Rows {
 impl Row {
     fn draw(&self, across: &impl Fn(f64) -> f64, left: f64, y: f64) -> Markup {
         let room = ((left - 12.0) / CHARACTER) as usize;
-        let name = if self.name.chars().count() > room {
-            self.name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
-        } else {
-            self.name.clone()
-        };
+        let name = cut(&self.name, room);
         let class = self.ink.class();
         html! {
             g {

@@ -119,7 +119,7 @@ fn word(metric: &AbMetric) -> &'static str {
 fn shown(metric: &AbMetric, value: f64) -> String {
     match metric.unit {
         AbUnit::Ms | AbUnit::PerS => cell(value),
-        AbUnit::Share => percent(value),
+        AbUnit::Share => percent(value).replace('-', "−"),
     }
 }
 
@@ -129,6 +129,11 @@ const fn unit(unit: AbUnit) -> &'static str {
         AbUnit::PerS => ", /s",
         AbUnit::Share => "",
     }
+}
+
+/// A metric's name with its unit, said once.
+fn titled(metric: &AbMetric) -> String {
+    format!("{}{}", metric.metric, unit(metric.unit)).replace("_per_s, /s", ", /s")
 }
 
 fn shown_change(metric: &AbMetric) -> String {
@@ -153,7 +158,7 @@ fn table(metrics: &[AbMetric]) -> Table {
     for metric in metrics {
         let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
         table.row([
-            format!("{}{}", metric.metric, unit(metric.unit)),
+            titled(metric),
             known(metric.a),
             known(metric.b),
             shown_change(metric),
@@ -183,7 +188,7 @@ fn by_round(metric: &AbMetric) -> Markup {
     if values.iter().all(|value| *value == 0.0) {
         return html! {};
     }
-    let title = format!("{}{}", metric.metric, unit(metric.unit));
+    let title = titled(metric);
     let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
     let plot = Plot {
         description: format!("{} of A and B round by round", metric.metric),

@@ -54,21 +54,22 @@ pub fn matrix_page(matrix: &Matrix) -> String {
 }
 
 fn rows(matrix: &Matrix) -> Table {
+    let priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
     let labels: Vec<String> = DRAWN.into_iter().map(label).collect();
-    let fixed = ["row", "asked", "runs", "verdict"].into_iter();
-    let mut table =
-        Table::new(fixed.chain(labels.iter().map(String::as_str)).chain(["cost/1M out", "hypothesis"]));
+    let fixed = ["row", "asked", "runs", "verdict", "hypothesis"].into_iter();
+    let cost = priced.then_some("cost/1M out");
+    let mut table = Table::new(fixed.chain(cost).chain(labels.iter().map(String::as_str)));
     for cell in &matrix.cells {
         let fixed = [
             name(matrix, cell),
             asked(cell),
             format!("{}/{}", cell.runs.len(), cell.planned_runs),
             verdict(cell).to_owned(),
+            cell.standing.map_or(NOTHING, Standing::word).to_owned(),
         ];
-        let cost = cell.cost_per_million_output_tokens.map_or(NOTHING.to_owned(), cell_text);
-        let standing = cell.standing.map_or(NOTHING, Standing::word).to_owned();
+        let cost = priced.then(|| cell.cost_per_million_output_tokens.map_or(NOTHING.to_owned(), cell_text));
         let figures = DRAWN.map(|subject| shown(cell, subject));
-        table.row(fixed.into_iter().chain(figures).chain([cost, standing]));
+        table.row(fixed.into_iter().chain(cost).chain(figures));
     }
     table
 }
@@ -78,7 +79,9 @@ fn doubts(matrix: &Matrix) -> Markup {
     let of = |cell: &Cell| -> Vec<String> {
         let name = name(matrix, cell);
         let failed = cell.failed.iter().map(|why| format!("row {name} could not be flown: {why}"));
-        failed.chain(cell.reasons.iter().map(|why| format!("row {name} is INVALID: {why}"))).collect()
+        failed
+            .chain(cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell))))
+            .collect()
     };
     notes(&matrix.cells.iter().flat_map(of).collect::<Vec<_>>())
 }

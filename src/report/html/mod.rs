@@ -7,6 +7,8 @@ mod matrix;
 mod parts;
 mod shell;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use ab::ab_page;
 pub use compare::compared_page;

@@ -31,5 +31,6 @@ pub(super) fn page(title: &str, body: &Markup) -> String {
             }
         }
     };
-    whole.into_string()
+    // Control characters and marks that turn the direction of writing are made visible wherever they stand.
+    whole.into_string().lines().map(printable).collect::<Vec<_>>().join("\n")
 }

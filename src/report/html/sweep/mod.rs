@@ -45,7 +45,7 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (table.draw())
         p.muted { "Means over the runs; latencies in milliseconds." }
         h2 { "Why it ended" }
-        p { (crate::report::printable(&sweep.stopped_sentence)) }
+        p.sentence { (crate::report::printable(&sweep.stopped_sentence)) }
         (notes(&sweep.notes))
     };
     shell::page(&title, &body)
@@ -61,13 +61,13 @@ pub(super) struct Chart {
 fn answer(sweep: &Sweep) -> Markup {
     html! {
         @if let Some(answer) = &sweep.answer {
-            p.lead { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
+            p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
         }
         @if let Some(sustained) = &sweep.sustained {
             @let (class, sign) = if sustained.held { ("good", "✓ ") } else { ("bad", "✗ ") };
             p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
         }
-        @if let Some(knee) = &sweep.knee { p { (crate::report::printable(&knee.sentence)) "." } }
+        @if let Some(knee) = &sweep.knee { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
     }
 }
 
