@@ -24,9 +24,7 @@ fn requests(ttft: u64, failed: u64) -> Vec<RequestRecord> {
 fn log(round: u64, records: Vec<RequestRecord>) -> RunLog {
     let mut log = run(1_000, records);
     log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
-    for name in ["search"] {
-        log.header.workload.classes.push(class(name, &[(Priority::High, Slo::default())]));
-    }
+    log.header.workload.classes.push(class("search", &[(Priority::High, Slo::default())]));
     log
 }
 
