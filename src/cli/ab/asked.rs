@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::args::AbArgs;
+use super::args::{AbArgs, Require};
 use crate::cli::args::Server;
 use crate::cli::exit::Stop;
 use crate::cli::shelf::ASKED;
@@ -29,6 +29,9 @@ pub(super) struct Asked {
     rounds: u64,
     metrics: Vec<String>,
     margin: f64,
+    /// What a script asked of B; left out where that is the usual.
+    #[serde(default, skip_serializing_if = "Require::is_usual")]
+    pub(super) require: Require,
     /// What varies the texts of the first round.
     pub(super) salt: u64,
     a: AskedSide,
@@ -67,6 +70,7 @@ impl Asked {
             rounds: design.rounds(),
             metrics: design.metrics().iter().map(ToString::to_string).collect(),
             margin: design.margin(),
+            require: args.require,
             salt,
             a: AskedSide::of(args, AbSide::A)?,
             b: AskedSide::of(args, AbSide::B)?,
