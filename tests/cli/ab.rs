@@ -89,6 +89,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let name = folder.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("quick-ab-"), "{name}");
     assert_eq!(read(&folder.join("ab.json")), test);
+    assert!(std::fs::read_to_string(folder.join("page.html")).unwrap().contains("p50 ttft"));
     // Both sides of a round are asked the same, other rounds something else; who goes first alternates.
     let mut texts = BTreeSet::new();
     for round in 1..=7 {
@@ -112,12 +113,15 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
     let desk = Desk::new();
     let mock = Mock::start(&["--ttft", "30ms"]);
     // Half of the figure does not matter: a hiccup of this machine is no difference.
-    let same = ["--a", &mock.url, "--b", &mock.url, "--margin", "50%", "--require", "better"];
+    let again = format!("{}/v1/", mock.url);
+    let same = ["--a", &mock.url, "--b", &again, "--margin", "50%", "--require", "better"];
     desk.skyline(&[&QUICK[..], &same].concat())
         .assert()
         .code(1)
         .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")))
         .stderr(contains("are one server, which is asked the same twice").and(contains("an even number")));
+    // Shown again, the same is asked.
+    desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(1);
 }
 
 #[test]
@@ -190,6 +194,15 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
         let [a, b] = ["a", "b"].map(|side| header(Path::new(folder), &format!("round-{round}/{side}")));
         assert_eq!(a["prompts"]["salt"], b["prompts"]["salt"]);
     }
+
+    // A round of which only one half is there is flown anew, both halves.
+    std::fs::remove_dir_all(Path::new(folder).join("round-3/b")).unwrap();
+    let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
+    let anew: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&anew["rounds"][1], &anew["rounds"][3]), (&test["rounds"][1], &test["rounds"][3]));
+    let a = |test: &Value| test["rounds"][2]["a"]["started_at"].as_str().unwrap().to_owned();
+    assert!(a(&anew) > a(&test));
+    assert!(Path::new(folder).join("round-3/a.broken-off-1/run.jsonl").exists());
 }
 
 #[test]

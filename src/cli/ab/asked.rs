@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::args::AbArgs;
+use super::args::{AbArgs, Require};
 use super::sides::Sides;
 use crate::cli::args::Server;
 use crate::cli::exit::Stop;
@@ -46,6 +46,9 @@ pub(super) struct Question {
     rounds: u64,
     metrics: Vec<String>,
     margin: f64,
+    /// What a script asked of B; left out where that is the usual.
+    #[serde(default, skip_serializing_if = "Require::is_usual")]
+    pub(super) require: Require,
     /// What varies the texts of the first round.
     pub(super) salt: u64,
 }
@@ -70,6 +73,7 @@ impl Asked {
             rounds: design.rounds(),
             metrics: design.metrics().iter().map(ToString::to_string).collect(),
             margin: design.margin(),
+            require: args.require,
             salt,
         };
         let hashed =
