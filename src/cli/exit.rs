@@ -35,27 +35,38 @@ impl From<Exit> for ExitCode {
 pub(super) struct Stop {
     exit: Exit,
     message: String,
+    /// The server failed, and nothing on this side.
+    of_server: bool,
 }
 
 impl Stop {
     /// What was typed has a mistake.
     pub(super) fn usage(message: impl Display) -> Self {
-        Self { exit: Exit::Usage, message: message.to_string() }
+        Self { exit: Exit::Usage, message: message.to_string(), of_server: false }
     }
 
     /// What was asked cannot be done.
     pub(super) fn impossible(message: impl Display) -> Self {
-        Self { exit: Exit::Invalid, message: message.to_string() }
+        Self { exit: Exit::Invalid, message: message.to_string(), of_server: false }
     }
 
     /// A person stopped it.
     pub(super) fn interrupted(message: impl Display) -> Self {
-        Self { exit: Exit::Interrupted, message: message.to_string() }
+        Self { exit: Exit::Interrupted, message: message.to_string(), of_server: false }
     }
 
     /// The same, with what it is about before it.
     pub(super) fn about(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
+    }
+
+    /// The same, told as the server's own failing: it did not start, did not become ready, or ended.
+    pub(super) fn of_server(self) -> Self {
+        Self { of_server: true, ..self }
+    }
+
+    pub(super) fn is_of_server(&self) -> bool {
+        self.of_server
     }
 
     pub(super) fn message(&self) -> &str {

@@ -106,9 +106,9 @@ impl Session {
                 ConnectProgress::ModelChosen { .. } => {}
             });
             let opening = async {
-                let engine = connecting.await.map_err(Stop::impossible)?;
-                let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
-                engine.probe_forms(SMOKE_LIMIT).await.map_err(Stop::impossible)?;
+                let engine = connecting.await.map_err(of_server)?;
+                let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(of_server)?;
+                engine.probe_forms(SMOKE_LIMIT).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };
             tokio::select! {
@@ -118,6 +118,11 @@ impl Session {
         })?;
         Ok(Self { runtime, engine, smoke, mock })
     }
+}
+
+/// What the server did not do.
+fn of_server(error: impl std::fmt::Display) -> Stop {
+    Stop::impossible(error).of_server()
 }
 
 /// Waits until there is a reason to wait for the server no longer.

@@ -153,6 +153,12 @@ fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
                 tell_changes(&inner, &missing(before, key), &missing(now, key), into);
             }
         }
+        (Value::Array(before), Value::Array(now)) => {
+            for at in 0..before.len().max(now.len()) {
+                let item = |of: &[Value]| of.get(at).cloned().unwrap_or_default();
+                tell_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
+            }
+        }
         (before, now) if before != now => {
             // Nothing can be wrong with writing to a string.
             let _ = write!(into, "\n  {name} was {before}, and is {now} now");
@@ -173,10 +179,12 @@ mod tests {
         let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
         let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
         assert_eq!(Shelf::resume(shelf.folder(), &asked).unwrap().folder(), shelf.folder());
-        let other = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
+        let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
         let refusal = Shelf::resume(shelf.folder(), &other).unwrap_err();
         assert!(
-            refusal.message().contains("\n  workload.seed was 1, and is 2 now")
+            refusal
+                .message()
+                .contains("\n  rates[1] was 2.0, and is 3.0 now\n  workload.seed was 1, and is 2 now")
                 && refusal.message().contains("\n  sustain was null, and is 300 now"),
             "{}",
             refusal.message()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::matrix::{confounded, contract, headline, name, shown, verdict, why_stopped};
+use super::matrix::{confounded, contract, headline, name, shown, unstopped, verdict, why_stopped};
 use super::page::printable;
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
@@ -66,6 +66,9 @@ pub fn decision_markdown(matrix: &Matrix, again: &str) -> String {
     out.push_str(&table(matrix));
     hypotheses(&mut out, matrix);
     let _ = write!(out, "\n## Why it stopped\n\n{}\n", plain(&why_stopped(&matrix.stopped)));
+    for line in unstopped(matrix) {
+        let _ = write!(out, "\n{}\n", plain(&line));
+    }
     let _ = write!(
         out,
         "\n## Again\n\n```sh\n{again}\n```\n\nFlown by Skyline {}; every run is kept beside this file.\n",
@@ -86,7 +89,8 @@ fn server(variant: &Variant) -> String {
     code("flags", &said.flags);
     code("served by", &said.serve.as_ref().map(|serve| said.filled(serve)));
     code("started by", &said.start.as_ref().map(|start| said.filled(start)));
-    code("reset before every run by", &said.reset);
+    code("reset before every run by", &said.reset.as_ref().map(|reset| said.filled(reset)));
+    code("stopped by", &said.stop.as_ref().map(|stop| said.filled(stop)));
     code("at", &said.url);
     code("hardware", &said.hardware);
     if let Some(price) = said.cost_per_hour() {

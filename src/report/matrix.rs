@@ -41,6 +41,9 @@ pub fn matrix_text(matrix: &Matrix, style: Style) -> String {
         decided(&mut page, decision);
     }
     page.blank();
+    for line in unstopped(matrix) {
+        page.entry(Tone::Bad, "", &line);
+    }
     page.entry(Tone::Normal, "", &why_stopped(&matrix.stopped));
     page.finish()
 }
@@ -213,6 +216,11 @@ pub(super) fn contract(decision: &Decision) -> String {
     let rows =
         accept.rows.as_ref().map_or("every row".to_owned(), |rows| format!("rows {}", rows.join(", ")));
     format!("{} in {rows}", demands.join("; "))
+}
+
+/// The servers that may serve on.
+pub(super) fn unstopped(matrix: &Matrix) -> impl Iterator<Item = String> {
+    matrix.unstopped.iter().map(|of| format!("The server of {} was not stopped: {}.", of.variant, of.why))
 }
 
 /// Why no more was flown.

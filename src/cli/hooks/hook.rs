@@ -68,15 +68,38 @@ impl Hook<'_> {
         output: &mut Output,
         interrupts: &Interrupts,
     ) -> Result<(), Stop> {
+        self.run_unless(&|| interrupts.leave_is_wished(), variables, output)
+    }
+
+    /// The same, but that nothing cuts it off except its time limit: for a command that tidies up, which is wanted most
+    /// when a person leaves.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, fails or takes too long, with the end of what it wrote.
+    pub(in crate::cli) fn run_in_any_case(
+        self,
+        variables: &Variables,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
+        self.run_unless(&|| false, variables, output)
+    }
+
+    fn run_unless(
+        self,
+        cut_off: &dyn Fn() -> bool,
+        variables: &Variables,
+        output: &mut Output,
+    ) -> Result<(), Stop> {
         let Self { name, line, limit } = self;
         let mut group = begin(name, line, variables, output)?;
         let end = Instant::now() + limit;
-        match group.await_leader(|| interrupts.leave_is_wished() || Instant::now() >= end) {
+        match group.await_leader(|| cut_off() || Instant::now() >= end) {
             Awaited::Ended(status) if status.success() => Ok(()),
             Awaited::Ended(status) => Err(self.failure(&format!("failed: {}", said(status)), output)),
             Awaited::StillThere => {
                 group.end(GRACE);
-                if interrupts.leave_is_wished() {
+                if cut_off() {
                     return Err(Stop::interrupted(format!(
                         "the {name} command was cut off{}",
                         line.quoted()

@@ -49,12 +49,15 @@ impl ServerProcess {
     /// Why there is no server to wait for any more: it has ended by itself.
     pub(in crate::cli) fn ended(&self) -> Option<Stop> {
         let status = self.group.borrow_mut().leader_ended()?;
-        Some(Stop::impossible(format!(
-            "the server ended by itself: {}: `{}`\n{}\nhint: run it by itself until it serves",
-            said(status),
-            self.command,
-            self.output.end()
-        )))
+        Some(
+            Stop::impossible(format!(
+                "the server ended by itself: {}: `{}`\n{}\nhint: run it by itself until it serves",
+                said(status),
+                self.command,
+                self.output.end()
+            ))
+            .of_server(),
+        )
     }
 
     /// Ends it now.

@@ -6,7 +6,6 @@ pub(in crate::cli) enum Variable {
     /// Name of the variant of the server that is to serve.
     Variant,
     /// The side of a comparison that is next: `a` or `b`.
-    #[allow(dead_code)] // The verb that compares two sides is to come.
     Side,
     /// The variant's flags, as they were typed.
     Flags,

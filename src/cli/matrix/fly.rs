@@ -1,5 +1,7 @@
 //! Flies a table: variant by variant, row by row, run by run, all that has not been flown before.
 
+use std::cell::RefCell;
+
 use super::MatrixArgs;
 use super::planned::PlannedCell;
 use super::serving::Serving;
@@ -12,7 +14,9 @@ use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::cli::series::PREFIX;
 use crate::cli::shelf::Shelf;
-use crate::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, StopWhen, Stopped};
+use crate::experiment::matrix::{
+    CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, StopWhen, Stopped, Unstopped,
+};
 use crate::record::RunEnding;
 
 /// A table in flight.
@@ -22,6 +26,8 @@ pub(super) struct Flight<'a> {
     pub(super) shelf: &'a Shelf,
     pub(super) interrupts: &'a Interrupts,
     pub(super) printer: Printer,
+    /// Servers that were not ended, with the reasons.
+    pub(super) unstopped: RefCell<Vec<Unstopped>>,
 }
 
 /// What comes after a row.
@@ -42,13 +48,20 @@ impl<'a> Flight<'a> {
         };
         let mut planned = planned.into_iter().peekable();
         let mut flown = Vec::new();
+        // Why no more is flown, once that is so: the rest is read as far as it had been.
+        let mut ending = None;
         while let Some(variant) = planned.peek().map(|cell| cell.slot.variant) {
             let mut rows = Vec::new();
             while let Some(cell) = planned.next_if(|cell| cell.slot.variant == variant) {
                 rows.push(cell);
             }
+            if ending.is_some() {
+                rows.iter().try_for_each(|cell| self.read(cell, &mut flown))?;
+                continue;
+            }
             if self.variant(rows, &mut flown)? == Next::End {
-                return self.keep(&flown, Stopped::Interrupted);
+                ending = Some(Stopped::Interrupted);
+                continue;
             }
             let matrix = self.keep(&flown, usual.clone())?;
             let accepted = matrix.decision.as_ref().and_then(|decision| {
@@ -56,44 +69,66 @@ impl<'a> Flight<'a> {
                 decision.accepted().filter(|_| first).map(|accepted| accepted.variant.clone())
             });
             if let (Some(variant), true) = (accepted, planned.peek().is_some()) {
-                return self.keep(&flown, Stopped::FirstAccepted { variant });
+                ending = Some(Stopped::FirstAccepted { variant });
             }
         }
-        self.keep(&flown, usual)
+        self.keep(&flown, ending.unwrap_or(usual))
     }
 
     /// Writes down what is known so far, so that a later accident costs nothing.
     fn keep(&self, flown: &[CellRuns], stopped: Stopped) -> Result<Matrix, Stop> {
         let matrix = Matrix::of(self.experiments, flown, stopped, self.args.trust());
+        let matrix = Matrix { unstopped: self.unstopped.borrow().clone(), ..matrix };
         show::store(&matrix, self.shelf)?;
         Ok(matrix)
     }
 
-    /// Flies the rows of one variant, whose server is started when the first run needs it.
+    /// Flies the rows of one variant, whose server is started when the first run needs it, and stopped whatever came of
+    /// them.
     fn variant(&self, rows: Vec<PlannedCell>, flown: &mut Vec<CellRuns>) -> Result<Next, Stop> {
         let mut serving = None;
+        let outcome = self.rows(rows, &mut serving, flown);
+        if let Some((variant, Err(stop))) = serving.map(|serving| (serving.variant(), serving.stop())) {
+            self.printer.words(&format!("error: {}", stop.message()));
+            let unstopped = Unstopped { variant: variant.to_owned(), why: first_line(&stop) };
+            self.unstopped.borrow_mut().push(unstopped);
+        }
+        outcome
+    }
+
+    fn rows(
+        &self,
+        rows: Vec<PlannedCell>,
+        serving: &mut Option<Serving<'a>>,
+        flown: &mut Vec<CellRuns>,
+    ) -> Result<Next, Stop> {
         let mut next = Next::Row;
-        let mut lost: Option<String> = None;
+        let mut lost: Option<Failure> = None;
         for cell in rows {
+            if next == Next::End || !self.args.wants(&cell.row) {
+                self.read(&cell, flown)?;
+                continue;
+            }
             let (slot, row) = (cell.slot, cell.row.clone());
             let mut runs = CellRuns { slot, runs: Vec::new(), failed: None };
             let outcome = match &lost {
                 // What keeps the server from serving keeps it from serving the next row.
-                Some(why) => self.kept_only(&cell, &mut runs).map(|()| {
-                    runs.failed = (runs.runs.len() < cell.runs.len()).then(|| why.clone());
+                Some(failure) => self.kept_only(&cell, &mut runs).map(|()| {
+                    runs.failed = (runs.runs.len() < cell.runs.len()).then(|| failure.clone());
                     Next::Row
                 }),
-                None => self.cell(cell, &mut serving, &mut runs),
+                None => self.cell(cell, serving, &mut runs),
             };
             match outcome {
                 Ok(after) => next = after,
                 Err(stop) if stop.exit() == Exit::Interrupted => next = Next::End,
                 Err(stop) if stop.exit() == Exit::Invalid => {
                     self.printer.words(&format!("error: row {row}: {}", stop.message()));
-                    let why = stop.message().lines().next().unwrap_or_default().to_owned();
-                    let gone = serving.as_ref().is_none_or(|serving: &Serving<'_>| !serving.has_served());
-                    lost = gone.then(|| why.clone());
-                    runs.failed = Some(why);
+                    let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
+                    let failure = Failure { why: first_line(&stop), by };
+                    let gone = serving.as_ref().is_none_or(|serving| !serving.has_served());
+                    lost = gone.then(|| failure.clone());
+                    runs.failed = Some(failure);
                 }
                 Err(stop) => return Err(stop),
             }
@@ -101,14 +136,16 @@ impl<'a> Flight<'a> {
                 flown.push(runs);
                 self.keep(flown, Stopped::Interrupted)?;
             }
-            if next == Next::End {
-                break;
-            }
-        }
-        if let Some(Err(stop)) = serving.map(Serving::stop) {
-            self.printer.words(&format!("error: {}", stop.message()));
         }
         Ok(next)
+    }
+
+    /// Takes what had been flown of a row that is not flown now.
+    fn read(&self, cell: &PlannedCell, flown: &mut Vec<CellRuns>) -> Result<(), Stop> {
+        let mut runs = CellRuns { slot: cell.slot, runs: Vec::new(), failed: None };
+        self.kept_only(cell, &mut runs)?;
+        flown.extend((!runs.runs.is_empty()).then_some(runs));
+        Ok(())
     }
 
     /// Reads what had been flown of a row.
@@ -139,13 +176,12 @@ impl<'a> Flight<'a> {
         let variant = &self.experiments.variants[slot.variant];
         let serving = match serving {
             Some(serving) => serving,
-            None => serving.insert(Serving::start(
-                variant,
-                &typed.server,
-                self.shelf,
-                self.interrupts,
-                self.printer,
-            )?),
+            None => {
+                let about = Serving::about_to_start(variant, &typed.server, self.shelf, self.interrupts)?;
+                let serving = serving.insert(about);
+                serving.start(self.shelf, self.printer)?;
+                serving
+            }
         };
         let setup = typed.setup(self.args);
         let field = setup.open_unless(
@@ -211,6 +247,11 @@ impl<'a> Flight<'a> {
         let which = if of > 1 { format!(", run {number} of {of}") } else { String::new() };
         self.printer.words(&format!("row {row}{under}{which}"));
     }
+}
+
+/// What went wrong, without the hints.
+fn first_line(stop: &Stop) -> String {
+    stop.message().lines().next().unwrap_or_default().to_owned()
 }
 
 /// The folder of a run inside that of the table.

@@ -5,12 +5,13 @@ mod planned;
 mod serving;
 mod show;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use self::fly::Flight;
-use self::planned::{Asked, PlannedCell};
+use self::planned::Asked;
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
@@ -36,7 +37,7 @@ Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
-  3    a row is INVALID for other reasons than the server's own, or could not be flown
+  3    a row is INVALID for other reasons than the server's own, or could not be flown, or a server not stopped
   130  interrupted; --resume goes on")]
 pub(super) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
@@ -105,10 +106,19 @@ impl MatrixArgs {
                 row.settings.warmup_s = None;
             }
         }
+        let typed = self.deployment.facts();
+        for variant in &mut experiments.variants {
+            variant.server.fill_deployment(&typed);
+        }
         for name in &self.only {
             experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
         }
         Ok(experiments)
+    }
+
+    /// Whether the row of this name is asked for.
+    fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == row)
     }
 
     fn screen(&self) -> Screen {
@@ -144,9 +154,15 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
     };
     interrupts.series_begins();
-    let wanted = |cell: &PlannedCell| args.only.is_empty() || args.only.contains(&cell.row);
-    let planned = planned.into_iter().filter(wanted).collect();
-    let flight = Flight { args, experiments: &experiments, shelf: &shelf, interrupts: &interrupts, printer };
+    let unstopped = RefCell::default();
+    let flight = Flight {
+        args,
+        experiments: &experiments,
+        shelf: &shelf,
+        interrupts: &interrupts,
+        printer,
+        unstopped,
+    };
     let matrix = flight.all(planned)?;
     show::finish(args, &matrix, &shelf, printer)
 }

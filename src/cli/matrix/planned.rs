@@ -14,6 +14,7 @@ use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs,
 use crate::cli::datasets;
 use crate::cli::exit::Stop;
 use crate::cli::flight::{self, AskedOfServer, Checked, Setup};
+use crate::cli::outcome;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::engine::Dialect;
@@ -145,6 +146,7 @@ fn one(
     }
     let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
+    outcome::fit(&row.bounds(), &spec)?;
     let checked = typed.setup(args).check(&spec, &datasets)?;
     let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
     for run in &runs {

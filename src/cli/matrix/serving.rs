@@ -1,7 +1,7 @@
 //! The server of a variant, from the command that starts it to the one that stops it.
 
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 use crate::cli::args::{Server, ServerArgs};
 use crate::cli::exit::Stop;
@@ -13,51 +13,71 @@ use crate::experiment::matrix::Variant;
 
 /// How long an address that may be taken already is tried.
 const TRIAL: Duration = Duration::from_secs(1);
+/// How long a server may take to be gone once its `stop` command has ended.
+const GOING: Duration = Duration::from_secs(15);
+/// Between two looks at whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A variant whose commands have been run; when it goes, its server is ended.
+/// A variant that is flown; when it goes, the process that it `serve`s with is ended.
 pub(super) struct Serving<'a> {
     variant: &'a Variant,
     variables: Variables,
     output: Output,
     process: Option<ServerProcess>,
+    /// Where it is about to serve, if it is started for this table.
+    place: Option<(String, u16)>,
     interrupts: &'a Interrupts,
     /// It has been found ready.
     served: bool,
 }
 
 impl<'a> Serving<'a> {
-    /// Starts the variant's server, where the file says how. Whoever talks to it first waits until it is ready.
-    pub(super) fn start(
+    /// A variant that is to be started; refused where something answers in its place already.
+    pub(super) fn about_to_start(
         variant: &'a Variant,
         server: &ServerArgs,
         shelf: &Shelf,
         interrupts: &'a Interrupts,
-        printer: Printer,
     ) -> Result<Self, Stop> {
         let settings = &variant.server;
         let mut variables = Variables::default()
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
+        let mut place = None;
         if let Server::At(url) = server.server()? {
-            if settings.serve.is_some() {
+            if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
+                place = Some((url.host().to_owned(), url.port()));
             }
             variables =
                 variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
         let output = Output::to(shelf.folder().join("commands.log"));
-        let mut serving = Self { variant, variables, output, process: None, interrupts, served: false };
+        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
+    }
+
+    /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
+    /// it is to be stopped afterwards: a command that fails may leave half a server behind.
+    pub(super) fn start(&mut self, shelf: &Shelf, printer: Printer) -> Result<(), Stop> {
+        let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
-            printer.words(&format!("starting variant {}: {}", variant.name, settings.filled(command)));
-            serving.hook("start", command)?;
+            printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
+            let (command, limit) = (settings.filled(command), self.limit());
+            let hook = Hook { name: "start", line: Line::Filed(&command), limit };
+            hook.run(&self.variables, &mut self.output, self.interrupts).map_err(Stop::of_server)?;
         }
         if let Some(command) = &settings.serve {
             let command = settings.filled(command);
-            printer.words(&format!("starting variant {}: {command}", variant.name));
-            let output = Output::to(shelf.folder().join(format!("server-{}.log", variant.name)));
-            serving.process = Some(ServerProcess::start(&command, &serving.variables, output)?);
+            printer.words(&format!("starting variant {name}: {command}"));
+            let output = Output::to(shelf.folder().join(format!("server-{name}.log")));
+            self.process = Some(ServerProcess::start(&command, &self.variables, output)?);
         }
-        Ok(serving)
+        Ok(())
+    }
+
+    /// Name of the variant.
+    pub(super) fn variant(&self) -> &'a str {
+        &self.variant.name
     }
 
     /// Notes that it has been found ready.
@@ -74,7 +94,11 @@ impl<'a> Serving<'a> {
     pub(super) fn reset(&mut self, row: &str) -> Result<(), Stop> {
         self.variables = self.variables.clone().with(Variable::Row, row);
         match &self.variant.server.reset {
-            Some(command) => self.hook("reset", command),
+            Some(command) => {
+                let (command, limit) = (self.variant.server.filled(command), self.limit());
+                let hook = Hook { name: "reset", line: Line::Filed(&command), limit };
+                hook.run(&self.variables, &mut self.output, self.interrupts)
+            }
             None => Ok(()),
         }
     }
@@ -87,35 +111,47 @@ impl<'a> Serving<'a> {
         self.process.as_ref().and_then(ServerProcess::ended)
     }
 
-    /// Ends it.
+    /// Ends it, and looks that it is gone where a command was to see to that.
     pub(super) fn stop(mut self) -> Result<(), Stop> {
         if let Some(process) = self.process.take() {
             process.stop();
         }
-        match &self.variant.server.stop {
-            Some(command) => self.hook("stop", command),
-            None => Ok(()),
+        let Variant { name, server: settings } = self.variant;
+        let Some(command) = &settings.stop else { return Ok(()) };
+        let (command, limit) = (settings.filled(command), self.limit());
+        Hook { name: "stop", line: Line::Filed(&command), limit }.run_in_any_case(&self.variables, &mut self.output)?;
+        let Some((host, port)) = self.place else { return Ok(()) };
+        let end = Instant::now() + GOING;
+        while let Some(address) = answering(&host, port) {
+            if Instant::now() >= end {
+                return Err(Stop::impossible(format!(
+                    "the stop command of variant {name} has ended, and something answers at {address} still: `{command}`"
+                )));
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
+        Ok(())
     }
 
-    fn hook(&mut self, name: &str, command: &str) -> Result<(), Stop> {
-        let settings = &self.variant.server;
-        let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
-        let command = settings.filled(command);
-        let hook = Hook { name, line: Line::Filed(&command), limit };
-        hook.run(&self.variables, &mut self.output, self.interrupts)
+    /// How long each of its commands may take.
+    fn limit(&self) -> Duration {
+        self.variant.server.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64)
     }
+}
+
+/// The address at which something answers there, if something does.
+fn answering(host: &str, port: u16) -> Option<SocketAddr> {
+    let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
+    addresses.find(|address| TcpStream::connect_timeout(address, TRIAL).is_ok())
 }
 
 /// Refuses to start a server where one answers already: figures would be of that one.
 fn refuse_another(host: &str, port: u16, variant: &str) -> Result<(), Stop> {
-    let addresses = (host, port).to_socket_addrs().into_iter().flatten();
-    let mut taken = addresses.filter(|address| TcpStream::connect_timeout(address, TRIAL).is_ok());
-    match taken.next() {
+    match answering(host, port) {
         None => Ok(()),
         Some(address) => Err(Stop::impossible(format!(
             "something answers at {address} already, where variant {variant} is about to be started\n\
-             hint: stop it, or give the variant a port of its own"
+             hint: stop it (a `stop` command does after every variant), or give the variant a port of its own"
         ))),
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn finish(
 fn exit(args: &MatrixArgs, matrix: &Matrix) -> Exit {
     let unbelieved =
         matrix.has_unbelievable_rows() && args.trust() == crate::experiment::matrix::Trust::ValidOnly;
-    if matrix.has_failed_rows() || unbelieved {
+    if matrix.has_failed_rows() || !matrix.unstopped.is_empty() || unbelieved {
         Exit::Invalid
     } else if matrix.is_as_hoped() {
         Exit::Fine

@@ -43,10 +43,21 @@ impl Axes {
                 fields.complain(&format!("makes more than {MOST_ROWS} rows; leave values out"));
                 return None;
             }
-            Some(match self {
+            let rows = match self {
                 Self::Grid => grid(&axes, defaults),
                 Self::OneAtATime => one_at_a_time(axes, defaults),
-            })
+            };
+            let mut names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            names.sort_unstable();
+            if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                fields.complain(&format!(
+                    "makes two rows called `{}`, as values that differ have one short name; write these as [[rows]] with \
+                     names of their own",
+                    twice[0]
+                ));
+                return None;
+            }
+            Some(rows)
         })
     }
 }

@@ -42,7 +42,27 @@ pub struct CellRuns {
     /// The runs that were flown to their end.
     pub runs: Vec<RowRun>,
     /// Why no more could be flown, where something failed.
-    pub failed: Option<String>,
+    pub failed: Option<Failure>,
+}
+
+/// What kept a row from being flown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong, in a sentence.
+    pub why: String,
+    /// Who failed.
+    pub by: FailedBy,
+}
+
+/// Who failed where a row could not be flown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedBy {
+    /// The server: it did not start, was never ready, or ended.
+    Server,
+    /// This side: its machine, its disk, a command around the runs, or something else in the server's place. That tells
+    /// nothing of the server.
+    Client,
 }
 
 /// What came of a row under a variant.
@@ -73,6 +93,9 @@ pub struct Cell {
     pub reasons: Vec<String>,
     /// Why the row could not be flown, or not to its end.
     pub failed: Option<String>,
+    /// Who failed, where it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_by: Option<FailedBy>,
     /// What was measured.
     pub figures: RowFigures,
     /// What a million output tokens cost, in the currency of the price that was given.
@@ -200,7 +223,8 @@ impl<'a> Flown<'a> {
             valid,
             saturated,
             reasons,
-            failed: cell.failed.clone(),
+            failed: cell.failed.as_ref().map(|failure| failure.why.clone()),
+            failed_by: cell.failed.as_ref().map(|failure| failure.by),
             figures,
             cost_per_million_output_tokens: cost,
             standing: Standing::of_all(tests.iter().map(|test| test.standing)),

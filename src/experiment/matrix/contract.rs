@@ -19,7 +19,7 @@ pub struct Contract {
 /// A demand of the contract.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Demand {
-    /// Whether it was met: nothing unknown is.
+    /// Whether it was met, by the whole of the figure's interval where it has one: nothing unknown is.
     pub met: bool,
     /// The demand with what was found, as a person reads it.
     pub line: String,
@@ -48,6 +48,10 @@ impl Demand {
     fn of(objective: &Objective, runs: &[&Summary]) -> Self {
         if let [run] = runs {
             let judgement = objective.evaluate(run);
+            if judgement.passed() && judgement.close {
+                let line = judgement.line.replacen("met:", "unresolvable:", 1);
+                return Self { met: false, line };
+            }
             return Self { met: judgement.passed(), line: judgement.line };
         }
         let load_s = runs.first().map_or(0.0, |run| run.window.planned_end_s);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::accept::Accept;
-use super::cell::Cell;
+use super::cell::{Cell, FailedBy};
 use super::file::Experiments;
 use super::variant::Variant;
 
@@ -33,7 +33,7 @@ pub struct VariantDecision {
 pub enum VariantStanding {
     /// Every row that counts kept the contract.
     Accepted,
-    /// One did not.
+    /// One did not, or the server failed.
     Rejected,
     /// Rows that count have not been flown to their end or cannot be believed, and none of the others broke it.
     Undecided,
@@ -81,8 +81,10 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
         let name = &row.name;
         let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
         match cell {
-            Some(Cell { failed: Some(why), .. }) => {
-                broken.push(format!("row {name} could not be flown: {why}"));
+            Some(Cell { failed: Some(why), failed_by, .. }) => {
+                // What this side failed in says nothing of the variant.
+                let told = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
+                told.push(format!("row {name} could not be flown: {why}"));
             }
             Some(Cell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::accept::Accept;
 use super::axes::Axes;
+use super::hypotheses::Expected;
 use super::row::Row;
 use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
@@ -104,14 +105,12 @@ impl Experiments {
             });
             let variants = read_variants(fields, common.as_ref());
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
+            let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
             let accept = fields.optional("accept", None, |place| Accept::read(place).map(Some));
-            let experiments = Self {
-                name: name?,
-                description: description?,
-                variants: variants?,
-                rows: rows?,
-                accept: accept?,
-            };
+            let mut rows = rows?;
+            hypotheses?.iter().try_for_each(|expected| expected.give(&mut rows, fields))?;
+            let experiments =
+                Self { name: name?, description: description?, variants: variants?, rows, accept: accept? };
             experiments.check(fields)?;
             Some(experiments)
         })

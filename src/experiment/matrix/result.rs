@@ -29,6 +29,18 @@ pub struct Matrix {
     pub decision: Option<Decision>,
     /// Why no more was flown.
     pub stopped: Stopped,
+    /// Servers that could not be ended after their rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unstopped: Vec<Unstopped>,
+}
+
+/// A server that may serve on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unstopped {
+    /// Name of the variant.
+    pub variant: String,
+    /// Why it could not be ended.
+    pub why: String,
 }
 
 impl Matrix {
@@ -71,6 +83,7 @@ impl Matrix {
             cells,
             decision,
             stopped,
+            unstopped: Vec::new(),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::claim::Claim;
+use super::claim::{Claim, ClaimKind};
 use super::settings::Settings;
+use crate::analysis::Objective;
 use crate::workload::reading::Place;
 
 /// A row.
@@ -51,6 +52,16 @@ impl Row {
                 settings: settings?.over(defaults),
             })
         })
+    }
+
+    /// The objectives among its claims.
+    #[must_use]
+    pub fn bounds(&self) -> Vec<Objective> {
+        let bound = |claim: &Claim| match &claim.kind {
+            ClaimKind::Bound(objective) => Some(objective.clone()),
+            ClaimKind::Ratio { .. } | ClaimKind::Within { .. } => None,
+        };
+        self.expect.iter().filter_map(bound).collect()
     }
 
     /// How many runs it is flown in.

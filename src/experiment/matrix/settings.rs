@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::variable::Variable;
-use crate::units::{count, three_digits};
+use crate::units::count;
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields};
 
@@ -190,7 +190,8 @@ impl Settings {
             (PrefixReuse::Shared, Some(of)) => format!("shared {}", tokens(of)),
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
-        let rate = self.rate_per_s.map(|rate| format!("{}/s", three_digits(rate)));
+        // As it was typed: two rates that are told apart there are told apart here.
+        let rate = self.rate_per_s.map(|rate| format!("{rate}/s"));
         let load = self.users.map(counted_users).or(rate);
         let spacing = self.arrival.map(|arrival| match arrival {
             Spacing::Poisson => "poisson".to_owned(),
@@ -216,13 +217,33 @@ impl Settings {
         self.variables().into_iter().find(|(of, _)| *of == variable).map(|(_, value)| value)
     }
 
-    /// The variables that have other values in `other`.
+    /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap, prompts
+    /// that have nothing in common, arrivals at random. A load of users has no spacing of its own.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<Variable> {
-        Variable::OF_ROWS
-            .into_iter()
-            .filter(|variable| self.variable(*variable) != other.variable(*variable))
-            .collect()
+        let spacings = (self.spacing(), other.spacing());
+        let differs = |variable: &Variable| match variable {
+            Variable::Workload => self.workload != other.workload,
+            Variable::InputTokens => self.input_tokens != other.input_tokens,
+            Variable::OutputTokens => self.output_tokens != other.output_tokens,
+            Variable::Prefix => self.prefix() != other.prefix(),
+            Variable::Load => (self.users, self.rate_per_s) != (other.users, other.rate_per_s),
+            Variable::Arrival => matches!(spacings, (Some(one), Some(two)) if one != two),
+            Variable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
+            Variable::Variant => false,
+        };
+        Variable::OF_ROWS.into_iter().filter(differs).collect()
+    }
+
+    /// What prompts have in common; `None` where it is nothing.
+    fn prefix(&self) -> Option<(PrefixReuse, Option<u32>)> {
+        self.prefix_reuse.filter(|reuse| *reuse != PrefixReuse::Cold).map(|reuse| (reuse, self.prefix_tokens))
+    }
+
+    /// How arrivals are spaced, where these settings say it and not users or a workload.
+    fn spacing(&self) -> Option<Spacing> {
+        let own = self.users.is_none() && self.workload.is_none();
+        own.then(|| self.arrival.unwrap_or(Spacing::Poisson))
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A ratio of two rows that were flown in several runs is that of their geometric means: the runs of one number have the
 //! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
-//! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs the
-//! ratio lies between those of the ends of the two runs' own intervals, which is wider than it need be.
+//! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs, and of
+//! rows with unlike numbers of runs, which make no pairs, it is the ratio of the two figures, and lies between those of the
+//! ends of their own intervals, which is wider than it need be.
 
 use serde::Serialize;
 
@@ -194,14 +195,17 @@ impl Claim {
         let few = [&one, &two].iter().any(|figure| figure.mark == Some(Mark::TooFewSamples));
         match ratio.interval {
             None => {
-                let reason = format!("{found}, by single runs without an interval; fly repeats");
+                let reason = format!("{found}, by runs without an interval; fly as many repeats of both");
                 self.tested(Standing::CannotTell, Some(ratio), &reason)
             }
             Some((low, high)) => {
                 let standing = if few { Standing::CannotTell } else { judge(low, high) };
                 let doubt = if few { FEW } else { "" };
-                let pairs = one.runs.len().min(two.runs.len());
-                let over = if pairs > 1 { format!(" over {pairs} pairs of runs") } else { String::new() };
+                let over = match (one.runs.len(), two.runs.len()) {
+                    (1, 1) => String::new(),
+                    (one, two) if one == two => format!(" over {one} pairs of runs"),
+                    (one, two) => format!(" over {one} against {two} runs, which make no pairs"),
+                };
                 let reason =
                     format!("{found}, interval {} to {}{over}{doubt}", three_digits(low), times(high));
                 self.tested(standing, Some(ratio), &reason)
@@ -220,16 +224,17 @@ struct Ratio {
 impl Ratio {
     /// `None` where one of the two is nothing.
     fn of(one: &Measured, two: &Measured) -> Option<Self> {
+        let (here, there) = one.value.zip(two.value).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
         let pairs: Vec<(f64, f64)> =
             one.runs.iter().zip(&two.runs).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;
-        if pairs.iter().any(|(one, two)| *one <= 0.0 || *two <= 0.0) {
-            return None;
-        }
-        if let [(here, there)] = pairs[..] {
+        if pairs.len() == 1 || one.runs.len() != two.runs.len() {
             let ends = one.interval().zip(two.interval());
             let interval = ends.filter(|(_, (low, _))| *low > 0.0);
             let interval = interval.map(|((low, high), (least, most))| (low / most, high / least));
             return Some(Self { value: here / there, interval });
+        }
+        if pairs.iter().any(|(one, two)| *one <= 0.0 || *two <= 0.0) {
+            return None;
         }
         let logs: Vec<f64> = pairs.iter().map(|(one, two)| libm::log(one / two)).collect();
         let (middle, n) = (mean(&logs)?, logs.len() as f64);

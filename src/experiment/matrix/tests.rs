@@ -272,7 +272,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let mut partial = cell(0, 0, &[50, 51, 52]);
     partial.runs.pop();
     let mut failed = cell(0, 1, &[]);
-    failed.failed = Some("out of memory".to_owned());
+    failed.failed = Some(Failure { why: "out of memory".to_owned(), by: FailedBy::Server });
     let matrix = Matrix::of(&experiments, &[partial, failed], Stopped::Interrupted, Trust::All);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
@@ -284,6 +284,15 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
             (VariantStanding::Undecided, "row A: 2 of 3 runs were flown".to_owned()),
             (VariantStanding::Rejected, "row A could not be flown: out of memory".to_owned()),
         ]
+    );
+    assert!(matrix.has_failed_rows());
+    // What this side failed in says nothing of the variant.
+    let mut refused = cell(0, 1, &[]);
+    refused.failed = Some(Failure { why: "something answers already".to_owned(), by: FailedBy::Client });
+    let matrix = Matrix::of(&experiments, &[refused], Stopped::AllFlown, Trust::All);
+    assert_eq!(
+        decided(&matrix)[1],
+        (VariantStanding::Undecided, "row A could not be flown: something answers already".to_owned())
     );
     assert!(matrix.has_failed_rows());
 

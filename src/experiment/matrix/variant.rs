@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::Dialect;
+use crate::record::DeploymentFacts;
 use crate::workload::reading::{Allowed, Fields, Place};
 
 /// A wait or a time limit in seconds.
@@ -126,6 +127,14 @@ impl ServerSettings {
             precision: self.precision.or(common.precision),
             gpu_hour: self.gpu_hour.or(common.gpu_hour),
         }
+    }
+
+    /// Takes what was typed of the deployment where the file says nothing.
+    pub fn fill_deployment(&mut self, typed: &DeploymentFacts) {
+        self.hardware = self.hardware.take().or_else(|| typed.hardware.clone());
+        self.gpus = self.gpus.or(typed.gpus);
+        self.serving_model = self.serving_model.take().or_else(|| typed.serving_model.clone());
+        self.precision = self.precision.take().or_else(|| typed.precision.clone());
     }
 
     /// A command with the flags in their place.

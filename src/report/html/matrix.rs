@@ -9,7 +9,9 @@ use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
 use crate::report::chart::{Axis, Ink, Row, Rows};
 use crate::report::compare::label;
 use crate::report::grid::{NOTHING, cell as cell_text};
-use crate::report::matrix::{asked, confounded, contract, headline, name, shown, verdict, why_stopped};
+use crate::report::matrix::{
+    asked, confounded, contract, headline, name, shown, unstopped, verdict, why_stopped,
+};
 use crate::report::printable;
 
 const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
@@ -48,6 +50,7 @@ pub fn matrix_page(matrix: &Matrix) -> String {
         (hypotheses(matrix))
         (decided(matrix))
         (servers(matrix))
+        @for line in unstopped(matrix) { p { (line) } }
         p { (why_stopped(&matrix.stopped)) }
     };
     shell::page(&title, &body)
