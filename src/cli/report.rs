@@ -53,7 +53,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     if Sweep::is_kept_in(&args.run) {
         return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
     }
-    if let Some(test) = ab::stored(&args.run, args.validity.policy())? {
+    if let Some((test, exit)) = ab::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
                 "--objective is for runs, and an A/B experiment has a verdict of its own\n\
@@ -61,7 +61,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
             ));
         }
         printer.data(&outcome::render_ab(&test, format)?)?;
-        return Ok(ab::exit_of(&test));
+        return Ok(exit);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {

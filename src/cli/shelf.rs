@@ -116,10 +116,16 @@ impl Shelf {
     /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
     /// kept beside it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
-        let folder = self.folder.join(name);
-        if let Some(parent) = folder.parent() {
+        self.set_aside(name)?;
+        if let Some(parent) = self.folder.join(name).parent() {
             folder::base(parent)?;
         }
+        folder::inside(&self.folder, name)
+    }
+
+    /// Moves what a run called `name` left, if anything, beside its place, so that it is kept and does not count.
+    pub(super) fn set_aside(&self, name: &str) -> Result<(), Stop> {
+        let folder = self.folder.join(name);
         if folder.exists() {
             let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
             let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());
@@ -127,7 +133,7 @@ impl Shelf {
                 Stop::impossible(format!("cannot move {} aside: {error}", folder.display()))
             })?;
         }
-        folder::inside(&self.folder, name)
+        Ok(())
     }
 }
 

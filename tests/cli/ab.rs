@@ -89,6 +89,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let name = folder.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("quick-ab-"), "{name}");
     assert_eq!(read(&folder.join("ab.json")), test);
+    assert!(std::fs::read_to_string(folder.join("page.html")).unwrap().contains("p50 ttft"));
     // Both sides of a round are asked the same, other rounds something else; who goes first alternates.
     let mut texts = BTreeSet::new();
     for round in 1..=7 {
@@ -112,12 +113,15 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
     let desk = Desk::new();
     let mock = Mock::start(&["--ttft", "30ms"]);
     // Half of the figure does not matter: a hiccup of this machine is no difference.
-    let same = ["--a", &mock.url, "--b", &mock.url, "--margin", "50%", "--require", "better"];
+    let again = format!("{}/v1/", mock.url);
+    let same = ["--a", &mock.url, "--b", &again, "--margin", "50%", "--require", "better"];
     desk.skyline(&[&QUICK[..], &same].concat())
         .assert()
         .code(1)
         .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")))
         .stderr(contains("are one server, which is asked the same twice").and(contains("an even number")));
+    // Shown again, the same is asked.
+    desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(1);
 }
 
 #[test]
@@ -128,20 +132,29 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
         "--url",
         &mock.url,
         "--switch-cmd",
-        "echo switch $SKYLINE_SIDE >> said; echo ready",
+        "token=hf_secret; echo switch $SKYLINE_SIDE >> said; echo ready",
         "--reset-cmd",
         "echo reset $SKYLINE_SIDE >> said",
         "--margin",
         "50%",
     ];
-    desk.skyline(&[&QUICK[..], &commands].concat()).assert().code(predicate::in_iter([0, 1]));
+    let out = desk.skyline(&[&QUICK[..], &commands].concat()).assert().code(predicate::in_iter([0, 1]));
     let said = std::fs::read_to_string(desk.run().parent().unwrap().parent().unwrap().join("said")).unwrap();
     let said: Vec<_> = said.lines().collect();
     assert_eq!(said[..6], ["switch a", "reset a", "switch b", "reset b", "reset b", "switch a"]);
     let of = |what: &str| said.iter().filter(|line| line.starts_with(what)).count();
     assert_eq!((of("switch"), of("reset")), (8, 14));
     let log = std::fs::read_to_string(desk.run().join("commands.log")).unwrap();
-    assert!(log.contains("switch: echo switch") && log.contains("\nready\n"), "{log}");
+    assert!(log.contains("Z switch\nready\n") && log.contains("Z reset\n"), "{log}");
+    // What was typed for a shell may hold a secret.
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(words.contains("switching to B\n"), "{words}");
+    let kept = ["asked.json", "ab.json", "page.html", "round-1/a/run.jsonl"]
+        .map(|file| std::fs::read_to_string(desk.run().join(file)).unwrap());
+    assert!(kept[0].contains("switch_cmd_sha256") && kept[3].contains("--switch-cmd"), "{}", kept[0]);
+    assert!(
+        !kept.concat().contains("hf_secret") && !log.contains("hf_secret") && !words.contains("hf_secret")
+    );
 }
 
 #[test]
@@ -168,6 +181,10 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     // Another question is not gone on with.
     let other = [&typed[..], &["--resume", folder, "--margin", "6%"]].concat();
     desk.skyline(&other).assert().code(2).stderr(contains("margin was 0.05, and is 0.06 now"));
+    let other = [&typed[..], &["--resume", folder, "--temperature", "0.5"]].concat();
+    let told = contains("a.parameters.temperature was 0.0, and is 0.5 now")
+        .and(contains("b.parameters.temperature was 0.0, and is 0.5 now"));
+    desk.skyline(&other).assert().code(2).stderr(told);
     let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!(test["rounds"].as_array().unwrap().len(), 7);
@@ -177,6 +194,15 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
         let [a, b] = ["a", "b"].map(|side| header(Path::new(folder), &format!("round-{round}/{side}")));
         assert_eq!(a["prompts"]["salt"], b["prompts"]["salt"]);
     }
+
+    // A round of which only one half is there is flown anew, both halves.
+    std::fs::remove_dir_all(Path::new(folder).join("round-3/b")).unwrap();
+    let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
+    let anew: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&anew["rounds"][1], &anew["rounds"][3]), (&test["rounds"][1], &test["rounds"][3]));
+    let a = |test: &Value| test["rounds"][2]["a"]["started_at"].as_str().unwrap().to_owned();
+    assert!(a(&anew) > a(&test));
+    assert!(Path::new(folder).join("round-3/a.broken-off-1/run.jsonl").exists());
 }
 
 #[test]

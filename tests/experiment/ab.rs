@@ -118,7 +118,6 @@ fn a_server_a_tenth_slower_is_found_about_as_often_as_announced() {
 fn equal_servers_are_told_apart_in_at_most_one_of_twenty_experiments() {
     for (what, server, seconds) in [("idle", IDLE, 8), ("busy", BUSY, 32)] {
         let alarms = false_alarms(200, server, seconds);
-        println!("{what}: {alarms} false alarms in 200 experiments");
         assert!(alarms <= 10, "{what}: {alarms} of 200");
     }
 }
@@ -127,7 +126,6 @@ fn equal_servers_are_told_apart_in_at_most_one_of_twenty_experiments() {
 #[ignore = "4,000 runs in virtual time; `.ci/run` runs it in release: `cargo test --release --test experiment -- --ignored`"]
 fn a_server_a_tenth_slower_is_found_with_the_power_announced() {
     let (found, announced) = found_and_announced(200);
-    println!("found in {found}, announced {announced}");
     // Two standard errors of a share of 200 below; more is found where other metrics have made Holm's bar lower.
     assert!(
         found >= announced - 0.06 && found <= announced + 0.15,
@@ -149,7 +147,6 @@ fn the_interval_of_record_holds_the_truth_where_the_bootstraps_is_too_short() {
         ranks += holds(hodges_lehmann(&differences, 0.05).unwrap());
         resampled += holds(bootstrap(&differences, "coverage", |sample| mean(sample).unwrap()).unwrap());
     }
-    println!("signed ranks {ranks} of 400, bootstrap {resampled}");
     // Standard errors 1.1 % below 95 %, 1.8 % around 84 %.
     assert!(ranks >= 372 && resampled <= 356, "{ranks} and {resampled} of 400");
 }

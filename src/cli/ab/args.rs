@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Measure;
 use crate::cli::args::{
@@ -142,14 +143,23 @@ pub(super) struct ExperimentArgs {
 }
 
 /// What a script asks of B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Require {
     /// Not shown to be worse: better, equivalent or inconclusive
+    #[default]
     NotWorse,
     /// Shown not to be worse: better or equivalent
     Equivalent,
     /// Shown to be better
     Better,
+}
+
+impl Require {
+    /// Whether it is what is asked without being told; by reference, as serde asks it.
+    pub(super) fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl AbArgs {

@@ -61,7 +61,17 @@ impl<'g, 'a> Flights<'g, 'a> {
     }
 
     /// Both runs of a round, in its order; `None` where a person stopped it.
+    ///
+    /// A run whose other half is missing is moved aside and flown anew: of a round that was broken off the two would not
+    /// have been flown one after the other.
     pub(super) fn round(&mut self, run: &PlannedRun) -> Result<Option<[Summary; 2]>, Stop> {
+        let names = AbSide::BOTH.map(|side| folder_of(run.number(), side));
+        let kept = [self.shelf.kept(&names[0], &run.plan.hash)?, self.shelf.kept(&names[1], &run.plan.hash)?];
+        if let [Some(a), Some(b)] = kept {
+            self.some_read = true;
+            return Ok(Some([a, b].map(|log| summarise(&log, &[]))));
+        }
+        names.iter().try_for_each(|name| self.shelf.set_aside(name))?;
         let mut runs = Vec::new();
         for side in AbSide::order(run.number()) {
             match self.side(run, side)? {
@@ -78,10 +88,6 @@ impl<'g, 'a> Flights<'g, 'a> {
     fn side(&mut self, run: &PlannedRun, side: AbSide) -> Result<Fate, Stop> {
         let round = run.number();
         let name = folder_of(round, side);
-        if let Some(log) = self.shelf.kept(&name, &run.plan.hash)? {
-            self.some_read = true;
-            return Ok(Fate::There(Box::new(summarise(&log, &[]))));
-        }
         let (interrupts, printer) = (self.ground.interrupts, self.ground.printer);
         if interrupts.stop_is_wished() {
             return Ok(Fate::Interrupted);

@@ -9,7 +9,7 @@ mod sides;
 use std::path::Path;
 
 use self::args::Require;
-use self::asked::Asked;
+use self::asked::{Asked, Question};
 use self::flights::{Flights, Flown};
 use self::ground::Ground;
 use self::sides::Sides;
@@ -34,10 +34,10 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.work.spec(&args.load.overrides(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let design = asked::design(args, &spec)?;
-    let begun = args.resume.as_deref().and_then(Asked::read);
+    let begun = args.resume.as_deref().and_then(Question::read);
     let salt = args.run.salt.or(begun.map(|asked| asked.salt)).unwrap_or_else(rand::random);
     let sides = Sides::of(args, salt)?;
-    let asked = Asked::of(args, &spec, &design, salt)?;
+    let asked = Asked::of(args, &sides, &spec, &design, salt)?;
     for side in AbSide::BOTH {
         sides.setup(side).check(&spec, &datasets)?;
     }
@@ -62,12 +62,12 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
         match flights.round(run) {
             Ok(Some(pair)) => flown.push(run.number(), pair),
             Ok(None) => break,
-            Err(stop) => {
-                broken = Err(stop);
-                break;
-            }
+            Err(stop) => broken = Err(stop),
         }
-        store(&flown, &design, args, &shelf)?;
+        broken = broken.and_then(|()| store(&flown, &design, args, &shelf));
+        if broken.is_err() {
+            break;
+        }
     }
     if broken.is_err() {
         printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
@@ -81,7 +81,7 @@ fn advise(args: &AbArgs, design: &AbDesign, printer: Printer) {
     if !args.quiet {
         printer.words(&design.announcement(args.experiment.expected_spread));
     }
-    let one_server = args.sides.a.is_some() && args.sides.a == args.sides.b;
+    let one_server = args.sides.are_one_address();
     if one_server && !args.run.reset_cache && args.sides.reset_cmd.is_none() {
         printer.words(
             "note: --a and --b are one server, which is asked the same twice in each round: a prefix cache is warm the \
@@ -125,7 +125,9 @@ fn report(
             printer.words(&format!("no round is complete; kept in {folder}; go on with: {}", again(shelf)));
             Ok(Exit::Interrupted)
         }
-        Err(error @ NotRounds::OtherPlans { .. }) => Err(Stop::impossible(error)),
+        Err(error @ (NotRounds::OtherPlans { .. } | NotRounds::OtherServer { .. })) => {
+            Err(Stop::impossible(error))
+        }
     }
 }
 
@@ -135,22 +137,25 @@ fn again(shelf: &Shelf) -> String {
     command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
 }
 
-/// The experiment that `folder` holds, judged again from its logs; `None` where it holds none.
-pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<AbTest>, Stop> {
-    let Some(asked) = Asked::read(folder) else { return Ok(None) };
+/// The experiment that `folder` holds, judged again from its logs, and what it says to a script by what was asked of it;
+/// `None` where it holds none.
+pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, Exit)>, Stop> {
+    let Some(asked) = Question::read(folder) else { return Ok(None) };
     let design = asked.design()?;
     let flown = flights::read(folder, design.rounds())?;
-    flown.judged(&design, invalid(policy)).map(Some).map_err(|error| {
-        Stop::usage(format!(
+    match flown.judged(&design, invalid(policy)) {
+        Ok(test) => {
+            let exit = exit(test.verdict, asked.require);
+            Ok(Some((test, exit)))
+        }
+        Err(error @ NotRounds::OtherServer { .. }) => {
+            Err(Stop::impossible(error).about(&folder.display().to_string()))
+        }
+        Err(error @ (NotRounds::Nothing | NotRounds::OtherPlans { .. })) => Err(Stop::usage(format!(
             "{}: {error}\nhint: fly the experiment to its end with --resume",
             folder.display()
-        ))
-    })
-}
-
-/// What a stored experiment says to a script.
-pub(super) fn exit_of(test: &AbTest) -> Exit {
-    exit(test.verdict, Require::NotWorse)
+        ))),
+    }
 }
 
 const fn invalid(policy: Invalid) -> InvalidRuns {

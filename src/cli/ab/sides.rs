@@ -68,6 +68,12 @@ impl AbArgs {
 }
 
 impl SideArgs {
+    /// Whether A and B are one address, however each is written.
+    pub(super) fn are_one_address(&self) -> bool {
+        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
+    }
+
     pub(super) fn labels_of(&self, side: AbSide) -> &[(String, String)] {
         match side {
             AbSide::A => &self.a_labels,

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::design::AbDesign;
+use super::design::{AbDesign, AbSide};
 use super::family::{Family, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};
 use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
-use super::sides::AbSides;
+use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::counted;
 use crate::analysis::{Flow, Measure, Metric, Quantile, Share, Statistic, Subject};
@@ -58,7 +58,7 @@ pub struct AbTest {
 pub struct AbClass {
     /// Name of the class.
     pub class: String,
-    /// How B does for it. Holm's procedure goes over the metrics of this class alone.
+    /// How B does for it. Holm's procedure goes over the metrics of all classes together, a family of its own.
     pub verdict: AbOverall,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,
@@ -76,6 +76,25 @@ pub enum NotRounds {
         /// Its number.
         round: u64,
     },
+    /// A side was not one server throughout.
+    #[error(
+        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
+         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
+    )]
+    OtherServer {
+        /// Whose server it was.
+        side: AbSide,
+        /// What changed.
+        what: String,
+        /// Number of the first round.
+        first: u64,
+        /// What it was then.
+        before: String,
+        /// Number of the first round in which it was something else.
+        round: u64,
+        /// What it was in that.
+        now: String,
+    },
 }
 
 impl AbTest {
@@ -86,12 +105,13 @@ impl AbTest {
     ///
     /// # Errors
     ///
-    /// When there is no round, or the two runs of one flew different plans.
+    /// When there is no round, the two runs of one flew different plans, or a side did not stay one server.
     pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
         let first = rounds.first().ok_or(NotRounds::Nothing)?;
         if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
             return Err(NotRounds::OtherPlans { round: round.number });
         }
+        stayed(rounds)?;
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
         let failing: Vec<_> =
             rounds.iter().copied().filter(|round| round.counts_for_failures(invalid)).collect();
@@ -206,6 +226,14 @@ impl AbTest {
                 notes.push(format!("for the class {classes} alone B is {word}"));
             }
         }
+        let of_classes = self.classes.iter().map(|class| class.metrics.len() as u64).sum();
+        if of_classes > 0 && self.counted_rounds < fewest_rounds(of_classes) {
+            notes.push(format!(
+                "so few rounds can show no difference in a class alone: the {of_classes} metrics of all classes together take \
+                 {}",
+                counted(fewest_rounds(of_classes), "round")
+            ));
+        }
         notes
     }
 }
@@ -261,12 +289,16 @@ impl Judged<'_> {
             return Vec::new();
         }
         let of = |class: &String| {
-            let measures: Vec<_> =
-                self.design.metrics().iter().filter_map(|measure| measure.of_class(class)).collect();
-            let metrics = self.family(&measures);
-            AbClass { class: class.clone(), verdict: self.overall(&metrics, false), metrics }
+            self.design.metrics().iter().filter_map(|measure| measure.of_class(class)).collect::<Vec<_>>()
         };
-        classes.iter().map(of).filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
+        let measures: Vec<_> = classes.iter().map(of).collect();
+        // Judged together, or the number of classes would find differences by itself.
+        let mut metrics = self.family(&measures.concat()).into_iter();
+        let judged = classes.iter().zip(&measures).map(|(class, measures)| {
+            let metrics: Vec<_> = metrics.by_ref().take(measures.len()).collect();
+            AbClass { class: class.clone(), verdict: self.overall(&metrics, false), metrics }
+        });
+        judged.filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
     }
 
     /// What the metrics of a family come to. Where B failed more requests than A, and by more than does not matter, good

@@ -2,9 +2,14 @@
 
 use serde::Serialize;
 
+use super::design::AbSide;
+use super::outcome::NotRounds;
 use super::rounds::AbRound;
 use crate::analysis::Summary;
 use crate::record::{DeploymentFacts, EngineFacts};
+
+/// What stands for a fact that nobody told.
+const NOT_TOLD: &str = "not told";
 
 /// Who answered on either side, as the first round found it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,10 +49,27 @@ impl AbSides {
     }
 }
 
+/// Looks whether each side was one server throughout, as far as servers tell: one that was updated, or given another model
+/// between two rounds, is not the one that is asked about. What is not told on either occasion proves nothing.
+pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
+    let Some((first, later)) = rounds.split_first() else { return Ok(()) };
+    for round in later {
+        for (side, before, now) in [(AbSide::A, first.a, round.a), (AbSide::B, first.b, round.b)] {
+            let changes = unlike(before, now).into_iter();
+            let mut sure = changes.filter(|change| change.a != NOT_TOLD && change.b != NOT_TOLD);
+            if let Some(Unlike { what, a: before, b: now }) = sure.next() {
+                let (first, round) = (first.number, round.number);
+                return Err(NotRounds::OtherServer { side, what, first, before, round, now });
+            }
+        }
+    }
+    Ok(())
+}
+
 fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
     let told = |run: &Summary| {
         let (engine, serves) = (&run.run.engine, &run.run.deployment);
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not told".to_owned());
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_TOLD.to_owned());
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let mut told = vec![
             ("engine", engine.engine.clone()),
@@ -73,7 +95,7 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
     let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
     unlike.extend(names.filter(|name| a.get(*name) != b.get(*name)).map(|name| {
         let of = |labels: &std::collections::BTreeMap<String, String>| {
-            labels.get(name).cloned().unwrap_or_else(|| "not told".to_owned())
+            labels.get(name).cloned().unwrap_or_else(|| NOT_TOLD.to_owned())
         };
         Unlike { what: name.clone(), a: of(a), b: of(b) }
     }));

@@ -24,9 +24,7 @@ fn requests(ttft: u64, failed: u64) -> Vec<RequestRecord> {
 fn log(round: u64, records: Vec<RequestRecord>) -> RunLog {
     let mut log = run(1_000, records);
     log.header.repeat = Some(Repeat { number: round, of: 8, first_seed: 7 });
-    for name in ["search"] {
-        log.header.workload.classes.push(class(name, &[(Priority::High, Slo::default())]));
-    }
+    log.header.workload.classes.push(class("search", &[(Priority::High, Slo::default())]));
     log
 }
 
@@ -73,6 +71,8 @@ fn a_difference_in_every_round_decides() {
     assert_eq!(test.classes.len(), 2);
     assert!(test.classes.iter().all(|class| class.verdict == AbOverall::Better), "{:?}", test.classes);
     assert_eq!(test.classes[1].metrics[0].metric, "p50 ttft of class search");
+    // Three metrics of two classes are six tests.
+    assert!(test.classes.iter().all(|class| class.metrics[0].adjusted_p == Some(12.0 / 256.0)));
     // Others are seen without a verdict.
     let explored = test.explored.iter().find(|metric| metric.metric == "p50 e2e").unwrap();
     assert!(explored.verdict.is_none() && explored.p == Some(2.0 / 256.0));
@@ -170,6 +170,50 @@ fn what_are_no_rounds_is_refused_and_what_differs_is_told() {
     let round = [AbRound { number: 3, a: &a, b: &b }];
     let refused = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
     assert_eq!(refused, "the two runs of round 3 did not fly the same plan");
+}
+
+#[test]
+fn so_many_classes_that_none_can_be_told_are_said() {
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |_| summary(1, 80, 0));
+    assert!(test.notes.is_empty(), "{:?}", test.notes);
+    let many = |ttft| {
+        let mut log = log(1, requests(ttft, 0));
+        for name in ["code", "mail", "chat"] {
+            log.header.workload.classes.push(class(name, &[(Priority::High, Slo::default())]));
+        }
+        let requests = log.records.iter_mut().zip((0..5).cycle());
+        requests.for_each(|(record, class)| record.class = class);
+        summarise(&log, &[])
+    };
+    let test = judged(InvalidRuns::LeftOut, |_| many(100), |_| many(80));
+    assert!(test.classes.iter().all(|class| class.verdict == AbOverall::Inconclusive), "{:?}", test.classes);
+    assert!(
+        test.notes[0].contains("the 15 metrics of all classes together take 10 rounds"),
+        "{:?}",
+        test.notes
+    );
+}
+
+#[test]
+fn a_side_that_becomes_another_server_is_refused() {
+    let (a, b) = (summary(1, 100, 0), summary(1, 80, 0));
+    let versions = |first: Option<&str>, second: Option<&str>| {
+        let at = |version: Option<&str>| {
+            let mut run = b.clone();
+            run.run.engine.server_version = version.map(str::to_owned);
+            run
+        };
+        let (first, second) = (at(first), at(second));
+        let rounds = [AbRound { number: 1, a: &a, b: &first }, AbRound { number: 2, a: &a, b: &second }];
+        AbTest::of(&design(8), &rounds, InvalidRuns::Counted).map(|test| test.verdict)
+    };
+    let refused = versions(Some("0.11"), Some("0.12")).unwrap_err().to_string();
+    let words = "side B was another server in round 2: its server version was 0.11 in round 1, and was 0.12 then\nhint: ";
+    assert!(refused.starts_with(words), "{refused}");
+    // One that did not tell this time may be the same.
+    for (first, second) in [(Some("0.11"), Some("0.11")), (Some("0.11"), None), (None, Some("0.11"))] {
+        assert_eq!(versions(first, second), Ok(AbOverall::Unfinished));
+    }
 }
 
 #[test]

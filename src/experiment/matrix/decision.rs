@@ -89,7 +89,7 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
                 broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
             }
             Some(cell) if cell.valid == Some(false) && !cell.saturated => {
-                open.push(format!("row {name} is INVALID"))
+                open.push(format!("row {name} is INVALID"));
             }
             Some(cell) => {
                 let (flown, of) = (cell.runs.len(), cell.planned_runs);

@@ -19,7 +19,7 @@ pub(crate) struct Rows {
     /// What it shows, for who cannot see it.
     pub(crate) description: String,
     pub(crate) axis: Axis,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) shown: Vec<Row>,
     /// A place of the axis that rows are held against, such as no difference, with its label.
     pub(crate) origin: Option<(f64, String)>,
     /// A stretch of the axis that stands out, such as differences that do not matter, with its label.
@@ -40,10 +40,10 @@ pub(crate) struct Row {
 impl Rows {
     /// The chart as SVG.
     pub(crate) fn draw(&self) -> Markup {
-        let longest = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let longest = self.shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         let left = (longest as f64 * CHARACTER + 14.0).clamp(40.0, MOST_NAME);
         let width = WIDTH - left - RIGHT;
-        let bottom = TOP + self.rows.len() as f64 * ROW;
+        let bottom = TOP + self.shown.len() as f64 * ROW;
         let height = bottom + BOTTOM;
         let across = |value: f64| left + self.axis.place(value) * width;
         html! {
@@ -67,7 +67,7 @@ impl Rows {
                     @let x = across(*origin);
                     line class="rule" x1=(n(x)) x2=(n(x)) y1=(n(TOP)) y2=(n(bottom)) { title { (label) } }
                 }
-                @for (place, row) in self.rows.iter().enumerate() {
+                @for (place, row) in self.shown.iter().enumerate() {
                     (row.draw(&across, left, TOP + (place as f64 + 0.5) * ROW))
                 }
             }

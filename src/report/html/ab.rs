@@ -105,7 +105,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
     Rows {
         description: format!("Differences of {} metrics between B and A", rows.len()),
         axis,
-        rows,
+        shown: rows,
         origin: Some((0.0, "no difference".to_owned())),
         band: Some((-margin, margin, format!("± {}", percent(test.margin)))),
     }

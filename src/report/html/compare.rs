@@ -95,7 +95,7 @@ fn changes(against: &Against) -> Markup {
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
-    Rows { description, axis, rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
+    Rows { description, axis, shown: rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
 }
 
 const fn is_share(row: &Row) -> bool {

@@ -111,7 +111,7 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
     }
     let description = format!("{subject} of {} rows", rows.len());
     let axis = Axis::fitting(&label(subject), values);
-    Some(Rows { description, axis, rows, origin: None, band: None }.draw())
+    Some(Rows { description, axis, shown: rows, origin: None, band: None }.draw())
 }
 
 fn hypotheses(matrix: &Matrix) -> Markup {

@@ -8,8 +8,11 @@ use crate::report::grid::cell;
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-/// The latencies that are drawn: metric, title, and its percentiles.
-const LATENCIES: [(Metric, &str, [(&str, Read); 2]); 3] = [
+/// A latency: its metric, its title, and its percentiles.
+type Drawn = (Metric, &'static str, [(&'static str, Read); 2]);
+
+/// The latencies that are drawn.
+const LATENCIES: [Drawn; 3] = [
     (
         Metric::Ttft,
         "TTFT",
