@@ -100,8 +100,8 @@ fn replicas_that_do_not_meet_the_objectives_keep_no_contract() {
     );
 }
 
-/// Little: a fleet serves no more than its places ÷ the time that each takes. Here those are some 50,000 a second, and in the
-/// fifth of a second in which 10,000 requests arrive at that rate none is done, so that no queue is seen yet.
+/// Little: a fleet serves no more than its places ÷ the time that each takes. In the fraction of a second
+/// in which the first 10,000 requests arrive at such a rate hardly one is done, so that no queue is seen yet.
 #[test]
 fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
     let sweep = sweep(12.5);
@@ -113,7 +113,7 @@ fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
     assert!(model.meets, "{model:?}");
     let service_s = (model.ttft_ms + model.tpot_ms) / 1e3;
     let most_per_s = 1_200.0 * model.places as f64 / service_s;
-    assert!(!of(1.05 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
+    assert!(!of(1.2 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
     let endless = queueing(&sweep, &contract(1e8), Replicas::Exactly(10_000_000)).unwrap_err();
     assert!(endless.to_string().contains("answer tokens\nhint: ask about a share"), "{endless}");
 }
@@ -159,7 +159,7 @@ fn a_pace_that_decides_says_what_to_ask_in_its_place() {
     );
 }
 
-/// Three offers of 25, 10 and 10 instances, of eight, of twenty and of who knows how many GPUs.
+/// 25 instances of two GPUs, 10 of twenty, and 10 of who knows how many.
 #[test]
 fn offers_are_compared_by_what_is_known_of_all_of_them() {
     let (slow, fast) = (sweep(5.0), sweep(12.5));

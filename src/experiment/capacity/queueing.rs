@@ -191,7 +191,8 @@ fn check(sweep: &Sweep, objectives: &[Objective], contract: &Contract) -> Result
         )
     };
     decides.filter(of_pace).map_or(Ok(()), |objective| {
-        let rate = three_digits(contract.with_headroom());
+        // As the command line takes it: no separators, and no more digits than are meant.
+        let rate = ((contract.with_headroom() * 1e3).round() / 1e3).to_string();
         Err(NoQueue::Pace { objective: objective.text.clone(), rate })
     })
 }
