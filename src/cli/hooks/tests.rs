@@ -62,6 +62,17 @@ fn a_command_is_told_its_place_and_all_it_says_is_kept() {
 }
 
 #[test]
+fn only_its_time_limit_cuts_off_a_command_that_tidies_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut output = Output::to(folder.path().join("hooks.log"));
+    let run = |limit| Hook { name: "stop", command: "sleep 0.1", limit };
+    run(Duration::from_mins(1)).run_in_any_case(&Variables::default(), &mut output).unwrap();
+    let late =
+        run(Duration::from_millis(10)).run_in_any_case(&Variables::default(), &mut output).unwrap_err();
+    assert!(late.message().contains("took longer than"), "{}", late.message());
+}
+
+#[test]
 fn a_command_that_fails_says_how_and_what_it_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let failed = run("seq 1 30; echo no such model >&2; exit 7", Duration::from_mins(1), folder.path());

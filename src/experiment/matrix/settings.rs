@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::variable::Variable;
-use crate::units::count;
+use crate::units::{count, three_digits};
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields};
 
@@ -190,8 +190,12 @@ impl Settings {
             (PrefixReuse::Shared, Some(of)) => format!("shared {}", tokens(of)),
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
-        // As it was typed: two rates that are told apart there are told apart here.
-        let rate = self.rate_per_s.map(|rate| format!("{rate}/s"));
+        // In full where three digits are not the whole of it: two rates that differ are told apart.
+        let rate = self.rate_per_s.map(|rate| {
+            let short = three_digits(rate);
+            let shown = if short.parse() == Ok(rate) { short } else { rate.to_string() };
+            format!("{shown}/s")
+        });
         let load = self.users.map(counted_users).or(rate);
         let spacing = self.arrival.map(|arrival| match arrival {
             Spacing::Poisson => "poisson".to_owned(),

@@ -1,5 +1,7 @@
 //! Files that are read and refused, claims that are held against figures, variants that are decided on.
 
+mod rows;
+
 use super::tested::Believed;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
