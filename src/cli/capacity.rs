@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::above_zero;
+use super::args::{self, above_zero};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
 use crate::analysis::Objective;
 use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, Capacity, Contract, Offer, Queueing, Replicas};
+use crate::experiment::capacity::{Basis, Candidate, Capacity, Contract, Offer, Queueing, Replicas};
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
 #[derive(Debug, Args)]
@@ -32,16 +32,17 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
-    /// Price of a GPU for an hour, in any currency [default: nothing is priced]
+    /// Price of a GPU for an hour, in any currency; given once for each sweep, in their order, each has its own [default:
+    /// nothing is priced]
     #[arg(long, value_name = "PRICE", value_parser = above_zero, allow_negative_numbers = true)]
-    gpu_hour: Option<f64>,
+    gpu_hour: Vec<f64>,
 
     /// The most GPUs that may be taken: what needs more does not keep the contract [default: any number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     max_gpus: Option<u64>,
 
-    /// Model the queues of the instances behind one router too, and tell the difference from division: of the fewest that
-    /// meet the objectives, or of N [default: division alone]
+    /// Model the queues of the instances behind one router too, and count and price as many as those take: the fewest that
+    /// meet the objectives, or N, and whether they do [default: division alone]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "fewest",
           value_parser = replicas)]
     replicas: Option<Replicas>,
@@ -62,24 +63,47 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         target_per_s: args.target_rate,
         headroom: args.headroom,
         gpus_per_instance: args.gpus_per_instance,
-        gpu_hour: args.gpu_hour,
         max_gpus: args.max_gpus,
     };
-    let offers = args.sweeps.iter().map(|path| offer(path, &contract, args.replicas));
+    let prices = prices(&args.gpu_hour, args.sweeps.len())?;
+    let offers =
+        args.sweeps.iter().zip(prices).map(|(path, price)| offer(path, price, &contract, args.replicas));
     let capacity = Capacity::of(contract, offers.collect::<Result<_, _>>()?);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;
-    Ok(if capacity.cheapest.is_some() { Exit::Fine } else { Exit::Missed })
+    Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })
+}
+
+/// The price of a GPU of each of so many sweeps.
+fn prices(typed: &[f64], sweeps: usize) -> Result<Vec<Option<f64>>, Stop> {
+    match typed {
+        [] => Ok(vec![None; sweeps]),
+        [price] => Ok(vec![Some(*price); sweeps]),
+        _ if typed.len() == sweeps => Ok(typed.iter().copied().map(Some).collect()),
+        _ => Err(Stop::usage(format!(
+            "--gpu-hour is given {} times and there are {sweeps} sweeps\n\
+             hint: give one price for all of them, or one for each in their order",
+            typed.len()
+        ))),
+    }
 }
 
 /// What the sweep at `path` offers.
-fn offer(path: &Path, contract: &Contract, replicas: Option<Replicas>) -> Result<Offer, Stop> {
-    let sweep = Sweep::read(path).map_err(Stop::usage)?;
-    let mut offer = Offer::of(&name(path), &sweep, contract).map_err(Stop::usage)?;
-    if let (Some(asked), Some(basis)) = (replicas, offer.per_instance) {
-        offer.queueing = Some(queueing(&sweep, basis, contract, asked)?);
+fn offer(
+    path: &Path,
+    gpu_hour: Option<f64>,
+    contract: &Contract,
+    replicas: Option<Replicas>,
+) -> Result<Offer, Stop> {
+    let (name, sweep) = (name(path), Sweep::read(path).map_err(Stop::usage)?);
+    let candidate = Candidate { name: &name, sweep: &sweep, gpu_hour };
+    let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
+    match (replicas, offer.per_instance) {
+        (Some(asked), Some(basis)) => {
+            Ok(Offer::by_queues(&candidate, contract, queueing(&sweep, basis, contract, asked)?))
+        }
+        _ => Ok(offer),
     }
-    Ok(offer)
 }
 
 fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Replicas) -> Result<Queueing, Stop> {
@@ -108,12 +132,7 @@ fn replicas(text: &str) -> Result<Replicas, String> {
 
 /// A share below 1, such as `20%` or `0.2`.
 fn headroom(text: &str) -> Result<f64, String> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
-    };
-    share
-        .ok()
+    args::share(text)
         .filter(|share| (0.0..0.95).contains(share))
         .ok_or_else(|| format!("`{text}` is not a share from 0% to 95%; write it like 20%"))
 }

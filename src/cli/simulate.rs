@@ -227,6 +227,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             endpoint: "no wire".to_owned(),
             streamed: true,
             model: described.model.clone(),
+            parameters: None,
             server_version: None,
             max_model_len: described.max_model_len,
             cache_block_tokens: Some(BLOCK_SIZE),

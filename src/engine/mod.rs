@@ -7,6 +7,7 @@ mod dialect;
 mod kept;
 mod limits;
 mod openai;
+mod parameters;
 mod secrets;
 mod stream;
 mod target;

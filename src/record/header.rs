@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Calibration, ClientFacts, DeploymentFacts, ServerCounters, SessionCounts, Shard, StampSource};
+use super::{
+    Calibration, ClientFacts, DeploymentFacts, RequestParameters, ServerCounters, SessionCounts, Shard,
+    StampSource,
+};
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
 
@@ -133,8 +136,8 @@ pub enum PromptMethod {
     LengthsOnly,
 }
 
-/// Who answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Who answered, and what was asked of every answer alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineFacts {
     /// The dialect spoken: `vllm`, `sglang`, …
@@ -147,6 +150,9 @@ pub struct EngineFacts {
     pub streamed: bool,
     /// Model asked for.
     pub model: String,
+    /// What every request asked for besides; absent in virtual time, and in logs of before, which do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<RequestParameters>,
     /// What the server calls itself, where it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,

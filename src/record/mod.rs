@@ -8,6 +8,7 @@ mod deployment;
 mod header;
 mod merge;
 mod outcome;
+mod parameters;
 mod possible;
 mod request;
 mod runlog;
@@ -26,6 +27,7 @@ pub use header::{
 };
 pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};
+pub use parameters::RequestParameters;
 pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;

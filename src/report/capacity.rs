@@ -17,7 +17,7 @@ pub fn capacity_json(capacity: &Capacity) -> serde_json::Result<String> {
 #[must_use]
 pub fn capacity_text(capacity: &Capacity, style: Style) -> String {
     let mut page = Page::new(style);
-    let tone = if capacity.cheapest.is_some() { Tone::Good } else { Tone::Bad };
+    let tone = if capacity.is_kept() { Tone::Good } else { Tone::Bad };
     page.entry(tone, "", &capacity.sentence);
     page.blank();
     page.grid(grid(capacity));
@@ -43,8 +43,9 @@ fn grid(capacity: &Capacity) -> Grid {
     let known = |figure: Option<f64>| figure.map_or(NOTHING.to_owned(), cell);
     let whole = |figure: Option<u64>| figure.map_or(NOTHING.to_owned(), count);
     for (place, offer) in capacity.offers.iter().enumerate() {
-        let kept = match (offer.keeps(), capacity.cheapest == Some(place)) {
-            (true, true) if capacity.offers.len() > 1 => "cheapest",
+        let least = capacity.compared_by.filter(|_| capacity.cheapest == Some(place));
+        let kept = match (offer.keeps(), least) {
+            (true, Some(by)) if capacity.offers.len() > 1 => by.least(),
             (true, _) => "kept",
             (false, _) => "not kept",
         };
@@ -68,11 +69,12 @@ fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
     for reason in &offer.why_not {
         page.entry(Tone::Bad, "  does not keep the contract: ", reason);
     }
-    if let (Some(basis), Some(instances)) = (offer.per_instance, offer.instances) {
+    if let Some(basis) = offer.per_instance {
+        let instances = capacity.contract.instances(basis.per_s());
         let (rate, free) = (basis.per_s(), 1.0 - capacity.contract.headroom);
         let text = format!(
-            "one instance carries {} requests/s within the objectives ({}); {} of that for each of {} is {}/s, and {}/s \
-             are asked",
+            "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s are \
+             asked",
             three_digits(rate),
             basis.in_words(),
             percent(free),

@@ -100,7 +100,9 @@ mod tests {
         let delay = Duration::from_millis(7);
         let behind = seen(&mut FrontEnd::new(Box::new(plain()), delay));
         let mut expected = seen(&mut plain());
-        expected.iter_mut().for_each(|(_, moments)| moments.iter_mut().for_each(|at| *at = at.after(delay)));
+        for at in expected.iter_mut().flat_map(|(_, moments)| moments) {
+            *at = at.after(delay);
+        }
         assert_eq!(behind, expected);
     }
 }

@@ -132,20 +132,29 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
         "--url",
         &mock.url,
         "--switch-cmd",
-        "echo switch $SKYLINE_SIDE >> said; echo ready",
+        "token=hf_secret; echo switch $SKYLINE_SIDE >> said; echo ready",
         "--reset-cmd",
         "echo reset $SKYLINE_SIDE >> said",
         "--margin",
         "50%",
     ];
-    desk.skyline(&[&QUICK[..], &commands].concat()).assert().code(predicate::in_iter([0, 1]));
+    let out = desk.skyline(&[&QUICK[..], &commands].concat()).assert().code(predicate::in_iter([0, 1]));
     let said = std::fs::read_to_string(desk.run().parent().unwrap().parent().unwrap().join("said")).unwrap();
     let said: Vec<_> = said.lines().collect();
     assert_eq!(said[..6], ["switch a", "reset a", "switch b", "reset b", "reset b", "switch a"]);
     let of = |what: &str| said.iter().filter(|line| line.starts_with(what)).count();
     assert_eq!((of("switch"), of("reset")), (8, 14));
     let log = std::fs::read_to_string(desk.run().join("commands.log")).unwrap();
-    assert!(log.contains("switch: echo switch") && log.contains("\nready\n"), "{log}");
+    assert!(log.contains("Z switch\nready\n") && log.contains("Z reset\n"), "{log}");
+    // What was typed for a shell may hold a secret.
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(words.contains("switching to B\n"), "{words}");
+    let kept = ["asked.json", "ab.json", "page.html", "round-1/a/run.jsonl"]
+        .map(|file| std::fs::read_to_string(desk.run().join(file)).unwrap());
+    assert!(kept[0].contains("switch_cmd_sha256") && kept[3].contains("--switch-cmd"), "{}", kept[0]);
+    assert!(
+        !kept.concat().contains("hf_secret") && !log.contains("hf_secret") && !words.contains("hf_secret")
+    );
 }
 
 #[test]
@@ -172,6 +181,10 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     // Another question is not gone on with.
     let other = [&typed[..], &["--resume", folder, "--margin", "6%"]].concat();
     desk.skyline(&other).assert().code(2).stderr(contains("margin was 0.05, and is 0.06 now"));
+    let other = [&typed[..], &["--resume", folder, "--temperature", "0.5"]].concat();
+    let told = contains("a.parameters.temperature was 0.0, and is 0.5 now")
+        .and(contains("b.parameters.temperature was 0.0, and is 0.5 now"));
+    desk.skyline(&other).assert().code(2).stderr(told);
     let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!(test["rounds"].as_array().unwrap().len(), 7);

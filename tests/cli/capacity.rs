@@ -48,9 +48,37 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     assert_eq!(instances, (1_000.0 / 0.8 / rate).ceil());
     assert_eq!(offer["cost_per_hour"].as_f64().unwrap(), instances * 2.0 * 3.0);
     desk.skyline(&needs).arg("--replicas").assert().code(0).stdout(contains("by queueing"));
+    desk.skyline(&needs)
+        .arg("--replicas=1")
+        .assert()
+        .code(1)
+        .stdout(contains("1 instance does not meet the objectives at 1,250/s"));
     desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));
     let unpriced = ["capacity", folder, "--target-rate", "1000", "--gpu-hour", "3"];
     desk.skyline(&unpriced).assert().code(2).stderr(contains("--gpus-per-instance N"));
+
+    let two = ["capacity", folder, folder, "--target-rate", "1000", "--gpus-per-instance", "2"];
+    let prices = ["--gpu-hour", "3", "--gpu-hour", "2", "--json"];
+    let out = desk.skyline(&two).args(prices).assert().code(0);
+    let capacity: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!((&capacity["cheapest"], &capacity["compared_by"]), (&Value::from(1), &Value::from("price")));
+    let three = [prices[0], prices[1], prices[2], prices[3], "--gpu-hour", "1"];
+    desk.skyline(&two).args(three).assert().code(2).stderr(contains("one for each in their order"));
+}
+
+#[test]
+fn users_tell_no_rate_that_an_instance_carries() {
+    let desk = Desk::new();
+    let sweep =
+        ["simulate", "quick.toml", "--sweep", "--sweep-users", "1,2", "--samples", "50", "--ttft", "40ms"];
+    let rest = ["--itl", "5ms", "--objective", "p95 ttft < 200ms", "--out", "results", "10"];
+    desk.skyline(&sweep).args(rest).assert().success();
+    let folder = desk.runs().remove(0);
+    desk.skyline(&["capacity", folder.to_str().unwrap(), "--target-rate", "10"])
+        .assert()
+        .code(2)
+        .stderr(contains("users in closed loops"))
+        .stderr(contains("hint: sweep rates"));
 }
 
 #[test]

@@ -147,6 +147,10 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let again = desk.skyline(&[&["matrix", "t.toml", "--json"][..], &quick, &resume].concat()).assert();
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), matrix);
     assert_eq!(std::fs::read_to_string(folder.join("commands.log")).unwrap(), commands);
+    desk.skyline(&[&["matrix", "t.toml", "--top-p", "0.9"][..], &quick, &resume].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("row-A.server.parameters.top_p was null, and is 0.9 now"));
     desk.file("t.toml", &two_variants(port).replace("150ms", "151ms"));
     desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
         .assert()

@@ -116,6 +116,12 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
     assert_eq!((&whole[0]["plan_hash"], &whole[0]["load"]), (&all[0]["plan_hash"], &all[0]["load"]));
 
     // And another sweep is not gone on with in this folder.
+    let mut another: Vec<_> = resume.iter().map(|word| if *word == "0s" { "1s" } else { *word }).collect();
+    another.extend(["--endpoint", "completions"]);
+    desk.skyline(&another).assert().code(2).stderr(
+        contains("server.endpoint was \"chat\", and is \"completions\" now")
+            .and(contains("pause_s was 0.0, and is 1.0 now")),
+    );
     let another: Vec<_> = resume.iter().map(|word| if *word == "4" { "5" } else { *word }).collect();
     desk.skyline(&another)
         .assert()

@@ -72,14 +72,7 @@ fn held(queue: Queue, samples: u64, most_trials: u64, searches: u64) -> [u64; 3]
         held[0] += u64::from((estimate / truth - 1.0).abs() <= 0.05);
         held[1] += u64::from(holds(interval));
         held[2] += u64::from(holds(bracket));
-        println!(
-            "{} seed {seed}: {estimate:.3} of {truth:.3}, interval {interval:?}, bracket {bracket:?}, {:?} after {}",
-            queue.name,
-            sweep.stopped,
-            sweep.points.iter().map(|point| point.trials.len()).sum::<usize>()
-        );
     }
-    println!("{}: of {searches} within 5 %, in the interval, in the bracket: {held:?}", queue.name);
     held
 }
 

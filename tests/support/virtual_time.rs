@@ -35,6 +35,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             endpoint: "no wire".to_owned(),
             streamed: true,
             model: "plain".to_owned(),
+            parameters: None,
             server_version: None,
             max_model_len: None,
             cache_block_tokens: None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::Measure;
 use crate::cli::args::{
-    DeploymentArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, duration, label,
+    self, DeploymentArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, duration, label,
 };
 use crate::engine::Dialect;
 use crate::experiment::DEFAULT_ROUNDS;
@@ -170,12 +170,7 @@ impl AbArgs {
 
 /// A share of at most a half, such as `5%` or `0.05`.
 fn share(text: &str) -> Result<f64, String> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
-    };
-    share
-        .ok()
+    args::share(text)
         .filter(|share| (0.001..=0.5).contains(share))
         .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
 }

@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::args::{AbArgs, Require};
+use super::sides::Sides;
 use crate::cli::args::Server;
 use crate::cli::exit::Stop;
+use crate::cli::flight::AskedOfServer;
 use crate::cli::shelf::ASKED;
 use crate::engine::AnswerForm;
 use crate::experiment::{AbDesign, AbSide};
-use crate::record::Limits;
+use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 
 /// Figures that decide where none was chosen.
@@ -21,8 +24,22 @@ const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
 const CLOSED: &str = "output_tokens_per_s";
 
 /// What was asked. The same, asked again, flies the same runs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Asked {
+    #[serde(flatten)]
+    question: Question,
+    a: AskedOfServer,
+    b: AskedOfServer,
+    warmup_requests: u64,
+    pause_s: f64,
+    /// Commands by their SHA-256: what is typed may hold a secret.
+    switch_cmd_sha256: Option<String>,
+    reset_cmd_sha256: Option<String>,
+}
+
+/// What is to be found out, and of what.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Question {
     /// What the file is about, beside the files of other experiments.
     kind: Kind,
     pub(super) workload: WorkloadSpec,
@@ -34,12 +51,6 @@ pub(super) struct Asked {
     pub(super) require: Require,
     /// What varies the texts of the first round.
     pub(super) salt: u64,
-    a: AskedSide,
-    b: AskedSide,
-    limits: Limits,
-    reset_cache: bool,
-    switch_cmd: Option<String>,
-    reset_cmd: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -48,23 +59,15 @@ enum Kind {
     Ab,
 }
 
-/// One side, as it was typed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct AskedSide {
-    url: String,
-    engine: String,
-    model: Option<String>,
-    labels: Vec<(String, String)>,
-}
-
 impl Asked {
     pub(super) fn of(
         args: &AbArgs,
+        sides: &Sides,
         workload: &WorkloadSpec,
         design: &AbDesign,
         salt: u64,
     ) -> Result<Self, Stop> {
-        Ok(Self {
+        let question = Question {
             kind: Kind::Ab,
             workload: workload.clone(),
             rounds: design.rounds(),
@@ -72,15 +75,22 @@ impl Asked {
             margin: design.margin(),
             require: args.require,
             salt,
-            a: AskedSide::of(args, AbSide::A)?,
-            b: AskedSide::of(args, AbSide::B)?,
-            limits: args.run.limits(),
-            reset_cache: args.run.reset_cache,
-            switch_cmd: args.sides.switch_cmd.clone(),
-            reset_cmd: args.sides.reset_cmd.clone(),
+        };
+        let hashed =
+            |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
+        Ok(Self {
+            question,
+            a: side(args, sides, AbSide::A)?,
+            b: side(args, sides, AbSide::B)?,
+            warmup_requests: args.experiment.warmup_requests,
+            pause_s: args.experiment.pause.as_secs_f64(),
+            switch_cmd_sha256: hashed(&args.sides.switch_cmd),
+            reset_cmd_sha256: hashed(&args.sides.reset_cmd),
         })
     }
+}
 
+impl Question {
     /// What was asked of the experiment in `folder`; `None` where there is none of this kind.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         serde_json::from_str(&std::fs::read_to_string(folder.join(ASKED)).ok()?).ok()
@@ -93,15 +103,11 @@ impl Asked {
     }
 }
 
-impl AskedSide {
-    fn of(args: &AbArgs, side: AbSide) -> Result<Self, Stop> {
-        let server = args.server_of(side);
-        let url = match server.server()? {
-            Server::At(url) => url.to_string(),
-            Server::EmbeddedMock => return Err(no_server()),
-        };
-        let engine = server.dialect().to_string();
-        Ok(Self { url, engine, model: server.model.clone(), labels: args.sides.labels_of(side).to_vec() })
+/// What is asked of one side.
+fn side(args: &AbArgs, sides: &Sides, side: AbSide) -> Result<AskedOfServer, Stop> {
+    match args.server_of(side).server()? {
+        Server::At(_) => sides.setup(side).asked(),
+        Server::EmbeddedMock => Err(no_server()),
     }
 }
 

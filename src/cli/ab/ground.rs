@@ -7,7 +7,7 @@ use super::args::AbArgs;
 use super::sides::Sides;
 use crate::cli::exit::Stop;
 use crate::cli::flight::{Common, Field};
-use crate::cli::hooks::{Hook, Output, Variable, Variables};
+use crate::cli::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::cli::interrupts::Interrupts;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
@@ -62,7 +62,7 @@ impl<'a> Ground<'a> {
             if let Some(command) = &self.args.sides.switch_cmd {
                 // Whoever was served so far is gone.
                 self.ready.clear();
-                self.printer.words(&format!("switching to {side}: {command}"));
+                self.printer.words(&format!("switching to {side}"));
                 self.command("switch", command, side, &mut output)?;
             }
             self.open(side)?;
@@ -83,7 +83,11 @@ impl<'a> Ground<'a> {
 
     fn command(&self, name: &str, command: &str, side: AbSide, output: &mut Output) -> Result<(), Stop> {
         let variables = Variables::default().with(Variable::Side, side.name());
-        Hook { name, command, limit: Hook::USUAL_LIMIT }.run(&variables, output, self.interrupts)
+        Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT }.run(
+            &variables,
+            output,
+            self.interrupts,
+        )
     }
 
     /// Connects to `side`, which says what the other says and was calibrated with it.

@@ -9,7 +9,7 @@ mod sides;
 use std::path::Path;
 
 use self::args::Require;
-use self::asked::Asked;
+use self::asked::{Asked, Question};
 use self::flights::{Flights, Flown};
 use self::ground::Ground;
 use self::sides::Sides;
@@ -34,10 +34,10 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.work.spec(&args.load.overrides(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let design = asked::design(args, &spec)?;
-    let begun = args.resume.as_deref().and_then(Asked::read);
+    let begun = args.resume.as_deref().and_then(Question::read);
     let salt = args.run.salt.or(begun.map(|asked| asked.salt)).unwrap_or_else(rand::random);
     let sides = Sides::of(args, salt)?;
-    let asked = Asked::of(args, &spec, &design, salt)?;
+    let asked = Asked::of(args, &sides, &spec, &design, salt)?;
     for side in AbSide::BOTH {
         sides.setup(side).check(&spec, &datasets)?;
     }
@@ -140,7 +140,7 @@ fn again(shelf: &Shelf) -> String {
 /// The experiment that `folder` holds, judged again from its logs, and what it says to a script by what was asked of it;
 /// `None` where it holds none.
 pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, Exit)>, Stop> {
-    let Some(asked) = Asked::read(folder) else { return Ok(None) };
+    let Some(asked) = Question::read(folder) else { return Ok(None) };
     let design = asked.design()?;
     let flown = flights::read(folder, design.rounds())?;
     match flown.judged(&design, invalid(policy)) {

@@ -38,6 +38,14 @@ pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A share such as `5%` or `0.05`, whatever it is.
+pub(super) fn share(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
 /// A number above zero.
 pub(super) fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{at_least_one, some_time};
+use crate::engine::PriorityField;
 use crate::record::Limits;
 use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
@@ -55,6 +56,11 @@ impl RunArgs {
     /// The same with at most so many requests in flight.
     pub(in crate::cli) fn capped(&self, cap: NonZeroUsize) -> Self {
         Self { max_concurrency: Some(cap), ..self.clone() }
+    }
+
+    /// Whether requests say how urgent they are.
+    pub(in crate::cli) fn priority_field(&self) -> PriorityField {
+        if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent }
     }
 
     pub(in crate::cli) fn options(&self, workload: &WorkloadSpec) -> RunOptions {

@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 use super::{above_zero, at_least_zero, duration};
 use crate::cli::exit::Stop;
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, Target,
-    TlsOptions,
+    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, PriorityField, Sampling, Scheme,
+    Secret, Target, TlsOptions,
 };
+use crate::record::RequestParameters;
 
 /// Where a key is looked for without being told.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -209,11 +210,33 @@ impl ServerArgs {
         object.map_err(|error| Stop::usage(format!("--extra-body: {error}")))
     }
 
+    fn headers(&self) -> Result<Vec<Header>, Stop> {
+        let headers = self.headers.iter().map(|header| header.parse());
+        headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))
+    }
+
+    fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: Some(self.temperature),
+            top_p: self.top_p,
+            top_k: self.top_k,
+            seed: self.sampling_seed,
+        }
+    }
+
+    /// What every request asks for alike, those that say how urgent they are included.
+    pub(in crate::cli) fn parameters(&self, priority: PriorityField) -> Result<RequestParameters, Stop> {
+        Ok(self.sampling().parameters(&self.extra_body()?, priority))
+    }
+
+    /// By which the headers are known again; `None` without any.
+    pub(in crate::cli) fn headers_sha256(&self) -> Result<Option<String>, Stop> {
+        Ok(Header::fingerprint(&self.headers()?))
+    }
+
     /// The target at `url`.
     pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
-        let headers = self.headers.iter().map(|header| header.parse::<Header>());
-        let headers =
-            headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))?;
+        let headers = self.headers()?;
         let extra_body = self.extra_body()?;
         if url.scheme() == Scheme::Http && (self.ca_cert.is_some() || self.insecure) {
             return Err(Stop::usage(format!(
@@ -231,12 +254,7 @@ impl ServerArgs {
             model: self.model.clone(),
             headers,
             api_key: key,
-            sampling: Sampling {
-                temperature: Some(self.temperature),
-                top_p: self.top_p,
-                top_k: self.top_k,
-                seed: self.sampling_seed,
-            },
+            sampling: self.sampling(),
             extra_body,
             tls: TlsOptions {
                 ca_cert: self.ca_cert.clone(),

@@ -5,7 +5,6 @@ use crate::cli::exit::Stop;
 use crate::cli::golden;
 use crate::cli::printer::Printer;
 use crate::cli::session::{Asked, Session};
-use crate::engine::PriorityField;
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
 use crate::record::{CachePreparation, SharedPrefix};
 use crate::units::count;
@@ -28,8 +27,7 @@ pub(super) fn asked(setup: Setup<'_>, spec: &WorkloadSpec) -> Result<Asked, Stop
             spec.name
         )));
     }
-    let priority = if setup.run.send_priority { PriorityField::Sent } else { PriorityField::Unsent };
-    Ok(Asked { models, priority, answers: golden::answers(spec, setup.server)? })
+    Ok(Asked { models, priority: setup.run.priority_field(), answers: golden::answers(spec, setup.server)? })
 }
 
 /// Says what no answer of the server tells: whether the priorities that it is sent count.

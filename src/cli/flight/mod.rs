@@ -1,6 +1,7 @@
 //! One run against a server: what every verb that flies shares, from the checks before it to its folder.
 
 mod answers;
+mod asked;
 mod connections;
 mod machine;
 mod marks;
@@ -32,6 +33,8 @@ use crate::record::{
 };
 use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions};
 use crate::workload::WorkloadSpec;
+
+pub(super) use self::asked::AskedOfServer;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);

@@ -12,13 +12,42 @@ use crate::units;
 /// How long a command that is cut off may take to tidy up.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// One line for the shell, by where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) enum Line<'a> {
+    /// From a file, where it is there to be read.
+    Filed(&'a str),
+    /// It was typed: it may hold a secret, and is not repeated.
+    Typed(&'a str),
+}
+
+impl<'a> Line<'a> {
+    /// The line itself, to be run and not to be shown.
+    pub(super) fn text(self) -> &'a str {
+        let (Self::Filed(line) | Self::Typed(line)) = self;
+        line
+    }
+
+    /// The same, where it may be shown.
+    pub(super) fn shown(self) -> Option<&'a str> {
+        match self {
+            Self::Filed(line) => Some(line),
+            Self::Typed(_) => None,
+        }
+    }
+
+    /// What it adds to a sentence about it.
+    fn quoted(self) -> String {
+        self.shown().map_or_else(String::new, |line| format!(": `{line}`"))
+    }
+}
+
 /// A command with a time limit.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Hook<'a> {
     /// What it is called where something is said of it: `reset`, say.
     pub(in crate::cli) name: &'a str,
-    /// One line for the shell.
-    pub(in crate::cli) command: &'a str,
+    pub(in crate::cli) line: Line<'a>,
     /// It may take so long.
     pub(in crate::cli) limit: Duration,
 }
@@ -39,8 +68,8 @@ impl Hook<'_> {
         output: &mut Output,
         interrupts: &Interrupts,
     ) -> Result<(), Stop> {
-        let Self { name, command, limit } = self;
-        let mut group = begin(name, command, variables, output)?;
+        let Self { name, line, limit } = self;
+        let mut group = begin(name, line, variables, output)?;
         let end = Instant::now() + limit;
         match group.await_leader(|| interrupts.leave_is_wished() || Instant::now() >= end) {
             Awaited::Ended(status) if status.success() => Ok(()),
@@ -48,7 +77,10 @@ impl Hook<'_> {
             Awaited::StillThere => {
                 group.end(GRACE);
                 if interrupts.leave_is_wished() {
-                    return Err(Stop::interrupted(format!("the {name} command was cut off: `{command}`")));
+                    return Err(Stop::interrupted(format!(
+                        "the {name} command was cut off{}",
+                        line.quoted()
+                    )));
                 }
                 Err(self.failure(&format!("took longer than {} and was ended", units::spoken(limit)), output))
             }
@@ -56,9 +88,10 @@ impl Hook<'_> {
     }
 
     fn failure(self, what: &str, output: &Output) -> Stop {
-        let Self { name, command, .. } = self;
+        let Self { name, line, .. } = self;
         Stop::impossible(format!(
-            "the {name} command {what}: `{command}`\n{}\nhint: run it by itself until it does what it should",
+            "the {name} command {what}{}\n{}\nhint: run it by itself until it does what it should",
+            line.quoted(),
             output.end()
         ))
     }

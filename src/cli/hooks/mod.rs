@@ -15,7 +15,7 @@ mod tests;
 mod variables;
 
 pub(super) use self::{
-    hook::Hook,
+    hook::{Hook, Line},
     output::Output,
     server_process::ServerProcess,
     variables::{Variable, Variables},
@@ -26,11 +26,11 @@ use std::process::{Command, Stdio};
 use super::exit::Stop;
 use group::Group;
 
-/// Begins `command`, which is called `name` where something is said of it.
-fn begin(name: &str, command: &str, variables: &Variables, output: &mut Output) -> Result<Group, Stop> {
-    let (out, err) = output.begin(name, command)?;
+/// Begins a command, which is called `name` where something is said of it.
+fn begin(name: &str, line: Line<'_>, variables: &Variables, output: &mut Output) -> Result<Group, Stop> {
+    let (out, err) = output.begin(name, line.shown())?;
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).envs(variables.named());
+    shell.arg("-c").arg(line.text()).envs(variables.named());
     if let Ok(program) = std::env::current_exe() {
         shell.env("SKYLINE", program);
     }

@@ -25,12 +25,15 @@ impl Output {
         Self { path, from: 0 }
     }
 
-    /// Notes that `command` begins, and gives it somewhere to write: for standard output and for standard error.
-    pub(super) fn begin(&mut self, name: &str, command: &str) -> Result<(File, File), Stop> {
+    /// Notes that a command begins, which is `shown` where it may be, and gives it somewhere to write: for standard output and for standard error.
+    pub(super) fn begin(&mut self, name: &str, shown: Option<&str>) -> Result<(File, File), Stop> {
         let moment = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let opened = (|| {
             let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            writeln!(file, "--- {moment} {name}: {command}")?;
+            match shown {
+                Some(command) => writeln!(file, "--- {moment} {name}: {command}")?,
+                None => writeln!(file, "--- {moment} {name}")?,
+            }
             self.from = file.metadata()?.len();
             Ok::<_, io::Error>((file.try_clone()?, file))
         })();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::group::Group;
 use super::guard::Guard;
 use super::hook::said;
-use super::{Output, Variables, begin};
+use super::{Line, Output, Variables, begin};
 use crate::cli::exit::Stop;
 
 /// How long a server that is asked to end may take before it is killed: for one that frees a GPU, not too short.
@@ -34,7 +34,7 @@ impl ServerProcess {
         variables: &Variables,
         mut output: Output,
     ) -> Result<Self, Stop> {
-        let mut group = begin("serve", command, variables, &mut output)?;
+        let mut group = begin("serve", Line::Filed(command), variables, &mut output)?;
         match Guard::over(&group, GRACE) {
             Ok(guard) => {
                 Ok(Self { command: command.to_owned(), group: RefCell::new(group), _guard: guard, output })

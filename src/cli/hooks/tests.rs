@@ -8,12 +8,16 @@ use crate::cli::exit::Exit;
 use crate::cli::interrupts::Interrupts;
 
 fn run(command: &str, limit: Duration, folder: &Path) -> Result<(), Stop> {
+    run_line(Line::Filed(command), limit, folder)
+}
+
+fn run_line(line: Line<'_>, limit: Duration, folder: &Path) -> Result<(), Stop> {
     let variables = Variables::default()
         .with(Variable::Variant, "old")
         .with(Variable::Variant, "big batch")
         .with(Variable::Flags, "--max-num-seqs 64");
     let mut output = Output::to(folder.join("hooks.log"));
-    Hook { name: "reset", command, limit }.run(&variables, &mut output, &Interrupts::default())
+    Hook { name: "reset", line, limit }.run(&variables, &mut output, &Interrupts::default())
 }
 
 /// Waits until `done`, for ten seconds at the most.
@@ -76,6 +80,24 @@ fn a_command_that_fails_says_how_and_what_it_wrote() {
         "{}",
         silent.message()
     );
+}
+
+#[test]
+fn what_was_typed_is_run_and_repeated_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (line, minute) =
+        (Line::Typed("token=hf_secret; echo told ${#token}; exit 7"), Duration::from_mins(1));
+    let failed = run_line(line, minute, folder.path()).unwrap_err();
+    let late = run_line(Line::Typed(": hf_secret; sleep 600"), Duration::from_millis(200), folder.path());
+    let late = late.unwrap_err();
+    let log = std::fs::read_to_string(folder.path().join("hooks.log")).unwrap();
+    let said = [failed.message(), late.message(), &log].concat();
+    assert!(!said.contains("hf_secret"), "{said}");
+    assert!(
+        failed.message().starts_with("the reset command failed: it exited with 7\nthe end of what it wrote"),
+        "{said}"
+    );
+    assert!(log.lines().next().unwrap().ends_with("Z reset") && log.contains("\ntold 9\n"), "{log}");
 }
 
 #[cfg(target_os = "linux")]
@@ -147,7 +169,7 @@ fn a_server_that_ends_by_itself_says_why() {
 fn a_group_is_ended_when_the_pipe_of_its_guard_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = Output::to(folder.path().join("server.log"));
-    let mut group = begin("serve", "sleep 600", &Variables::default(), &mut output).unwrap();
+    let mut group = begin("serve", Line::Filed("sleep 600"), &Variables::default(), &mut output).unwrap();
     let mut guard = guard::Guard::over(&group, Duration::from_secs(1)).unwrap();
     assert!(group.leader_ended().is_none());
     // What the system does when this process is gone.

@@ -136,7 +136,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
     }
-    let asked = Asked::of(&experiments, &planned)?;
+    let asked = Asked::of(args, &experiments, &planned)?;
     let shelf = if let Some(folder) = &args.resume {
         Shelf::resume(folder, &asked)?
     } else {

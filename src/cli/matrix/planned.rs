@@ -13,13 +13,13 @@ use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
 use crate::cli::datasets;
 use crate::cli::exit::Stop;
-use crate::cli::flight::{self, Checked, Setup};
+use crate::cli::flight::{self, AskedOfServer, Checked, Setup};
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::engine::Dialect;
 use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
 use crate::generator::Datasets;
-use crate::record::{DeploymentFacts, Limits};
+use crate::record::DeploymentFacts;
 use crate::workload::WorkloadSpec;
 
 /// A row under a variant, ready to be flown.
@@ -169,33 +169,25 @@ pub(super) struct Asked {
 #[derive(Serialize)]
 struct AskedCell {
     plans: Vec<String>,
-    engine: String,
-    server: Option<String>,
-    model: Option<String>,
-    limits: Limits,
-    reset_cache: bool,
+    server: AskedOfServer,
 }
 
 impl Asked {
-    pub(super) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Result<Self, Stop> {
-        let cells = planned.iter().map(|cell| Ok((cell.folder.clone(), AskedCell::of(cell)?)));
+    pub(super) fn of(
+        args: &MatrixArgs,
+        experiments: &Experiments,
+        planned: &[PlannedCell],
+    ) -> Result<Self, Stop> {
+        let cells = planned.iter().map(|cell| Ok((cell.folder.clone(), AskedCell::of(args, cell)?)));
         Ok(Self { experiments: experiments.clone(), cells: cells.collect::<Result<_, Stop>>()? })
     }
 }
 
 impl AskedCell {
-    fn of(cell: &PlannedCell) -> Result<Self, Stop> {
-        let Typed { server, run, .. } = &cell.typed;
+    fn of(args: &MatrixArgs, cell: &PlannedCell) -> Result<Self, Stop> {
         Ok(Self {
             plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
-            engine: server.dialect().to_string(),
-            server: match server.server()? {
-                Server::At(url) => Some(url.to_string()),
-                Server::EmbeddedMock => None,
-            },
-            model: server.model.clone(),
-            limits: run.limits(),
-            reset_cache: run.reset_cache,
+            server: cell.typed.setup(args).asked()?,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cli::args::{Server, ServerArgs};
 use crate::cli::exit::Stop;
-use crate::cli::hooks::{Hook, Output, ServerProcess, Variable, Variables};
+use crate::cli::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
 use crate::cli::interrupts::Interrupts;
 use crate::cli::printer::Printer;
 use crate::cli::shelf::Shelf;
@@ -102,7 +102,7 @@ impl<'a> Serving<'a> {
         let settings = &self.variant.server;
         let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
         let command = settings.filled(command);
-        let hook = Hook { name, command: &command, limit };
+        let hook = Hook { name, line: Line::Filed(&command), limit };
         hook.run(&self.variables, &mut self.output, self.interrupts)
     }
 }

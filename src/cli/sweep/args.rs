@@ -8,7 +8,7 @@ use clap::Args;
 use super::loads::{rates, users};
 use crate::analysis::Objective;
 use crate::cli::args::{
-    DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs, above_zero,
+    self, DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs, above_zero,
     duration, some_time,
 };
 use crate::cli::flight::Setup;
@@ -148,12 +148,7 @@ impl SweepArgs {
 
 /// A share of at most a half, such as `5%` or `0.05`.
 fn share(text: &str) -> Result<f64, String> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
-    };
-    share
-        .ok()
+    args::share(text)
         .filter(|share| (0.001..=0.5).contains(share))
         .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
 }

@@ -8,10 +8,9 @@ use serde_json::Value;
 use super::args::{LoadArgs, SweepArgs};
 use crate::analysis::{Objective, Quantile, Statistic, Subject};
 use crate::cli::exit::Stop;
-use crate::cli::flight::Field;
+use crate::cli::flight::{AskedOfServer, Field};
 use crate::cli::shelf::Shelf;
 use crate::experiment::{LoadAxis, SweepPlan};
-use crate::record::{DeploymentFacts, Limits};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.
@@ -24,30 +23,33 @@ pub(super) struct Asked {
     pub(super) plan: SweepPlan,
     /// The shortest window of a run, seconds.
     pub(super) shortest_s: Option<f64>,
-    engine: String,
-    model: String,
-    pub(super) deployment: DeploymentFacts,
-    limits: Limits,
-    reset_cache: bool,
+    pub(super) server: AskedOfServer,
+    warmup_requests: u64,
+    pause_s: f64,
     pub(super) paired_open: bool,
     pub(super) sustain_s: Option<f64>,
 }
 
 impl Asked {
-    pub(super) fn of(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis, field: &Field<'_>) -> Self {
-        let facts = field.session.engine.facts();
-        Self {
+    pub(super) fn of(
+        args: &SweepArgs,
+        spec: &WorkloadSpec,
+        axis: LoadAxis,
+        field: &Field<'_>,
+    ) -> Result<Self, Stop> {
+        let mut server = args.setup().asked()?;
+        // Another model may be the first that the server lists now.
+        server.model = Some(field.session.engine.facts().model.clone());
+        Ok(Self {
             workload: spec.clone(),
             plan: plan(args, spec, axis),
             shortest_s: args.workload.seconds(),
-            engine: facts.engine.clone(),
-            model: facts.model.clone(),
-            deployment: args.deployment.facts(),
-            limits: args.run.limits(),
-            reset_cache: args.run.reset_cache,
+            server,
+            warmup_requests: args.loads.warmup_requests,
+            pause_s: args.loads.pause.as_secs_f64(),
             paired_open: args.loads.paired_open,
             sustain_s: args.loads.sustain.map(|length| length.as_secs_f64()),
-        }
+        })
     }
 }
 

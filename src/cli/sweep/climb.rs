@@ -33,7 +33,7 @@ impl<'a> Climb<'a> {
             started_at: jiff::Timestamp::now(),
             workload: asked.workload.clone(),
             engine: flights.field.session.engine.facts().clone(),
-            deployment: asked.deployment.clone(),
+            deployment: asked.server.deployment.clone(),
         };
         let search = Search::new(asked.plan.clone(), flights.objectives).map_err(Stop::usage)?;
         Ok(Self { flights, search, told, swept, paired: Vec::new(), sustained: None, answer: None })

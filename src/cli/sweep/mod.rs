@@ -51,7 +51,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     folder::base(&args.out)?;
     let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
     interrupts.series_begins();
-    let mut asked = Asked::of(args, &spec, axis, &field);
+    let mut asked = Asked::of(args, &spec, axis, &field)?;
     let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
     if typed.is_none() && from_per_s.is_none() {

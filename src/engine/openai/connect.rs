@@ -131,6 +131,7 @@ pub(super) async fn connect(
         max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
         cache_block_tokens: target.dialect.traits().cache_block_tokens,
         model,
+        parameters: Some(target.sampling.parameters(&target.extra_body, target.priority)),
         server_version: control.version().await,
         request_id_prefix: new_request_id_prefix(),
         modelled: serde_json::Map::new(),

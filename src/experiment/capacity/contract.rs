@@ -1,4 +1,4 @@
-//! What instances have to carry, and at what price they come.
+//! What instances have to carry, and how many accelerators may be taken for it.
 
 use serde::Serialize;
 
@@ -11,8 +11,6 @@ pub struct Contract {
     pub headroom: f64,
     /// Accelerators of an instance, where the sweep does not say, or says otherwise than is meant.
     pub gpus_per_instance: Option<u32>,
-    /// Price of an accelerator for an hour, in whatever currency; absent: nothing is priced.
-    pub gpu_hour: Option<f64>,
     /// The most accelerators that may be taken.
     pub max_gpus: Option<u64>,
 }

@@ -7,6 +7,6 @@ mod queueing;
 mod settled;
 
 pub use contract::Contract;
-pub use offer::{Basis, Offer, Unpriced};
+pub use offer::{Basis, Candidate, NoOffer, Offer};
 pub use queueing::{NoQueue, Queueing, Replicas};
-pub use settled::Capacity;
+pub use settled::{Capacity, Compared};

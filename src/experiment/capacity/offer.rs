@@ -3,8 +3,20 @@
 use serde::Serialize;
 
 use super::{Contract, Queueing};
-use crate::experiment::{Load, Sweep, SweepPoint};
+use crate::analysis::wording::counted;
+use crate::experiment::{Load, LoadAxis, Sweep, SweepPoint};
 use crate::units::three_digits;
+
+/// A sweep that may make an offer.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What it is called: the folder of the sweep.
+    pub name: &'a str,
+    /// What was measured.
+    pub sweep: &'a Sweep,
+    /// Price of an accelerator for an hour, in whatever currency; absent: nothing is priced.
+    pub gpu_hour: Option<f64>,
+}
 
 /// What one sweep offers. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,7 +27,8 @@ pub struct Offer {
     pub hardware: Option<String>,
     /// The highest rate of one instance, and the figure that is; absent where no rate met the objectives.
     pub per_instance: Option<Basis>,
-    /// Instances; absent where no number of them would do.
+    /// Instances: as many as their queues take where those were modelled, else as division says; absent where no number of
+    /// them would do.
     pub instances: Option<u64>,
     /// Accelerators of all of them; absent where nobody said how many one has.
     pub gpus: Option<u64>,
@@ -26,13 +39,15 @@ pub struct Offer {
     /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's,
     /// 0 to 1; absent where the workload promises nothing.
     pub slo_share: Option<f64>,
+    /// Price of an accelerator for an hour, as it was said.
+    pub gpu_hour: Option<f64>,
     /// Price of an hour.
     pub cost_per_hour: Option<f64>,
     /// Price of a million answer tokens.
     pub cost_per_million_output_tokens: Option<f64>,
     /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
     pub cost_per_million_within_slo: Option<f64>,
-    /// The same by a model of the queues behind a router; absent where nobody asked.
+    /// How many it takes by a model of the queues behind a router; absent where nobody asked.
     pub queueing: Option<Queueing>,
     /// Why it does not keep the contract; empty where it does.
     pub why_not: Vec<String>,
@@ -85,37 +100,61 @@ impl Basis {
     }
 }
 
-/// A price for what nobody counted.
+/// A sweep that can make no offer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a price is given for a GPU and nothing says how many an instance of {name} has\nhint: say --gpus-per-instance N"
-)]
-pub struct Unpriced {
-    name: String,
+pub enum NoOffer {
+    /// A price for what nobody counted.
+    #[error(
+        "a price is given for a GPU and nothing says how many an instance of {0} has\nhint: say --gpus-per-instance N"
+    )]
+    Unpriced(String),
+    /// Its loads are no rates.
+    #[error(
+        "{0} is a sweep of users in closed loops, whose rate is the server's doing: it tells no rate that an instance carries\n\
+         hint: sweep rates, such as --rates 1:64:x2, or let the search find the highest"
+    )]
+    Users(String),
 }
 
 impl Offer {
-    /// What `sweep`, called `name`, offers for `contract`.
+    /// What `candidate` offers for `contract`, its instances counted by division.
     ///
     /// # Errors
     ///
-    /// When accelerators have a price, and nobody said how many an instance has.
-    pub fn of(name: &str, sweep: &Sweep, contract: &Contract) -> Result<Self, Unpriced> {
-        let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
-        if contract.gpu_hour.is_some() && gpus_each.is_none() {
-            return Err(Unpriced { name: name.to_owned() });
+    /// When its loads are no rates, or accelerators have a price and nobody said how many an instance has.
+    pub fn of(candidate: &Candidate<'_>, contract: &Contract) -> Result<Self, NoOffer> {
+        let Candidate { name, sweep, gpu_hour } = *candidate;
+        if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
+            return Err(NoOffer::Users(name.to_owned()));
         }
+        if gpu_hour.is_some() && contract.gpus_per_instance.or(sweep.deployment.gpus).is_none() {
+            return Err(NoOffer::Unpriced(name.to_owned()));
+        }
+        Ok(Self::counted(candidate, contract, None))
+    }
+
+    /// The same with as many instances as `queueing` says, or as it was asked about.
+    #[must_use]
+    pub fn by_queues(candidate: &Candidate<'_>, contract: &Contract, queueing: Queueing) -> Self {
+        Self::counted(candidate, contract, Some(queueing))
+    }
+
+    fn counted(candidate: &Candidate<'_>, contract: &Contract, queueing: Option<Queueing>) -> Self {
+        let Candidate { name, sweep, gpu_hour } = *candidate;
+        let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
         let per_instance = Basis::of(sweep);
-        let instances = per_instance.map(|basis| contract.instances(basis.per_s()));
+        let by_division = per_instance.map(|basis| contract.instances(basis.per_s()));
+        let instances = queueing.as_ref().map(|queueing| queueing.instances).or(by_division);
         let gpus = instances.zip(gpus_each).map(|(instances, each)| instances * u64::from(each));
         let each_per_s = instances.map(|instances| contract.target_per_s / instances as f64);
         let output_tokens_per_s = tokens_per_request(sweep).map(|tokens| tokens * contract.target_per_s);
         let slo_share = each_per_s.and_then(|per_s| slo_share(sweep, per_s));
-        let cost_per_hour = gpus.zip(contract.gpu_hour).map(|(gpus, price)| gpus as f64 * price);
+        let cost_per_hour = gpus.zip(gpu_hour).map(|(gpus, price)| gpus as f64 * price);
         let per_million = cost_per_hour
             .zip(output_tokens_per_s.filter(|&tokens| tokens > 0.0))
             .map(|(cost, tokens)| cost / (tokens * 3_600.0) * 1e6);
-        Ok(Self {
+        let why_not = why_not(sweep, per_instance, gpus, contract, queueing.as_ref());
+        Self {
             name: name.to_owned(),
             hardware: sweep.deployment.hardware.clone(),
             per_instance,
@@ -124,15 +163,16 @@ impl Offer {
             utilisation: each_per_s.zip(per_instance).map(|(per_s, basis)| per_s / basis.per_s()),
             output_tokens_per_s,
             slo_share,
+            gpu_hour,
             cost_per_hour,
             cost_per_million_output_tokens: per_million,
             cost_per_million_within_slo: per_million
                 .zip(slo_share.filter(|&share| share > 0.0))
                 .map(|(cost, share)| cost / share),
-            queueing: None,
-            why_not: why_not(sweep, per_instance, gpus, contract),
-            notes: notes(sweep, contract, gpus_each),
-        })
+            notes: notes(sweep, contract, gpus_each, queueing.as_ref()),
+            queueing,
+            why_not,
+        }
     }
 
     /// Whether it keeps the contract.
@@ -142,7 +182,13 @@ impl Offer {
     }
 }
 
-fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Contract) -> Vec<String> {
+fn why_not(
+    sweep: &Sweep,
+    basis: Option<Basis>,
+    gpus: Option<u64>,
+    contract: &Contract,
+    queueing: Option<&Queueing>,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     if !sweep.valid {
         reasons.push("its figures cannot be trusted: the sweep is INVALID".to_owned());
@@ -152,9 +198,16 @@ fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Co
         (Some(_), None) => reasons.push("no rate that was measured met its objectives".to_owned()),
         (Some(_), Some(_)) => {}
     }
+    if let Some(sustained) = sweep.sustained.as_ref().filter(|sustained| !sustained.held) {
+        reasons
+            .push(format!("held for longer, its highest rate was not seen to last: {}", sustained.sentence));
+    }
+    if let Some(queueing) = queueing.filter(|queueing| !queueing.meets) {
+        reasons.push(queueing.sentence.clone());
+    }
     match (gpus, contract.max_gpus) {
         (Some(gpus), Some(most)) if gpus > most => {
-            reasons.push(format!("it needs {gpus} GPUs, and {most} may be taken"));
+            reasons.push(format!("it needs {}, and {most} may be taken", counted(gpus, "GPU")));
         }
         (None, Some(_)) if basis.is_some() => {
             reasons.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
@@ -164,17 +217,22 @@ fn why_not(sweep: &Sweep, basis: Option<Basis>, gpus: Option<u64>, contract: &Co
     reasons
 }
 
-fn notes(sweep: &Sweep, contract: &Contract, gpus_each: Option<u32>) -> Vec<String> {
+fn notes(
+    sweep: &Sweep,
+    contract: &Contract,
+    gpus_each: Option<u32>,
+    queueing: Option<&Queueing>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(asked), Some(measured)) = (contract.gpus_per_instance, sweep.deployment.gpus)
         && asked != measured
     {
-        notes.push(format!("it was measured on {measured} GPUs, and is counted with {asked}"));
+        let measured = counted(u64::from(measured), "GPU");
+        notes.push(format!("it was measured on {measured}, and is counted with {asked}"));
     }
-    if let Some(sustained) = &sweep.sustained
-        && !sustained.held
-    {
-        notes.push(format!("held for longer, its highest rate did not last: {}", sustained.sentence));
+    if let Some(queueing) = queueing.filter(|queueing| queueing.instances != queueing.by_division) {
+        let instances = counted(queueing.instances, "instance");
+        notes.push(format!("GPUs and money are those of the {instances} of the model, not of division"));
     }
     if sweep.answer.as_ref().is_some_and(|answer| answer.passed.is_some() && answer.failed.is_none()) {
         notes.push("no rate of it surely failed: it may carry more".to_owned());
@@ -186,7 +244,7 @@ fn notes(sweep: &Sweep, contract: &Contract, gpus_each: Option<u32>) -> Vec<Stri
 }
 
 /// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
-fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
+pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     let ratio = |point: &SweepPoint| {
         let tokens = point.figures.output_tokens_per_s.as_ref()?.mean?;
         let requests = point.figures.completed_requests_per_s.as_ref()?.mean?;
@@ -206,8 +264,10 @@ fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
 impl std::fmt::Display for Offer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.instances, self.gpus) {
-            (Some(instances), Some(gpus)) => write!(f, "{}: {instances} instances, {gpus} GPUs", self.name)?,
-            (Some(instances), None) => write!(f, "{}: {instances} instances", self.name)?,
+            (Some(instances), Some(gpus)) => {
+                write!(f, "{}: {}, {}", self.name, counted(instances, "instance"), counted(gpus, "GPU"))?;
+            }
+            (Some(instances), None) => write!(f, "{}: {}", self.name, counted(instances, "instance"))?,
             (None, _) => write!(f, "{}", self.name)?,
         }
         match self.cost_per_hour {

@@ -14,11 +14,58 @@ pub struct Capacity {
     pub contract: Contract,
     /// The offers, as they came.
     pub offers: Vec<Offer>,
-    /// The place, from 0, of the cheapest that keeps the contract, by price, else by accelerators, else by instances;
-    /// absent where none does.
+    /// What those that keep the contract are compared by; absent where none keeps it, or nothing is known of all of them.
+    pub compared_by: Option<Compared>,
+    /// The place, from 0, of the least by that of those that keep the contract; absent likewise.
     pub cheapest: Option<usize>,
     /// The same for a person.
     pub sentence: String,
+}
+
+/// What offers are compared by: the first of these that is known of all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// What an hour costs.
+    Price,
+    /// How many accelerators there are, whatever they cost.
+    Gpus,
+    /// How many instances there are, where nobody knows of any how many accelerators it has.
+    Instances,
+}
+
+impl Compared {
+    /// What is known of all of them.
+    fn of(offers: &[&Offer]) -> Option<Self> {
+        let all = |known: fn(&Offer) -> bool| offers.iter().all(|offer| known(offer));
+        match () {
+            () if offers.is_empty() => None,
+            () if all(|offer| offer.cost_per_hour.is_some()) => Some(Self::Price),
+            () if all(|offer| offer.gpus.is_some()) => Some(Self::Gpus),
+            () if all(|offer| offer.gpus.is_none()) => Some(Self::Instances),
+            () => None,
+        }
+    }
+
+    fn read(self, offer: &Offer) -> f64 {
+        let whole = |figure: Option<u64>| figure.map(|figure| figure as f64);
+        let read = match self {
+            Self::Price => offer.cost_per_hour,
+            Self::Gpus => whole(offer.gpus),
+            Self::Instances => whole(offer.instances),
+        };
+        read.unwrap_or(f64::INFINITY)
+    }
+
+    /// What the least is, as a person says it.
+    #[must_use]
+    pub const fn least(self) -> &'static str {
+        match self {
+            Self::Price => "cheapest",
+            Self::Gpus => "fewest GPUs",
+            Self::Instances => "fewest",
+        }
+    }
 }
 
 impl Capacity {
@@ -28,21 +75,43 @@ impl Capacity {
     /// Of these offers.
     #[must_use]
     pub fn of(contract: Contract, offers: Vec<Offer>) -> Self {
-        let price = |offer: &Offer| {
-            let gpus = offer.gpus.map(|gpus| gpus as f64);
-            let instances = offer.instances.map(|instances| instances as f64);
-            offer.cost_per_hour.or(gpus).or(instances).unwrap_or(f64::INFINITY)
-        };
-        let keeping = offers.iter().enumerate().filter(|(_, offer)| offer.keeps());
-        let cheapest = keeping.min_by(|a, b| price(a.1).total_cmp(&price(b.1)));
+        let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
+        let compared_by = Compared::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
+        let least = compared_by.and_then(|by| {
+            keeping.iter().min_by(|a, b| by.read(a.1).total_cmp(&by.read(b.1))).map(|least| (by, *least))
+        });
         let target = three_digits(contract.target_per_s);
         let headroom = three_digits(contract.headroom * 100.0);
         let asked = format!("{target} requests/s with {headroom} % headroom");
-        let sentence = match cheapest {
-            Some((_, offer)) if offers.len() == 1 => format!("{asked} within the objectives takes {offer}"),
-            Some((_, offer)) => format!("{asked} within the objectives is cheapest with {offer}"),
+        let sentence = match least {
+            Some((_, (_, offer))) if offers.len() == 1 => {
+                format!("{asked} within the objectives takes {offer}")
+            }
+            Some((Compared::Price, (_, offer))) => {
+                format!("{asked} within the objectives is cheapest with {offer}")
+            }
+            Some((Compared::Gpus, (_, offer))) => {
+                format!(
+                    "{asked} within the objectives takes the fewest GPUs, which nobody priced, with {offer}"
+                )
+            }
+            Some((Compared::Instances, (_, offer))) => format!(
+                "{asked} within the objectives takes the fewest instances, whose GPUs nobody counted, with {offer}"
+            ),
+            None if !keeping.is_empty() => format!(
+                "{asked} within the objectives is carried by {} offers; which is cheapest is not known, for of some \
+                 nothing says how many GPUs an instance has",
+                keeping.len()
+            ),
             None => format!("no offer carries {asked} within its objectives"),
         };
-        Self { schema: Self::SCHEMA, contract, cheapest: cheapest.map(|(place, _)| place), sentence, offers }
+        let cheapest = least.map(|(_, (place, _))| place);
+        Self { schema: Self::SCHEMA, contract, compared_by, cheapest, sentence, offers }
+    }
+
+    /// Whether an offer keeps the contract.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.offers.iter().any(Offer::keeps)
     }
 }

@@ -56,6 +56,8 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Share, "shard", json(&header.shard));
     tell(Condition::Endpoint, "endpoint", engine.endpoint.clone().into());
     tell(Condition::Streaming, "streamed", engine.streamed.into());
+    let parameters = engine.parameters.as_ref().map(ToString::to_string);
+    tell(Condition::Parameters, "parameters", json(&parameters));
     tell(Condition::Prompts, "prompts", json(&header.prompts.method));
     tell(Condition::Cache, "cache", json(&header.cache));
     tell(Condition::Limits, "limits", json(&header.limits));
@@ -118,8 +120,8 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
         let (condition, fact) = name;
         let role = match condition.role() {
             _ if varied.contains(condition) => Role::Varied,
-            // What one side did not say of its deployment may be the same.
-            Role::Forbids if is_said(*condition) && values.iter().any(Option::is_none) => {
+            // What one side did not say may be the same.
+            Role::Forbids if may_be_unsaid(*condition) && values.iter().any(Option::is_none) => {
                 let mut known = values.iter().flatten();
                 let first = known.next();
                 if known.all(|value| Some(value) == first) { Role::Told } else { Role::Forbids }
@@ -132,7 +134,7 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
     differing.collect()
 }
 
-/// Whether a person said it, and may have left it out.
-const fn is_said(condition: Condition) -> bool {
-    matches!(condition, Condition::Hardware | Condition::Gpus | Condition::Precision)
+/// Whether a person says it, and may have left it out, or logs of before do not tell it.
+const fn may_be_unsaid(condition: Condition) -> bool {
+    matches!(condition, Condition::Hardware | Condition::Gpus | Condition::Precision | Condition::Parameters)
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
 use crate::experiment::seed_of_run;
-use crate::record::{Repeat, RunHeader, RunLog};
+use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
 /// Four requests, each with its first token after the time given.
 fn log(ttft_ms: u64) -> RunLog {
@@ -96,6 +96,33 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
     assert!(refused(&[on("a", Some("h100")), on("b", Some("l40s"))]));
     assert!(refused(&[on("a", Some("h100")), on("b", None), on("c", Some("l40s"))]));
     assert!(!refused(&[on("a", Some("h100")), on("b", None), on("c", Some("h100"))]));
+}
+
+#[test]
+fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
+    let at = |name: &str, parameters: Option<(f64, Option<f64>)>| {
+        one(name, 100, |header| {
+            header.engine.parameters = parameters.map(|(temperature, top_p)| RequestParameters {
+                temperature: Some(temperature),
+                top_p,
+                ..RequestParameters::default()
+            });
+        })
+    };
+    let usual = || at("a", Some((0.0, None)));
+    for other in [at("b", Some((0.7, None))), at("b", Some((0.0, Some(0.9))))] {
+        let sides = [usual(), other];
+        let refusal = Compared::of(&sides, &[], &[]).unwrap_err().to_string();
+        assert!(
+            refusal.contains("parameters: temperature 0 (a), temperature 0")
+                && refusal.ends_with("--vary parameters"),
+            "{refusal}"
+        );
+        assert!(Compared::of(&sides, &[Condition::Parameters], &[]).is_ok());
+    }
+    let old = Compared::of(&[usual(), at("b", None)], &[], &[]).unwrap();
+    let told: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    assert_eq!(told, [("parameters", Role::Told)]);
 }
 
 #[test]

@@ -58,6 +58,13 @@ fn servers(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
         .or_else(|| differ("the server's version", &a.server_version, &b.server_version, AGAIN))
         .or_else(|| differ("the endpoint", &a.endpoint, &b.endpoint, AGAIN))
         .or_else(|| differ("whether answers are streamed", &a.streamed, &b.streamed, AGAIN))
+        .or_else(|| {
+            // A log of before does not tell them.
+            let (one, other) = a.parameters.as_ref().zip(b.parameters.as_ref())?;
+            let cure = "fly all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, \
+                        --send-priority and --extra-body";
+            differ("the parameters of requests", &one.to_string(), &other.to_string(), cure)
+        })
 }
 
 fn rules(a: &RunHeader, b: &RunHeader) -> Option<Difference> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::record::{Calibration, PromptMethod};
+use crate::record::{Calibration, PromptMethod, RequestParameters};
 use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {
@@ -173,6 +173,18 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
             refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
             "results/1 and results/2 are not shards of one run: they differ in the server's address: \"http://127.0.0.1:40859\" and \"http://b:1\"\n\
              hint: fly all shards again with the same --url, one that every generator reaches the server by",
+        ),
+        (
+            refused(|parts| {
+                for (part, temperature) in parts.iter_mut().zip([0.0, 0.7]) {
+                    part.log.header.engine.parameters = Some(RequestParameters {
+                        temperature: Some(temperature),
+                        ..RequestParameters::default()
+                    });
+                }
+            }),
+            "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \"temperature 0\" and \"temperature 0.7\"\n\
+             hint: fly all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and --extra-body",
         ),
         (
             refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),

@@ -3,7 +3,9 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
-use crate::record::{ClientFacts, Delays, Failure, FailureKind, Pause, Phase, RunEnding, RunLog};
+use crate::record::{
+    ClientFacts, Delays, Failure, FailureKind, Pause, Phase, RequestParameters, RunEnding, RunLog,
+};
 use crate::workload::{ArrivalPattern, Priority, Slo};
 
 fn slo(ttft: f64) -> Slo {
@@ -49,6 +51,16 @@ fn a_normal_run() {
         ..ClientFacts::default()
     });
     insta::assert_snapshot!(shown(&log, &objectives));
+}
+
+#[test]
+fn parameters_of_requests_are_told_where_they_are_not_the_usual() {
+    let mut log = minute();
+    log.header.engine.parameters =
+        Some(RequestParameters { temperature: Some(0.0), ..RequestParameters::default() });
+    assert!(!shown(&log, &[]).contains("temperature"));
+    log.header.engine.parameters.as_mut().unwrap().top_p = Some(0.9);
+    assert!(shown(&log, &[]).contains("\n  parameters temperature 0, top_p 0.9\n"));
 }
 
 #[test]

@@ -1,0 +1,188 @@
+//! A model of instances behind a router, flown in virtual time.
+
+use std::time::Duration;
+
+use super::NoQueue;
+use crate::analysis::wording::counted;
+use crate::analysis::{Judgement, Objective, Rule, summarise};
+use crate::experiment::capacity::offer::tokens_per_request;
+use crate::experiment::{AcrossRuns, Sweep, SweepPoint, fly_virtually};
+use crate::generator::Schedule;
+use crate::record::{HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
+use crate::simulator::{Delay, Engine, Fleet, Layout, RoutingRule};
+use crate::units::{count, three_digits};
+use crate::workload::{Overrides, WorkloadSpec};
+
+/// Requests in the window of a run of the model, at least.
+const SAMPLES: f64 = 10_000.0;
+/// How many times as long as a request is served the window is, at least: a fleet that does not keep up takes requests into
+/// empty places for one of these times, and only then shows it (a choice).
+const SERVICES: f64 = 20.0;
+/// How many times as long the warm-up is, at least: the places fill in one (a choice).
+const WARMUP_SERVICES: f64 = 3.0;
+/// More answer tokens than a run of the model may have: their stamps alone take half a gigabyte.
+const MOST_TOKENS: f64 = 1e8;
+/// More places at once than any instance has.
+const MOST_PLACES: usize = 1 << 16;
+
+/// How long a run of the model is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Length {
+    warmup_s: f64,
+    window_s: f64,
+}
+
+impl Length {
+    /// With so many requests a second, each of which takes so long; the warm-up is no shorter than that of the sweep.
+    fn of(requests_per_s: f64, service_s: f64, warmup_s: f64) -> Self {
+        Self {
+            warmup_s: warmup_s.max(WARMUP_SERVICES * service_s),
+            window_s: (SAMPLES / requests_per_s).max(SERVICES * service_s),
+        }
+    }
+}
+
+/// How fast a place serves, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pace {
+    pub(super) ttft_s: f64,
+    pub(super) tpot_s: f64,
+}
+
+impl Pace {
+    fn of(sweep: &Sweep, per_s: f64) -> Option<Self> {
+        let settled = || sweep.points.iter().filter(|point| !point.class.fails());
+        let mean = |figure: &Option<AcrossRuns>| figure.as_ref().and_then(|figure| figure.mean);
+        let ttft_ms = settled().find_map(|point| mean(&point.figures.ttft_p50_ms))?;
+        let away = |point: &&SweepPoint| (point.load.amount() / per_s).ln().abs();
+        let nearest = settled().min_by(|a, b| away(a).total_cmp(&away(b)))?;
+        // Of answers of one token there is none, and none is needed.
+        let tpot_ms = mean(&nearest.figures.tpot_p50_ms).unwrap_or(0.0);
+        Some(Self { ttft_s: ttft_ms / 1e3, tpot_s: tpot_ms / 1e3 })
+    }
+}
+
+/// Instances like the one of a sweep.
+pub(super) struct Model<'a> {
+    sweep: &'a Sweep,
+    objectives: &'a [Objective],
+    pub(super) pace: Pace,
+    /// Answer tokens of a request, on average.
+    tokens: f64,
+}
+
+impl<'a> Model<'a> {
+    /// Of what was measured near `per_s`; `None` where there is no time to serve by.
+    pub(super) fn of(sweep: &'a Sweep, objectives: &'a [Objective], per_s: f64) -> Option<Self> {
+        let tokens = tokens_per_request(sweep)?;
+        Some(Self { sweep, objectives, pace: Pace::of(sweep, per_s)?, tokens })
+    }
+}
+
+impl Model<'_> {
+    /// How long a request holds its place, on average, seconds.
+    fn service_s(&self) -> f64 {
+        self.pace.ttft_s + (self.tokens - 1.0).max(0.0) * self.pace.tpot_s
+    }
+
+    /// The fewest places with which one instance meets the objectives at `per_s`.
+    pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
+        let mut plenty = 1;
+        while !self.meets(plenty, 1, per_s)? {
+            plenty *= 2;
+            if plenty > MOST_PLACES {
+                return Err(NoQueue::Unlike(three_digits(per_s)));
+            }
+        }
+        let mut too_few = plenty / 2;
+        while plenty - too_few > 1 {
+            let middle = usize::midpoint(too_few, plenty);
+            if self.meets(middle, 1, per_s)? {
+                plenty = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        Ok(plenty)
+    }
+
+    /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
+    pub(super) fn meets(&self, places: usize, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
+        let requests_per_s = per_s * self.sweep.workload.mean_turns();
+        // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
+        // queue grows without end, however long a run has to be to show it.
+        if requests_per_s * self.service_s() > places as f64 * instances as f64 {
+            return Ok(false);
+        }
+        let length = Length::of(requests_per_s, self.service_s(), self.sweep.workload.warmup_s);
+        let tokens = requests_per_s * (length.warmup_s + length.window_s) * self.tokens.max(1.0);
+        if tokens > MOST_TOKENS {
+            let instances = counted(instances, "instance");
+            return Err(NoQueue::TooLong {
+                instances,
+                rate: three_digits(per_s),
+                tokens: count(tokens as u64),
+            });
+        }
+        let workload = self.at(per_s, length)?;
+        let schedule = Schedule::draw(&workload);
+        let Pace { ttft_s, tpot_s } = self.pace;
+        let count = u32::try_from(instances).unwrap_or(u32::MAX);
+        let fleet = Fleet {
+            engine: Engine::Plain { places, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
+            layout: Layout::Replicas { count, rule: RoutingRule::LeastLoaded },
+            seed: workload.seed,
+            front_end: Duration::ZERO,
+        };
+        let header = self.header(workload, &schedule);
+        let log =
+            fly_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
+        let run = summarise(&log, self.objectives);
+        Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
+    }
+
+    fn at(&self, per_s: f64, Length { warmup_s, window_s }: Length) -> Result<WorkloadSpec, NoQueue> {
+        let spec = WorkloadSpec { requests: None, ..self.sweep.workload.clone() };
+        let changes = Overrides {
+            rate_per_s: Some(per_s),
+            horizon_s: Some(warmup_s + window_s),
+            warmup_s: Some(warmup_s),
+            ..Overrides::default()
+        };
+        spec.with(&changes).map_err(|error| NoQueue::Workload(error.to_string()))
+    }
+
+    fn header(&self, workload: WorkloadSpec, schedule: &Schedule) -> RunHeader {
+        RunHeader {
+            schema: RunHeader::SCHEMA,
+            skyline_version: self.sweep.skyline_version.clone(),
+            started_at: self.sweep.started_at,
+            command: Vec::new(),
+            workload,
+            repeat: None,
+            plan: schedule.facts(),
+            prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
+            cache: None,
+            engine: self.sweep.engine.clone(),
+            deployment: self.sweep.deployment.clone(),
+            limits: Limits::default(),
+            objectives: self.sweep.plan.objectives.clone(),
+            host: HostFacts::default(),
+            stamps: StampSource::default(),
+            shard: None,
+            calibration: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_long_beside_a_request() {
+        let length = |rate, service_s| Length::of(rate, service_s, 30.0);
+        assert_eq!(length(100.0, 1.0), Length { warmup_s: 30.0, window_s: 100.0 });
+        assert_eq!(length(2_000.0, 15.0), Length { warmup_s: 45.0, window_s: 300.0 });
+    }
+}
