@@ -226,14 +226,6 @@ impl AbTest {
                 notes.push(format!("for the class {classes} alone B is {word}"));
             }
         }
-        let of_classes = self.classes.iter().map(|class| class.metrics.len() as u64).sum();
-        if of_classes > 0 && self.counted_rounds < fewest_rounds(of_classes) {
-            notes.push(format!(
-                "so few rounds can show no difference in a class alone: the {of_classes} metrics of all classes together take \
-                 {}",
-                counted(fewest_rounds(of_classes), "round")
-            ));
-        }
         notes
     }
 }

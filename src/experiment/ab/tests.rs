@@ -173,28 +173,6 @@ fn what_are_no_rounds_is_refused_and_what_differs_is_told() {
 }
 
 #[test]
-fn so_many_classes_that_none_can_be_told_are_said() {
-    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), |_| summary(1, 80, 0));
-    assert!(test.notes.is_empty(), "{:?}", test.notes);
-    let many = |ttft| {
-        let mut log = log(1, requests(ttft, 0));
-        for name in ["code", "mail", "chat"] {
-            log.header.workload.classes.push(class(name, &[(Priority::High, Slo::default())]));
-        }
-        let requests = log.records.iter_mut().zip((0..5).cycle());
-        requests.for_each(|(record, class)| record.class = class);
-        summarise(&log, &[])
-    };
-    let test = judged(InvalidRuns::LeftOut, |_| many(100), |_| many(80));
-    assert!(test.classes.iter().all(|class| class.verdict == AbOverall::Inconclusive), "{:?}", test.classes);
-    assert!(
-        test.notes[0].contains("the 15 metrics of all classes together take 10 rounds"),
-        "{:?}",
-        test.notes
-    );
-}
-
-#[test]
 fn a_side_that_becomes_another_server_is_refused() {
     let (a, b) = (summary(1, 100, 0), summary(1, 80, 0));
     let versions = |first: Option<&str>, second: Option<&str>| {
