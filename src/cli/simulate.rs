@@ -18,7 +18,9 @@ use super::printer::Printer;
 use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, seed_of_run};
+use crate::experiment::{
+    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, fly_virtually, predict, seed_of_run,
+};
 use crate::generator::Datasets;
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
@@ -79,7 +81,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
             "--rates needs --sweep, or --fit with runs that were measured\nhint: for one rate there is --rate",
         ));
     }
-    let (described, engine_fit) = args.fit.describe(&args.model)?;
+    let (described, engine_fit) = args.fit.describe(&args.model, printer)?;
     let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
     let told_alike = spec.classes.iter().any(|class| class.conversation.is_some())
         || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
@@ -105,10 +107,11 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         ));
     }
     args.out.as_deref().map_or(Ok(()), folder::base)?;
+    // Where the fit has no place in what is shown.
+    if let Some(fit) = engine_fit.as_ref().filter(|_| args.loads.sweep || args.workload.repeats > 1) {
+        printer.words(&outcome::render_fit(fit));
+    }
     if args.loads.sweep {
-        if let Some(fit) = &engine_fit {
-            printer.words(&outcome::render_fit(fit));
-        }
         return sweep::run(args, &spec, &datasets, &described, printer);
     }
     if let (Some(fit), Some(axis)) = (engine_fit.clone(), &args.loads.rates) {
@@ -177,8 +180,9 @@ fn rates(
         for run in PlannedRun::all(&spec, datasets, 1)? {
             let schedule = run.schedule.clone();
             let header = header(run, described, &[]);
-            let (_, prediction) = predict(header, schedule, &described.fleet, &[]).map_err(Stop::usage)?;
-            predicted.push((rate, prediction.summary));
+            let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+            let summary = summarise(&log, &[]);
+            predicted.push((log, summary));
         }
     }
     printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;

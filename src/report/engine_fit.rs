@@ -17,6 +17,9 @@ const FIGURES: [(Metric, Quantile); 4] = [
     (Metric::Tpot, Quantile::P99),
 ];
 
+/// Tails that are off by more than this are told in the verdict.
+const NEAR: f64 = 0.1;
+
 /// The fit by itself.
 #[must_use]
 pub fn engine_fit_text(fit: &EngineFit, style: Style) -> String {
@@ -43,6 +46,9 @@ pub fn rates_text(predicted: &PredictedRates, style: Style) -> String {
     if predicted.rates.iter().any(|rate| !rate.valid) {
         let text = "INVALID: most often the server would not keep up, and these figures depend on how long the run lasts";
         page.entry(Tone::Faint, "  ", text);
+    }
+    for note in &predicted.notes {
+        page.entry(Tone::Faint, "  ", note);
     }
     page.finish()
 }
@@ -80,19 +86,40 @@ pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     page.grid(grid);
     let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
     page.entry(Tone::Faint, "  runs: ", &names.join(", "));
-    let (tone, words) = match fit.grade {
-        Grade::Good => (Tone::Good, "GOOD FIT: medians within 10 %"),
-        Grade::Rough => {
+    let (tone, words) = verdict(fit);
+    page.entry(tone, "  ", &words);
+}
+
+fn verdict(fit: &EngineFit) -> (Tone, String) {
+    let (tone, words) = match (fit.grade, fit.worst(Quantile::P50)) {
+        (Grade::Good, _) => (Tone::Good, "GOOD FIT: medians within 10 %"),
+        (Grade::Rough, _) => {
             (Tone::Bad, "ROUGH FIT: a median is off by over 10 %; good for a guess, not for money")
         }
-        Grade::Poor => (Tone::Bad, "POOR FIT: a median is off by over 25 %; nothing is predicted"),
+        (Grade::Poor, None) => {
+            (Tone::Bad, "POOR FIT: no median was measured to hold it against; nothing is predicted")
+        }
+        (Grade::Poor, Some(off)) if off.is_finite() => {
+            (Tone::Bad, "POOR FIT: a median is off by over 25 %; nothing is predicted")
+        }
+        (Grade::Poor, Some(_)) => (
+            Tone::Bad,
+            "POOR FIT: the fitted engine does not keep up with what was sent; nothing is predicted",
+        ),
+    };
+    let tails = match fit.worst(Quantile::P99) {
+        Some(off) if fit.grade != Grade::Poor && off.is_infinite() => "; a p99 could not be told".to_owned(),
+        Some(off) if fit.grade != Grade::Poor && off > NEAR => {
+            format!("; tails (p99) are off by up to {}", percent(off))
+        }
+        _ => String::new(),
     };
     let basis = if fit.held_out.is_empty() {
         "; of the run itself: give several runs to see how it does on one that it was not fitted to"
     } else {
         "; of each run by an engine fitted to the others"
     };
-    page.entry(tone, "  ", &format!("{words}{basis}"));
+    (tone, format!("{words}{tails}{basis}"))
 }
 
 fn told(cost: &FittedCost) -> [String; 3] {
@@ -127,19 +154,24 @@ fn told(cost: &FittedCost) -> [String; 3] {
 }
 
 fn compared(run: &RunCheck, how: &str) -> Vec<String> {
-    let mut name = vec![format!("{}/s", three_digits(run.rate_per_s))];
+    let load = run
+        .users
+        .map_or_else(|| format!("{}/s", three_digits(run.rate_per_s)), |users| counted(users, "user"));
+    let mut name = vec![load];
     name.extend((!how.is_empty()).then(|| how.to_owned()));
     name.extend((!run.valid).then(|| "INVALID".to_owned()));
     let mut cells = vec![name.join(", ")];
-    cells.extend(FIGURES.map(|(metric, quantile)| match run.figure(metric, quantile) {
-        None => NOTHING.to_owned(),
-        Some(figure) => format!(
-            "{} → {}, {:+.0} %",
-            three_digits(figure.measured_ms),
-            three_digits(figure.predicted_ms),
-            // So that there is no −0.
-            (figure.off * 100.0).round() + 0.0
-        ),
+    cells.extend(FIGURES.map(|(metric, quantile)| {
+        let Some(figure) = run.figure(metric, quantile) else { return NOTHING.to_owned() };
+        let told = match (figure.predicted_ms, figure.predicted_at_least_ms) {
+            (Some(ms), _) => three_digits(ms),
+            (None, Some(ms)) => format!("> {}", three_digits(ms)),
+            (None, None) => NOTHING.to_owned(),
+        };
+        // So that there is no −0.
+        let off =
+            figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
+        format!("{} → {told}{off}", three_digits(figure.measured_ms))
     }));
     cells
 }

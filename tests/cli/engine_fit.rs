@@ -14,7 +14,7 @@ fn json(desk: &Desk, arguments: &[&str]) -> Value {
 fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     let desk = Desk::new();
     let l40s = ["simulate", "chat", "60", "--hardware", "l40s"];
-    desk.skyline(&l40s).args(["--rate", "4", "--out", "results"]).assert().success();
+    desk.skyline(&l40s).args(["--rate", "4", "--out", "results", "--hardware", "l40s"]).assert().success();
     let run = desk.run().to_str().unwrap().to_owned();
     // Hardware and model are those that the run names; nothing is typed.
     let told = json(&desk, &["simulate", "chat", "60", "--rates", "2,4,8", "--fit", &run]);
@@ -65,6 +65,74 @@ fn what_does_not_fit_is_not_predicted_from() {
     let nowhere = desk.skyline(&["simulate", "chat", "60", "--fit", "nowhere"]).assert().code(2);
     assert!(String::from_utf8_lossy(&nowhere.get_output().stderr).contains("cannot read nowhere"));
     desk.skyline(&["simulate", "chat", "--rates", "2,4"]).assert().code(2);
+}
+
+#[test]
+fn hardware_that_cannot_be_is_left_out() {
+    let desk = Desk::new();
+    let run = ["simulate", "short_chat", "60", "--rate", "10", "--out", "d"];
+    desk.skyline(&run).args(["--hardware", "h100"]).assert().success();
+    let wrong = ["simulate", "short_chat", "60", "--fit", "d", "--hardware", "l4", "--rates", "10"];
+    let told = desk.skyline(&wrong).arg("--json").assert().success();
+    let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(words.contains("--hardware l4") && words.contains("more than its datasheet"), "{words}");
+    let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    assert!(told["engine_fit"]["form"].as_str().unwrap().starts_with("a sum of costs"), "{told}");
+}
+
+#[test]
+fn runs_of_two_servers_are_not_fitted_together() {
+    let desk = Desk::new();
+    for hardware in ["h100", "l40s"] {
+        let run = ["simulate", "chat", "30", "--rate", "2", "--out", "both", "--hardware", hardware];
+        desk.skyline(&run).arg("--allow-invalid").assert().success();
+    }
+    let refused = desk.skyline(&["simulate", "chat", "30", "--fit", "both"]).assert().code(2);
+    let words = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(["hardware h100", "has l40s", "one server"].iter().all(|part| words.contains(part)), "{words}");
+}
+
+#[test]
+fn only_what_was_measured_of_the_same_requests_stands_beside() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "chat", "60", "--rate", "4", "--out", "results", "--hardware", "l40s"])
+        .assert()
+        .success();
+    let other = json(&desk, &["simulate", "short_chat", "60", "--rates", "4,9", "--fit", "results"]);
+    assert!(other["rates"][0]["measured"].is_null(), "{other}");
+    let notes = other["notes"].to_string();
+    for part in ["1 run at these rates sent other requests", "measured was 4.00/s", "predicted of 9.00/s"] {
+        assert!(notes.contains(part), "no {part} in {notes}");
+    }
+    // Other promises change no latency.
+    let same = json(&desk, &["simulate", "chat", "60", "--rates", "4", "--fit", "results"]);
+    assert_eq!(same["rates"][0]["measured"]["rate_per_s"], 4.0);
+    assert!(same["notes"].is_null(), "{same}");
+}
+
+#[test]
+fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "chat", "40", "--users", "8", "--out", "results"]).assert().success();
+    let fitted = ["simulate", "chat", "30", "--fit", "results", "--allow-invalid"];
+    for more in [
+        &["--rate", "2", "--repeats", "2"][..],
+        &["--sweep", "--rates", "2", "--samples", "50", "--out", "s"],
+    ] {
+        let told = desk.skyline(&fitted).args(more).assert();
+        let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+        assert!(words.contains("GOOD FIT") && words.contains("8 users"), "{more:?}: {words}");
+    }
+    let sweep = std::fs::read_dir(desk.file("mark", "").with_file_name("s"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("sweep.json");
+    let sweep: Value = serde_json::from_str(&std::fs::read_to_string(sweep).unwrap()).unwrap();
+    assert_eq!(sweep["engine"]["modelled"]["fit_grade"], "good", "{}", sweep["engine"]);
+    assert!(sweep["engine"]["modelled"]["fit_median_off"].as_f64().unwrap() <= 0.1);
 }
 
 #[test]

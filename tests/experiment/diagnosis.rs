@@ -193,6 +193,35 @@ shared_prefix = {{ count = 12, tokens = {{ kind = "constant", value = 2000 }}, z
     WorkloadSpec::from_toml(&text, "a test").unwrap()
 }
 
+/// What is said of a run where the server does not tell what it found.
+fn untold(log: &RunLog) -> Diagnosis {
+    let mut log = log.clone();
+    for record in &mut log.records {
+        record.usage = record.usage.map(|usage| skyline::record::Usage { cached_tokens: None, ..usage });
+    }
+    let summary = skyline::analysis::summarise(&log, &[]);
+    Diagnosis::of_run(&log, &summary)
+}
+
+/// Half as many bytes of context are read from a cache of 8 bits: held against one of 16, this run would have read more
+/// than the memory can give.
+#[test]
+fn decode_is_held_against_the_format_of_the_kv_cache() {
+    let long = r#"{ kind = "constant", value = 120000 }"#;
+    let spec = poisson(0.03, 1200.0, &[("long", 1.0, long, ANSWER)]);
+    let deployment = Deployment {
+        kv_cache: "fp8".parse().unwrap(),
+        ..Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
+    };
+    let server = fleet(InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap());
+    let (mut log, unsaid) = told(&spec, &server, Some("h100"));
+    assert!(figures(&unsaid, Regime::DoubtfulFacts)("measured_ms") < 12.0, "{:#?}", unsaid.diagnosis);
+    log.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
+    let said = Diagnosis::of_run(&log, &unsaid.summary);
+    let symptom = said.symptoms.iter().find(|symptom| symptom.regime == Regime::MemoryBoundDecode).unwrap();
+    assert!(symptom.figures["memory_read_bytes_per_s"] < 3.35e12, "{symptom:#?}");
+}
+
 #[test]
 fn a_cache_that_finds_nothing_is_missed() {
     let mut off = config("h100", Efficiency::default());
@@ -204,14 +233,6 @@ fn a_cache_that_finds_nothing_is_missed() {
     is_silent_on(&warm, Regime::CacheMiss);
 
     // Where the server does not tell, the clock does.
-    let untold = |log: &RunLog| {
-        let mut log = log.clone();
-        for record in &mut log.records {
-            record.usage = record.usage.map(|usage| skyline::record::Usage { cached_tokens: None, ..usage });
-        }
-        let summary = skyline::analysis::summarise(&log, &[]);
-        Diagnosis::of_run(&log, &summary)
-    };
     assert!(untold(&cold_log).names(Regime::CacheMiss), "{:#?}", untold(&cold_log));
     let (warm_log, _) = told(&shared(7), &llama_on("h100"), None);
     assert!(!untold(&warm_log).names(Regime::CacheMiss), "{:#?}", untold(&warm_log));

@@ -6,6 +6,7 @@ use skyline::analysis::{Metric, Quantile, Summary, summarise};
 use skyline::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
+use skyline::report::{Colour, Style, engine_fit_text};
 use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;
 
@@ -136,6 +137,22 @@ fn what_does_not_fit_is_poor() {
     let base = config("h100", Efficiency::default());
     let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &Family::Linear).unwrap();
     assert_eq!(fit.grade, Grade::Poor, "{fit:#?}");
+}
+
+/// A server of constant delays that serves all at once, and one that is fitted to it with a single place: its steps are
+/// those of the server, and it is drowned by what was sent.
+#[test]
+fn a_median_that_cannot_be_told_again_is_poor() {
+    let delays = (Delay::Constant(0.1), Delay::Constant(0.02));
+    let truth = Fleet::of_one(Engine::Plain { places: 256, ttft: delays.0, itl: delays.1 }, 0);
+    let mut base = config("h100", Efficiency::default());
+    base.limits.max_num_seqs = 1;
+    let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &Family::Linear).unwrap();
+    assert_eq!((fit.grade, fit.worst(Quantile::P50)), (Grade::Poor, Some(f64::INFINITY)), "{fit:#?}");
+    let ttft = fit.runs[0].figure(Metric::Ttft, Quantile::P50).unwrap();
+    assert!(ttft.predicted_ms.is_none() && ttft.predicted_at_least_ms.unwrap() > 10_000.0, "{ttft:?}");
+    let text = engine_fit_text(&fit, Style { colour: Colour::Plain, width: 120 });
+    assert!(text.contains("100 → > ") && text.contains("does not keep up with what was sent"), "{text}");
 }
 
 #[test]

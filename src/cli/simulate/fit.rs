@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use crate::analysis::Quantile;
+use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
 use crate::cli::exit::Stop;
-use crate::experiment::{CannotFit, EngineFit, Family, Grade, MeasuredRun};
-use crate::record::RunLog;
-use crate::simulator::{Engine, InstanceConfig, StepTime};
+use crate::cli::printer::Printer;
+use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
+use crate::record::{DeploymentFacts, RunLog};
+use crate::simulator::{Deployment, Engine, InstanceConfig, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -30,7 +33,11 @@ pub(super) struct FitArgs {
 
 impl FitArgs {
     /// The model that was described, its engine fitted where that is wanted; a fit that is poor all the same.
-    pub(super) fn describe(&self, model: &ModelArgs) -> Result<(Described, Option<EngineFit>), Stop> {
+    pub(super) fn describe(
+        &self,
+        model: &ModelArgs,
+        printer: Printer,
+    ) -> Result<(Described, Option<EngineFit>), Stop> {
         if self.fit.is_empty() {
             return Ok((model.describe()?, None));
         }
@@ -40,6 +47,7 @@ impl FitArgs {
                 "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
             ));
         };
+        runs.iter().try_for_each(|run| of_one_server(first, run))?;
         let model =
             runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
         let mut described = model.describe()?;
@@ -49,29 +57,35 @@ impl FitArgs {
             ));
         };
         let mut config = config.clone();
-        let family = match &config.step_time {
+        let by_physics = match &config.step_time {
             StepTime::Roofline(roofline) if model.names_both() => {
-                Family::Roofline(Box::new(roofline.deployment().clone()))
+                by_physics(&runs, &config, roofline.deployment(), printer)?
             }
-            _ => {
-                let told =
-                    first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
-                unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
-                for name in
-                    ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"]
-                {
-                    described.facts.remove(name);
-                }
-                described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
-                described.model.clone_from(&first.log.header.engine.model);
-                Family::Linear
-            }
+            _ => None,
         };
-        let fit = fitted(&runs, &config, &family)?;
+        let fit = if let Some(fit) = by_physics {
+            fit
+        } else {
+            let told = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+            unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
+            for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"]
+            {
+                described.facts.remove(name);
+            }
+            described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
+            described.model.clone_from(&first.log.header.engine.model);
+            fitted(&runs, &config, &Family::Linear)?
+        };
         described.fleet = fit.applied_to(&described.fleet);
         described.max_model_len = Some(u64::from(config.limits.max_model_len));
         let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
         described.facts.insert("fitted_to".to_owned(), json!(names.join(", ")));
+        described.facts.insert("fit_grade".to_owned(), json!(fit.grade));
+        for (name, quantile) in [("fit_median_off", Quantile::P50), ("fit_p99_off", Quantile::P99)] {
+            if let Some(off) = fit.worst(quantile).filter(|off| off.is_finite()) {
+                described.facts.insert(name.to_owned(), json!(off));
+            }
+        }
         for cost in &fit.costs {
             if let (Ok(kind), Some(value)) = (serde_json::to_value(cost.kind), cost.value)
                 && let Some(kind) = kind.as_str()
@@ -83,20 +97,66 @@ impl FitArgs {
     }
 }
 
-/// By physics where that is known, and by a sum of costs where physics does not fit.
-fn fitted(runs: &[MeasuredRun], config: &InstanceConfig, family: &Family) -> Result<EngineFit, Stop> {
-    let fit = |family: &Family| {
-        EngineFit::of(runs, config, family).map_err(|error| match error {
-            CannotFit::TooLittle(_) => Stop::usage(error),
-            CannotFit::Fleet(_) => Stop::impossible(error),
-        })
+/// Refuses runs of which the facts say that different servers answered.
+fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
+    let facts = |run: &MeasuredRun| {
+        let DeploymentFacts { hardware, gpus, serving_model, precision, .. } =
+            run.log.header.deployment.clone();
+        [
+            ("hardware", hardware),
+            ("gpus", gpus.map(|gpus| gpus.to_string())),
+            ("serving model", serving_model),
+            ("precision", precision),
+            ("model", Some(run.log.header.engine.model.clone())),
+        ]
     };
-    let found = fit(family)?;
-    if found.grade == Grade::Good || *family == Family::Linear {
-        return Ok(found);
+    for ((name, one), (_, two)) in facts(first).into_iter().zip(facts(other)) {
+        if let (Some(one), Some(two)) = (one, two)
+            && one != two
+        {
+            return Err(Stop::usage(format!(
+                "--fit: {} has {name} {one}, {} has {two}: one server cannot have answered both\n\
+                 hint: fit the runs of each server by themselves",
+                first.name, other.name
+            )));
+        }
     }
-    let other = fit(&Family::Linear)?;
-    Ok(if other.grade < found.grade { other } else { found })
+    Ok(())
+}
+
+/// By physics, or by a sum of costs where that does better; `None` where the datasheet does not allow what was measured.
+fn by_physics(
+    runs: &[MeasuredRun],
+    config: &InstanceConfig,
+    deployment: &Deployment,
+    printer: Printer,
+) -> Result<Option<EngineFit>, Stop> {
+    let found = fitted(runs, config, &Family::Roofline(Box::new(deployment.clone())))?;
+    if let Some(cost) = found.beyond_datasheet() {
+        let what = if cost.kind == CostKind::ComputeEfficiency { "arithmetic" } else { "bandwidth" };
+        printer.words(&format!(
+            "note: --hardware {}: these runs would take {} of its {what} for {} in {}, more than its datasheet has; what it \
+             is said to be is left out, and a sum of costs is fitted\nhint: say what served (--hardware, --serving-model, \
+             --precision, --tensor-parallel)",
+            deployment.hardware.name,
+            percent(cost.value.unwrap_or(f64::NAN)),
+            deployment.model.name,
+            deployment.weights,
+        ));
+        return Ok(None);
+    }
+    if found.grade == Grade::Good {
+        return Ok(Some(found));
+    }
+    let other = fitted(runs, config, &Family::Linear)?;
+    Ok(Some(if other.grade < found.grade { other } else { found }))
+}
+
+fn fitted(runs: &[MeasuredRun], config: &InstanceConfig, family: &Family) -> Result<EngineFit, Stop> {
+    EngineFit::of(runs, config, family).map_err(|error| match error {
+        CannotFit::TooLittle(_) => Stop::usage(error),
+        CannotFit::Fleet(_) => Stop::impossible(error),
+    })
 }
 
 /// A server of which nobody knows what it holds.

@@ -28,7 +28,7 @@ struct Held {
     /// Least time by the datasheet, milliseconds: reading memory, and computing.
     memory_ms: f64,
     compute_ms: f64,
-    /// The same of one sequence without context, which no step can undercut.
+    /// The longer of both for what is surely read: of an answer made nearly alone its own context, of others none.
     least_ms: f64,
     company: f64,
 }
@@ -41,7 +41,10 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     let with_tpot = || evidence.crowd.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
     let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
-        let held = alone.iter().filter_map(|answer| Some(Held::of(answer, physics, answer.tpot_ms?)));
+        let own = |answer: &Answer<'_>| {
+            Some(Held::of(answer, physics, answer.tpot_ms?).at_least(physics, answer.context()))
+        };
+        let held = alone.iter().filter_map(|answer| own(answer));
         (held.collect(), "TPOT of answers made nearly alone")
     } else {
         let crowd = &evidence.crowd;
@@ -94,15 +97,21 @@ impl Held {
     fn of(answer: &Answer<'_>, physics: &Physics, measured_ms: f64) -> Self {
         let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());
-        let alone = physics.decode_bound(1, 1);
-        Self {
+        let held = Self {
             measured_ms,
             predicted_ms: physics.decode_s(batch, answer.context()) * 1e3,
             memory_ms: bound.memory * 1e3,
             compute_ms: bound.compute * 1e3,
-            least_ms: alone.memory.max(alone.compute) * 1e3,
+            least_ms: 0.0,
             company: answer.company,
-        }
+        };
+        held.at_least(physics, 1)
+    }
+
+    /// The same, where no step can have read less than one sequence of `context` tokens.
+    fn at_least(self, physics: &Physics, context: u32) -> Self {
+        let least = physics.decode_bound(1, context);
+        Self { least_ms: least.memory.max(least.compute) * 1e3, ..self }
     }
 }
 

@@ -40,6 +40,11 @@ impl Physics {
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = told(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
         let weights: Precision = weights.parse().map_err(|error| format!("{error}"))?;
+        // What a person says of a server has no place for it; 16 bits is what servers take by themselves.
+        let kv_cache = match modelled.get("kv_cache_dtype").and_then(Value::as_str) {
+            None | Some("auto") => Precision::Bf16,
+            Some(format) => format.parse().map_err(|error| format!("the KV cache: {error}"))?,
+        };
         let modelled_ranks = modelled.get("tensor_parallel_size").and_then(Value::as_u64);
         let ranks = modelled_ranks.or(facts.gpus.map(u64::from)).unwrap_or(1);
         let tensor_parallel = u32::try_from(ranks)
@@ -51,7 +56,8 @@ impl Physics {
                     model.name
                 )
             })?;
-        let deployment = Deployment { weights, tensor_parallel, ..Deployment::new(hardware, model) };
+        let deployment =
+            Deployment { weights, kv_cache, tensor_parallel, ..Deployment::new(hardware, model) };
         let lossless =
             Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
         Ok(Self {

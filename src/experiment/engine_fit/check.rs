@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::MeasuredRun;
+use super::reach::Reach;
 use super::replay::replay;
-use crate::analysis::{Metric, Quantile, Summary, summarise};
+use crate::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use crate::simulator::{BadFleet, Fleet};
 
 /// Medians that are off by no more than this make a good fit …
@@ -17,12 +18,18 @@ const ROUGH: f64 = 0.25;
 pub struct RunCheck {
     /// Its folder.
     pub run: String,
-    /// Requests per second that its workload declares, on average.
+    /// Requests per second that its workload declares, on average; 0 for a closed loop.
     pub rate_per_s: f64,
+    /// Users who took turns with the server, where the loop was closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<u64>,
     /// Whether the run is valid.
     pub valid: bool,
     /// Its figures.
     pub figures: Vec<FigureCheck>,
+    /// What it sent.
+    #[serde(skip)]
+    pub(super) sent: Reach,
 }
 
 /// A latency as measured and as told again.
@@ -36,10 +43,13 @@ pub struct FigureCheck {
     pub quantile: Quantile,
     /// As measured, milliseconds.
     pub measured_ms: f64,
-    /// As told again, milliseconds.
-    pub predicted_ms: f64,
-    /// Told ÷ measured − 1.
-    pub off: f64,
+    /// As told again, milliseconds; absent where too few of the requests were answered in time to know it.
+    pub predicted_ms: Option<f64>,
+    /// Then the least that it can be, milliseconds, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_at_least_ms: Option<f64>,
+    /// Told ÷ measured − 1; absent where the former is.
+    pub off: Option<f64>,
 }
 
 fn in_words<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -65,12 +75,14 @@ impl RunCheck {
         Ok(Self {
             run: run.name.clone(),
             rate_per_s: run.log.header.workload.arrival.mean_rate_per_s(),
+            users: run.log.header.workload.arrival.users(),
             valid: measured.verdict.valid,
             figures: FigureCheck::all(&measured, &told),
+            sent: Reach::of(&run.log),
         })
     }
 
-    /// The figure of this metric and quantile, where both sides have it.
+    /// The figure of this metric and quantile, where it was measured.
     #[must_use]
     pub fn figure(&self, metric: Metric, quantile: Quantile) -> Option<&FigureCheck> {
         self.figures.iter().find(|figure| figure.metric == metric && figure.quantile == quantile)
@@ -84,28 +96,47 @@ impl FigureCheck {
             .flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
         wanted
             .filter_map(|(metric, quantile)| {
-                let figure = |summary: &Summary| {
-                    summary.latency.row(metric)?.percentile(quantile).figure.exact().filter(|&ms| ms > 0.0)
-                };
-                let (measured_ms, predicted_ms) = (figure(measured)?, figure(told)?);
-                let off = predicted_ms / measured_ms - 1.0;
-                Some(Self { metric, quantile, measured_ms, predicted_ms, off })
+                let figure =
+                    |summary: &Summary| Some(summary.latency.row(metric)?.percentile(quantile).figure);
+                let measured_ms = figure(measured)?.exact().filter(|&ms| ms > 0.0)?;
+                let told = figure(told);
+                let predicted_ms = told.and_then(Figure::exact);
+                Some(Self {
+                    metric,
+                    quantile,
+                    measured_ms,
+                    predicted_ms,
+                    predicted_at_least_ms: told.filter(|_| predicted_ms.is_none()).map(Figure::at_least),
+                    off: predicted_ms.map(|told| told / measured_ms - 1.0),
+                })
             })
             .collect()
     }
 }
 
+/// Those by which a fit is graded: valid runs, for the latencies of one that did not keep up depend on how long it lasted;
+/// all, where none is valid.
+fn counted(checks: &[RunCheck]) -> impl Iterator<Item = &RunCheck> {
+    let any_valid = checks.iter().any(|check| check.valid);
+    checks.iter().filter(move |check| check.valid || !any_valid)
+}
+
+fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &FigureCheck> {
+    let both = [Metric::Ttft, Metric::Tpot];
+    counted(checks).flat_map(move |check| both.into_iter().filter_map(move |m| check.figure(m, quantile)))
+}
+
+/// How far the worst of these is off; infinitely where one could be measured and not be told again. `None` where none could
+/// be measured.
+pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
+    figures(checks, quantile).map(|figure| figure.off.map_or(f64::INFINITY, f64::abs)).max_by(f64::total_cmp)
+}
+
 impl Grade {
-    /// By the worst median of the valid runs, for the latencies of one that did not keep up depend on how long it lasted; of
-    /// all, where none is valid. Poor where there is no median.
+    /// By the worst median. Poor where one that was measured could not be told again, as by an engine that does not keep up
+    /// with what was sent, and where there is none.
     pub(super) fn of(checks: &[RunCheck]) -> Self {
-        let any_valid = checks.iter().any(|check| check.valid);
-        let counted = checks.iter().filter(|check| check.valid || !any_valid);
-        let medians = counted.flat_map(|check| {
-            [Metric::Ttft, Metric::Tpot]
-                .map(|metric| check.figure(metric, Quantile::P50).map(|f| f.off.abs()))
-        });
-        match medians.flatten().max_by(f64::total_cmp) {
+        match worst(checks, Quantile::P50) {
             Some(off) if off <= GOOD => Self::Good,
             Some(off) if off <= ROUGH => Self::Rough,
             _ => Self::Poor,

@@ -9,6 +9,7 @@
 mod check;
 mod family;
 mod rates;
+mod reach;
 mod replay;
 mod rows;
 mod solve;
@@ -23,6 +24,7 @@ pub use self::rates::{PredictedRate, PredictedRates};
 
 use self::family::Costs;
 use self::rows::Row;
+use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::record::RunLog;
 use crate::simulator::{BadFleet, Engine, Fleet, InstanceConfig};
@@ -155,7 +157,7 @@ impl EngineFit {
                     deployment.tensor_parallel,
                     deployment.hardware.name
                 ),
-                Family::Linear => "a sum of costs: hardware or model are not known".to_owned(),
+                Family::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
             },
             equations: all.len() as u64,
             costs: with_intervals(family, &all, &costs),
@@ -166,6 +168,22 @@ impl EngineFit {
             held_out,
             engine,
         })
+    }
+
+    /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one could
+    /// be measured and not be told again. `None` where none could be measured.
+    #[must_use]
+    pub fn worst(&self, quantile: Quantile) -> Option<f64> {
+        check::worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
+    }
+
+    /// A share of what the datasheet says that lies surely above all of it: the hardware or the model is another, or their
+    /// physics is not what takes the time.
+    #[must_use]
+    pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
+        self.costs
+            .iter()
+            .find(|cost| cost.kind.is_share() && cost.low.or(cost.value).is_some_and(|low| low > 1.0))
     }
 
     /// `fleet` with this engine in place of its own.

@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
+use super::reach::{Reach, outside};
 use super::{EngineFit, RunCheck};
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::experiment::Latency;
-
-/// Rates that differ by no more than this share are the same.
-const SAME: f64 = 0.01;
+use crate::record::RunLog;
 
 /// A fitted engine and what it predicts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +17,9 @@ pub struct PredictedRates {
     pub engine_fit: EngineFit,
     /// The rates, in the order in which they were asked.
     pub rates: Vec<PredictedRate>,
+    /// What of it lies outside the runs, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What is predicted of a rate.
@@ -39,7 +41,7 @@ pub struct PredictedRate {
     pub output_tokens_per_s: Option<f64>,
     /// Share of the requests that were promised something and get it, between 0 and 1.
     pub slo_attainment: Option<f64>,
-    /// The run that was measured at this rate; absent where none was.
+    /// The run that was measured at this rate, of the same requests by the same arrivals; absent where none was.
     pub measured: Option<RunCheck>,
 }
 
@@ -47,17 +49,25 @@ impl PredictedRates {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// What `engine_fit` predicts: each rate with the summary of its run in virtual time.
+    /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
     #[must_use]
-    pub fn of(engine_fit: EngineFit, rates: &[(f64, Summary)]) -> Self {
-        let rates =
-            rates.iter().map(|(rate, summary)| PredictedRate::of(*rate, summary, &engine_fit)).collect();
-        Self { schema: Self::SCHEMA, engine_fit, rates }
+    pub fn of(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
+        let reaches: Vec<Reach> = predicted.iter().map(|(log, _)| Reach::of(log)).collect();
+        let rates = predicted
+            .iter()
+            .zip(&reaches)
+            .map(|((log, summary), reach)| {
+                let rate_per_s = log.header.workload.arrival.mean_rate_per_s();
+                let measured = engine_fit.runs.iter().find(|run| run.sent.is_of(reach));
+                PredictedRate::of(rate_per_s, summary, measured)
+            })
+            .collect();
+        Self { schema: Self::SCHEMA, notes: outside(&engine_fit.runs, &reaches), engine_fit, rates }
     }
 }
 
 impl PredictedRate {
-    fn of(rate_per_s: f64, summary: &Summary, fit: &EngineFit) -> Self {
+    fn of(rate_per_s: f64, summary: &Summary, measured: Option<&RunCheck>) -> Self {
         let figure = |metric, quantile| Some(summary.latency.row(metric)?.percentile(quantile).figure.into());
         Self {
             rate_per_s,
@@ -68,7 +78,7 @@ impl PredictedRate {
             tpot_p99: figure(Metric::Tpot, Quantile::P99),
             output_tokens_per_s: summary.rates.output_tokens_per_s,
             slo_attainment: summary.slo.slo_attainment,
-            measured: fit.runs.iter().find(|run| (run.rate_per_s / rate_per_s - 1.0).abs() <= SAME).cloned(),
+            measured: measured.cloned(),
         }
     }
 }

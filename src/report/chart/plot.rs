@@ -82,7 +82,7 @@ impl Plot {
         let up = |y: f64| top + (1.0 - self.y.place(y)) * height;
         let (right, bottom) = (LEFT + width, top + height);
         html! {
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(self.description) {
+            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="group" aria-label=(self.description) {
                 desc { (self.description) }
                 @if let Some(Shade { from, to, label }) = &self.shade {
                     @let (from, to) = (across(*from), across(*to));
