@@ -22,8 +22,6 @@ const FOR_A_MEAN: u64 = 130;
 pub(super) struct Asked {
     pub(super) workload: WorkloadSpec,
     pub(super) plan: SweepPlan,
-    /// The shortest window of a run, seconds.
-    pub(super) shortest_s: Option<f64>,
     engine: String,
     model: String,
     pub(super) deployment: DeploymentFacts,
@@ -39,7 +37,6 @@ impl Asked {
         Self {
             workload: spec.clone(),
             plan: plan(args, spec, axis),
-            shortest_s: args.workload.seconds(),
             engine: facts.engine.clone(),
             model: facts.model.clone(),
             deployment: args.deployment.facts(),
@@ -59,7 +56,9 @@ pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> Swe
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         repeats,
         samples: samples.unwrap_or_else(|| samples_for(&args.objectives)),
+        shortest_s: args.workload.seconds(),
         longest_s: max_seconds.as_secs_f64(),
+        fewest_users_per_s: None,
         precision: bracket,
         most_trials: max_runs,
         saturated_in_a_row: stop_after_saturated,
