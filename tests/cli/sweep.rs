@@ -6,9 +6,9 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::Desk;
 #[cfg(unix)]
 use crate::support::signal;
+use crate::support::{Desk, answer, control, serve, stream};
 
 /// Short runs, one of each load, whatever else this machine has to do.
 const SHORT: [&str; 10] = [
@@ -190,4 +190,90 @@ fn mistakes_are_told_before_anything_is_sent() {
         .code(2)
         .stderr(contains("closed loop of 3 users").and(contains("--users 1:3:x2")));
     assert!(desk.runs().is_empty());
+}
+
+/// What is found depends on how busy this machine is; that a search begins, ends and goes on does not.
+#[test]
+fn a_search_of_its_own_goes_on_where_it_began() {
+    let desk = Desk::new();
+    let sweep =
+        ["sweep", "quick.toml", "--objective", "p50 ttft < 10s", "--max-runs", "2", "--bracket", "50%"];
+    let typed = [&sweep[..], &SHORT].concat();
+    let _ = desk.skyline(&typed).assert();
+    let folder = desk.run();
+    let kept = read(&folder.join("sweep.json"));
+    let from = kept["plan"]["axis"]["from_per_s"].as_f64().unwrap();
+    let flown = trials(&kept);
+    assert_eq!((flown.len(), kept["stopped"].as_str()), (2, Some("trials_spent")), "{kept}");
+    assert_eq!(flown[0]["load"]["value"].as_f64(), Some(from));
+    let log = std::fs::read(folder.join("run-002/run.jsonl")).unwrap();
+    // It measures no other rate to begin with, and finds its runs.
+    let again = desk.skyline(&[&typed[..], &["--resume", folder.to_str().unwrap()]].concat()).assert();
+    let words = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
+    assert!(words.contains("2 runs had been flown before"), "{words}");
+    assert_eq!(desk.run(), folder);
+    assert_eq!(read(&folder.join("sweep.json")), kept);
+    assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
+}
+
+#[test]
+fn the_answer_is_held_for_longer() {
+    let desk = Desk::new();
+    let sweep = ["sweep", "quick.toml", "--rates", "10", "--objective", "p50 ttft < 10s", "--sustain", "2s"];
+    let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
+    let kept = read(&desk.run().join("sweep.json"));
+    if kept["answer"]["passed"].is_null() {
+        // A machine so busy spoils the run whose load was to be held.
+        return;
+    }
+    let held = &kept["sustained"];
+    assert_eq!((&held["load"], &held["seconds"]), (&kept["answer"]["passed"], &Value::from(2.0)));
+    let header = read(&desk.run().join("sustained/summary.json"));
+    assert_eq!(header["window"]["planned_end_s"], 2.0);
+    let code = match (held["held"].as_bool().unwrap(), held["unknown"].is_string()) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 3,
+    };
+    assert_eq!(out.get_output().status.code(), Some(code), "{held}");
+}
+
+/// A server that dies in the second run: neither a bound nor the end, and the sweep goes on when the server is back.
+#[test]
+fn a_server_that_goes_away_bounds_nothing_and_the_sweep_goes_on_later() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let desk = Desk::new();
+    let results = desk.file("results/.keep", "").with_file_name("");
+    let dead = Arc::new(AtomicBool::new(true));
+    let (looked, is_dead) = (results.clone(), Arc::clone(&dead));
+    let address = serve(move |seen| {
+        let second = || {
+            let mut folders = std::fs::read_dir(&looked).unwrap().flatten();
+            folders.any(|folder| folder.path().join("run-002").exists())
+        };
+        match control(seen) {
+            Some(said) => said,
+            None if is_dead.load(Ordering::Relaxed) && second() => answer("500 Oops", "text/plain", "dead"),
+            None => stream(8),
+        }
+    });
+    let url = format!("http://{address}");
+    let sweep = ["sweep", "quick.toml", "--engine", "openai", "--url", &url, "--rates", "10,20"];
+    let typed = [&sweep[..], &SHORT, &["--objective", "p50 ttft < 10s"]].concat();
+    let out = desk.skyline(&typed).assert().code(3);
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    assert!(words.contains("go on with:"), "{words}");
+    std::fs::remove_file(results.join(".keep")).unwrap();
+    let folder = desk.run();
+    let kept = read(&folder.join("sweep.json"));
+    assert_eq!((trials(&kept).len(), &kept["stopped"]), (1, &Value::from("server_gone")));
+    assert!(kept["answer"]["failed"].is_null(), "{kept}");
+
+    dead.store(false, Ordering::Relaxed);
+    let _ = desk.skyline(&[&typed[..], &["--resume", folder.to_str().unwrap()]].concat()).assert();
+    let after = read(&folder.join("sweep.json"));
+    assert_eq!((trials(&after).len(), &after["stopped"]), (2, &Value::from("all_measured")), "{after}");
+    assert!(folder.join("run-002.broken-off-1/run.jsonl").exists());
 }

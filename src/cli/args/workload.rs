@@ -30,6 +30,11 @@ impl WorkloadArgs {
     pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
         self.what.spec(&self.load.overrides(), printer)
     }
+
+    /// The length that was typed, seconds.
+    pub(in crate::cli) fn seconds(&self) -> Option<f64> {
+        self.what.seconds()
+    }
 }
 
 /// The load, for verbs that fly the workload under one.

@@ -10,12 +10,12 @@ use crate::analysis::summarise;
 use crate::cli::args::Described;
 use crate::cli::exit::{Exit, Stop};
 use crate::cli::folder;
-use crate::cli::outcome::{self, Format, Invalid};
+use crate::cli::outcome::{self, Format};
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
-use crate::cli::sweep::{at_load, rates, users};
+use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
-    Diagnosis, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
+    Diagnosis, Load, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
 };
 use crate::generator::Datasets;
 use crate::record::EngineFacts;
@@ -29,6 +29,12 @@ const PRECISION: f64 = 0.05;
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
 const LONGEST_S: f64 = 86_400.0;
+
+/// The first look at how fast users are answered, seconds; each further one is so many times as long.
+const FIRST_LOOK_S: f64 = 10.0;
+const LONGER: f64 = 4.0;
+/// Requests that tell it.
+const ENOUGH: u64 = 100;
 
 /// Which loads are simulated.
 #[derive(Debug, Args)]
@@ -69,7 +75,9 @@ impl SweepLoads {
             objectives: args.objectives.iter().map(ToString::to_string).collect(),
             repeats: args.workload.repeats,
             samples: self.samples,
+            shortest_s: args.workload.seconds(),
             longest_s: LONGEST_S,
+            fewest_users_per_s: None,
             precision: PRECISION,
             most_trials: self.max_runs,
             saturated_in_a_row: SATURATED,
@@ -86,13 +94,11 @@ pub(super) fn run(
     described: &Described,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let plan = args.loads.plan(args, spec);
-    if let (Some(users), false) = (spec.arrival.users(), matches!(plan.axis, LoadAxis::Users { .. })) {
-        return Err(Stop::usage(format!(
-            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
-             hint: sweep the users, such as --sweep-users 1:{users}:x2",
-            spec.name
-        )));
+    let mut plan = args.loads.plan(args, spec);
+    sweepable(spec, &plan.axis, "--sweep-users")?;
+    if let LoadAxis::Users { users } = &plan.axis {
+        let fewest = users.first().copied().unwrap_or(1);
+        plan.fewest_users_per_s = rate_of(fewest, args, spec, datasets, described)?;
     }
     let mut search = Search::new(plan, &args.objectives).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
@@ -117,12 +123,28 @@ pub(super) fn run(
     if let Some(folder) = parent {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
-    let passed = sweep.answer.as_ref().is_none_or(|answer| answer.passed.is_some());
-    Ok(match (sweep.valid || args.validity.policy() == Invalid::Allowed, passed) {
-        (false, _) => Exit::Invalid,
-        (true, true) => Exit::Fine,
-        (true, false) => Exit::Missed,
-    })
+    Ok(exit(&sweep, args.validity.policy()))
+}
+
+/// Requests per second that so many users send, from runs that become longer until they tell; `None` where none does.
+fn rate_of(
+    users: u64,
+    args: &SimulateArgs,
+    spec: &WorkloadSpec,
+    datasets: &Arc<Datasets>,
+    described: &Described,
+) -> Result<Option<f64>, Stop> {
+    let mut window_s = FIRST_LOOK_S;
+    while window_s < LONGEST_S {
+        let (load, seed, run) = (Load::Users(users), spec.seed, String::new());
+        let look = Wanted { number: 0, load, repeat: 1, seed, window_s, run };
+        let (trial, _) = fly(args, spec, datasets, described, &look, None)?;
+        if trial.requests >= ENOUGH {
+            return Ok(trial.achieved_per_s);
+        }
+        window_s *= LONGER;
+    }
+    Ok(None)
 }
 
 /// One run, and who it says has answered.

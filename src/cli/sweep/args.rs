@@ -99,7 +99,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
     pub(super) max_seconds: Duration,
 
-    /// The search ends when the lowest rate that fails is within this share of the highest that passes
+    /// The search ends when the 95 % interval of the highest rate that meets the objectives is no wider than this share
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
     pub(super) bracket: f64,
 

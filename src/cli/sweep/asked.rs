@@ -21,8 +21,6 @@ const FOR_A_MEAN: u64 = 130;
 pub(super) struct Asked {
     pub(super) workload: WorkloadSpec,
     pub(super) plan: SweepPlan,
-    /// The shortest window of a run, seconds.
-    pub(super) shortest_s: Option<f64>,
     pub(super) server: AskedOfServer,
     warmup_requests: u64,
     pause_s: f64,
@@ -43,7 +41,6 @@ impl Asked {
         Ok(Self {
             workload: spec.clone(),
             plan: plan(args, spec, axis),
-            shortest_s: args.workload.seconds(),
             server,
             warmup_requests: args.loads.warmup_requests,
             pause_s: args.loads.pause.as_secs_f64(),
@@ -61,7 +58,9 @@ pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> Swe
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         repeats,
         samples: samples.unwrap_or_else(|| samples_for(&args.objectives)),
+        shortest_s: args.workload.seconds(),
         longest_s: max_seconds.as_secs_f64(),
+        fewest_users_per_s: None,
         precision: bracket,
         most_trials: max_runs,
         saturated_in_a_row: stop_after_saturated,

@@ -2,6 +2,7 @@
 
 use super::flights::{Fate, Flights};
 use super::told::Told;
+use crate::analysis::Summary;
 use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
 use crate::cli::shelf::Shelf;
@@ -46,25 +47,25 @@ impl<'a> Climb<'a> {
 
     /// All of it.
     pub(super) fn go_up(&mut self) -> Result<Sweep, Stop> {
-        let (stopped, reason) = loop {
+        let mut end = loop {
             let wanted = match self.search.next() {
                 Step::Measure(wanted) => wanted,
-                Step::Done(reason) => break (reason, None),
+                Step::Done(reason) => break End { stopped: reason, sentence: None },
             };
-            match self.flown(&wanted)? {
-                Fate::Flown(_) => {}
-                Fate::Interrupted => break (StopReason::Interrupted, None),
-                Fate::Beyond(reason) => break (StopReason::Generator, Some(reason)),
+            match End::of(self.flown(&wanted)?) {
+                Ok(_) => {}
+                Err(end) => break end,
             }
         };
         self.told.read(self.flights.read());
-        let mut sweep = self.so_far(stopped);
-        if stopped != StopReason::Interrupted && self.sustain(&sweep)? == Sustain::Interrupted {
-            sweep = self.so_far(StopReason::Interrupted);
+        if !matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone) {
+            let found = self.so_far(end.stopped);
+            end = self.sustain(&found)?.unwrap_or(end);
         }
+        let mut sweep = self.so_far(end.stopped);
         sweep.sustained.clone_from(&self.sustained);
-        if let Some(reason) = reason {
-            sweep.stopped_sentence = reason;
+        if let Some(sentence) = end.sentence {
+            sweep.stopped_sentence = sentence;
         }
         self.keep(&sweep)?;
         Ok(sweep)
@@ -108,11 +109,11 @@ impl<'a> Climb<'a> {
         self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 
-    /// Holds the highest load that passed for as long as was asked.
-    fn sustain(&mut self, sweep: &Sweep) -> Result<Sustain, Stop> {
+    /// Holds the highest load that passed for as long as was asked; gives what broke that off, if anything did.
+    fn sustain(&mut self, sweep: &Sweep) -> Result<Option<End>, Stop> {
         let load = sweep.answer.as_ref().and_then(|answer| answer.passed);
         let (Some(seconds), Some(load)) = (self.flights.asked.sustain_s, load) else {
-            return Ok(Sustain::Over);
+            return Ok(None);
         };
         let number = self.runs() as u64 + 1;
         let wanted = Wanted {
@@ -124,22 +125,40 @@ impl<'a> Climb<'a> {
             run: SUSTAINED.to_owned(),
         };
         let told = &self.told;
-        match self.flights.fly(&wanted, |wanted| told.sustains(wanted))? {
-            Fate::Flown(run) => {
+        match End::of(self.flights.fly(&wanted, |wanted| told.sustains(wanted))?) {
+            Ok(run) => {
                 self.sustained = Some(Sustained::of(&Trial::of(&wanted, &run)));
-                Ok(Sustain::Over)
+                Ok(None)
             }
-            Fate::Interrupted => Ok(Sustain::Interrupted),
-            Fate::Beyond(_) => Ok(Sustain::Over),
+            // The search is over all the same: only how its answer holds is not known.
+            Err(End { stopped: StopReason::Generator, sentence }) => {
+                let reason = format!("it was not flown, for {}", sentence.unwrap_or_default());
+                self.sustained = Some(Sustained::unknown(load, seconds, SUSTAINED, &reason));
+                Ok(None)
+            }
+            Err(end) => Ok(Some(end)),
         }
     }
 }
 
-/// What became of the last run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sustain {
-    /// It came to its end, or there was none to fly.
-    Over,
-    /// A person stopped it.
-    Interrupted,
+/// What ended a sweep, and why where that is not the search's doing.
+struct End {
+    stopped: StopReason,
+    sentence: Option<String>,
+}
+
+impl End {
+    /// The run that was flown, or how it ended the sweep.
+    fn of(fate: Fate) -> Result<Box<Summary>, Self> {
+        let end = |stopped, sentence| Err(Self { stopped, sentence });
+        match fate {
+            Fate::Flown(run) => Ok(run),
+            Fate::Interrupted => end(StopReason::Interrupted, None),
+            Fate::Beyond(reason) => end(StopReason::Generator, Some(reason)),
+            Fate::Gone(reason) => end(
+                StopReason::ServerGone,
+                Some(format!("the server is gone, or answers nothing more: {reason}")),
+            ),
+        }
+    }
 }

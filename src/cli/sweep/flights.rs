@@ -11,7 +11,7 @@ use crate::cli::flight::Field;
 use crate::cli::pair;
 use crate::cli::planned::PlannedRun;
 use crate::cli::shelf::Shelf;
-use crate::experiment::{PairedOpen, Wanted};
+use crate::experiment::{PairedOpen, Trial, Wanted};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
 
@@ -44,6 +44,8 @@ pub(super) enum Fate {
     Interrupted,
     /// This machine cannot be trusted with it, for the reason given.
     Beyond(String),
+    /// The server was gone before its end, which this shows: it is flown again when the sweep is gone on with.
+    Gone(String),
 }
 
 /// What has become of the runs so far.
@@ -70,13 +72,11 @@ impl Flights<'_> {
         if let Some(reason) = &self.course.beyond {
             return Ok(Fate::Beyond(reason.clone()));
         }
-        let window_s = wanted.window_s.max(self.asked.shortest_s.unwrap_or(0.0));
-        let wanted = &Wanted { window_s, ..wanted.clone() };
         let workload = at_load(&self.asked.workload, wanted)?;
         let run = PlannedRun::alone(workload, self.datasets)?;
-        if let Some(log) = self.shelf.kept(&wanted.run, &run.plan.hash)? {
+        if let Some(summary) = self.kept(&wanted.run, &run.plan.hash, self.objectives)? {
             self.course.read += 1;
-            return Ok(self.judged(Box::new(summarise(&log, self.objectives))));
+            return Ok(self.judged(Box::new(summary)));
         }
         if self.field.interrupts.stop_is_wished() {
             return Ok(Fate::Interrupted);
@@ -98,7 +98,17 @@ impl Flights<'_> {
         if flown.ending == RunEnding::Interrupted {
             return Ok(Fate::Interrupted);
         }
+        if let Some(reason) = Trial::server_gone(&flown.summary) {
+            return Ok(Fate::Gone(reason));
+        }
         Ok(self.judged(Box::new(flown.summary)))
+    }
+
+    /// What the run called `name` said when it was flown; `None` where it was not, or its server was gone.
+    fn kept(&self, name: &str, plan_hash: &str, objectives: &[Objective]) -> Result<Option<Summary>, Stop> {
+        let log = self.shelf.kept(name, plan_hash)?;
+        let summary = log.map(|log| summarise(&log, objectives));
+        Ok(summary.filter(|summary| Trial::server_gone(summary).is_none()))
     }
 
     /// A run that came to its end; several that this machine spoiled end the sweep.
@@ -114,14 +124,14 @@ impl Flights<'_> {
     }
 
     /// The open run that goes with a closed one, likewise read where it was flown before; `None` where nothing came of the
-    /// closed run, or a person stopped it.
+    /// closed run, a person stopped it, or the server was gone.
     pub(super) fn pair(&mut self, wanted: &Wanted, closed: &Summary) -> Result<Option<PairedOpen>, Stop> {
         let workload = at_load(&self.asked.workload, wanted)?;
         let Some(workload) = PairedOpen::workload(&workload, closed) else { return Ok(None) };
         let run = PlannedRun::alone(workload, self.datasets)?;
         let name = format!("{}/{}", wanted.run, pair::FOLDER);
-        let open = if let Some(log) = self.shelf.kept(&name, &run.plan.hash)? {
-            summarise(&log, &[])
+        let open = if let Some(summary) = self.kept(&name, &run.plan.hash, &[])? {
+            summary
         } else {
             if self.field.interrupts.stop_is_wished() {
                 return Ok(None);
@@ -133,6 +143,7 @@ impl Flights<'_> {
             flown.stored?;
             flown.summary
         };
-        Ok(PairedOpen::of(closed, &open))
+        let gone = Trial::server_gone(&open).is_some();
+        Ok(if gone { None } else { PairedOpen::of(closed, &open) })
     }
 }

@@ -23,13 +23,13 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::shelf::Shelf;
 use super::{command_line, datasets, folder};
-use crate::experiment::{Load, LoadAxis, Search, Step, StopReason, Sweep, Wanted};
+use crate::experiment::{Load, LoadAxis, LoadClass, Search, Step, StopReason, Sweep, Wanted};
 use crate::generator::Datasets;
 use crate::workload::{Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
 pub(super) use at_load::at_load;
-pub(super) use loads::{rates, users};
+pub(super) use loads::{rates, sweepable, users};
 pub(super) use shown::show;
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
@@ -83,7 +83,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
     let folder = shelf.folder().display();
     printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
-    if sweep.stopped == StopReason::Interrupted {
+    if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
         printer.words(&format!("go on with: {}", again(&shelf)));
     }
     Ok(match sweep.stopped {
@@ -105,14 +105,7 @@ fn check(
     axis: &LoadAxis,
     datasets: &Arc<Datasets>,
 ) -> Result<PlannedRun, Stop> {
-    let closed = matches!(axis, LoadAxis::Users { .. });
-    if let (Some(users), false) = (spec.arrival.users(), closed) {
-        return Err(Stop::usage(format!(
-            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
-             hint: sweep the users, such as --users 1:{users}:x2",
-            spec.name
-        )));
-    }
+    sweepable(spec, axis, "--users")?;
     let longest_s = args.loads.max_seconds.as_secs_f64();
     if let Some(shortest_s) = args.workload.seconds().filter(|shortest_s| *shortest_s > longest_s) {
         return Err(Stop::usage(format!(
@@ -151,23 +144,31 @@ fn round_down(rate: f64) -> f64 {
 }
 
 /// What a sweep says to a script.
-fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
-    if !sweep.valid && invalid == Invalid::Refused {
+pub(super) fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
+    let gone = sweep.stopped == StopReason::ServerGone;
+    if gone || (!sweep.valid && invalid == Invalid::Refused) {
         return Exit::Invalid;
     }
     let passed = sweep.answer.as_ref().is_none_or(|answer| answer.passed.is_some());
     let held = sweep.sustained.as_ref().is_none_or(|sustained| sustained.held);
+    // That nothing passed is not known where nothing was tried, or nothing can be told.
+    let known = sweep.stopped != StopReason::Generator
+        && sweep.points.iter().any(|point| point.class != LoadClass::Unknown);
+    let tested = sweep.sustained.as_ref().is_none_or(|sustained| sustained.unknown.is_none());
     match (passed, held) {
         (true, true) => Exit::Fine,
-        // That nothing passed is not known where nothing was tried.
-        (false, _) if sweep.stopped == StopReason::Generator => Exit::Invalid,
-        (true | false, _) => Exit::Missed,
+        (true, false) if tested => Exit::Missed,
+        (false, _) if known => Exit::Missed,
+        (true | false, _) => Exit::Invalid,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{self, record};
+    use crate::experiment::{Sustained, SweepPlan, Swept, Trial};
 
     #[test]
     fn a_search_begins_at_a_round_rate() {
@@ -175,5 +176,49 @@ mod tests {
         let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
         let expected = [0.01, 0.5, 1.0, 1.0, 2.0, 5.0, 50.0];
         assert!(rounded.iter().zip(expected).all(|(a, b)| close(*a, b)), "{rounded:?}");
+    }
+
+    /// A minute of four requests a second that meets what is demanded.
+    fn passed() -> Sweep {
+        let records =
+            (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
+        let log = test_runs::run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
+        let plan = SweepPlan {
+            axis: LoadAxis::List { rates_per_s: vec![4.0] },
+            objectives: vec!["p50 ttft < 5s".to_owned()],
+            repeats: 1,
+            samples: 130,
+            shortest_s: None,
+            longest_s: 60.0,
+            fewest_users_per_s: None,
+            precision: 0.05,
+            most_trials: 9,
+            saturated_in_a_row: 2,
+            first_seed: 1,
+        };
+        let objectives = ["p50 ttft < 5s".parse().unwrap()];
+        let mut search = Search::new(plan, &objectives).unwrap();
+        let Step::Measure(wanted) = search.next() else { panic!("nothing is measured") };
+        search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+        let swept = Swept {
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            workload: log.header.workload,
+            engine: log.header.engine,
+            deployment: log.header.deployment,
+        };
+        Sweep::of(&search, swept, StopReason::AllMeasured)
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_told_as_a_failure() {
+        let passed = passed();
+        let of = |sweep: &Sweep| exit(sweep, Invalid::Allowed);
+        assert_eq!(of(&passed), Exit::Fine);
+        let load = Load::Rate(4.0);
+        let unknown = Sustained::unknown(load, 60.0, "sustained", "three runs were spoiled");
+        let with = |sustained| Sweep { sustained: Some(sustained), ..passed.clone() };
+        assert_eq!(of(&with(unknown.clone())), Exit::Invalid);
+        assert_eq!(of(&with(Sustained { unknown: None, ..unknown })), Exit::Missed);
+        assert_eq!(of(&Sweep { stopped: StopReason::ServerGone, ..passed }), Exit::Invalid);
     }
 }

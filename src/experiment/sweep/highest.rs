@@ -94,6 +94,15 @@ fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -
                 "how far the highest load that meets the objectives lies above what was measured is open";
             format!("{ends}: {open}")
         }
+        (None, _) if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
+            let why = match &answer.tightest {
+                Some(text) if loads.iter().any(|(tally, _)| tally.trusted > 0) => {
+                    format!("no run has a figure for `{text}`")
+                }
+                _ => "no run can be trusted".to_owned(),
+            };
+            format!("whether any load meets the objectives is not known: {why}")
+        }
         (None, _) => format!("the objectives are met at no load that was measured: {ends}{decides}"),
     };
     if !answer.monotone {

@@ -1,5 +1,6 @@
 //! Decides whether the figures of a sweep can be trusted, and says what to know besides.
 
+use super::demand::Demand;
 use super::loads::Tally;
 use super::{HighestLoad, LoadClass, Search, StopReason};
 use crate::analysis::Mark;
@@ -81,6 +82,16 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
+            Self::NoFigure => {
+                let text = search.without_figure().map_or("an objective", Demand::text);
+                format!(
+                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin where more \
+                     requests come"
+                )
+            }
+            Self::ServerGone => {
+                format!("the server is gone: what it can do is not known, after {runs}")
+            }
             Self::Generator => {
                 format!(
                     "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"

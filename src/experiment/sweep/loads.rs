@@ -73,12 +73,18 @@ impl<'a> Tally<'a> {
         };
         match (self.passes, self.saturated) {
             _ if self.trusted == 0 => LoadClass::Unknown,
+            (false, _) if !self.fails() => LoadClass::Unknown,
             (true, _) if below && demanded == 0 => LoadClass::Measured,
             (true, _) if below => LoadClass::Passed,
             (false, true) if above => LoadClass::Saturated,
             (false, false) if above => LoadClass::Failed,
             _ => LoadClass::Undecided,
         }
+    }
+
+    /// Whether one of the known figures misses its limit. A load that neither passes nor fails is unknown.
+    fn fails(&self) -> bool {
+        self.ratios.iter().flatten().any(|ratio| *ratio > MET)
     }
 
     /// Requests that its runs completed per second, on average.

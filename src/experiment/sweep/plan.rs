@@ -17,10 +17,16 @@ pub struct SweepPlan {
     pub repeats: u64,
     /// Requests that the window of each run is to hold; from them its length follows.
     pub samples: u64,
+    /// The shortest window of a run, seconds, also where it holds more; absent: as short as the samples let it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_s: Option<f64>,
     /// The longest window of a run, seconds, also where it holds fewer.
     pub longest_s: f64,
-    /// How narrow the bracket around the answer is to become: the largest load that passed and the smallest that failed
-    /// are to be this share apart.
+    /// Requests per second of the fewest users, who say by how fast they are answered how long their first run is to be;
+    /// absent: that is as long as any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest_users_per_s: Option<f64>,
+    /// How sure the answer is to become: its 95 % interval is to be this share wide.
     pub precision: f64,
     /// Runs after which the search ends, whatever it has found.
     pub most_trials: u64,

@@ -96,6 +96,9 @@ impl Search {
             Some(tally) => return self.measure(tally.load),
             None => {}
         }
+        if self.without_figure().is_some() {
+            return Step::Done(StopReason::NoFigure);
+        }
         let next = match self.refined_from {
             Some(from) => Refinement { search: self, from }.next(),
             None => self.bracketing(),
@@ -120,6 +123,19 @@ impl Search {
             }
             _ => Next::Done(StopReason::AllMeasured),
         }
+    }
+
+    /// The first demand of which no run has a figure though the server kept up: no load can tell whether it is met.
+    pub(super) fn without_figure(&self) -> Option<&Demand> {
+        let kept_up: Vec<_> =
+            self.trials.iter().filter(|trial| trial.is_valid() && trial.saturated.is_none()).collect();
+        let unread = |(place, demand): &(usize, &Demand)| {
+            self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
+        };
+        if kept_up.is_empty() {
+            return None;
+        }
+        self.demands.iter().enumerate().find(unread).map(|(_, demand)| demand)
     }
 
     pub(super) fn tallies(&self) -> Vec<Tally<'_>> {
@@ -174,9 +190,47 @@ impl Search {
         let per_s = match load {
             Load::Rate(per_s) => Some(per_s),
             // At least as many as the fewer users before sent.
-            Load::Users(_) => self.trials.last().and_then(|trial| trial.achieved_per_s),
+            Load::Users(_) => match self.trials.last() {
+                Some(trial) => trial.achieved_per_s,
+                None => self.plan.fewest_users_per_s,
+            },
         };
         let length_s = per_s.filter(|&per_s| per_s > 0.0).map_or(f64::INFINITY, |per_s| samples / per_s);
-        length_s.max(SHORTEST_S).min(self.plan.longest_s)
+        length_s.max(SHORTEST_S).min(self.plan.longest_s).max(self.plan.shortest_s.unwrap_or(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_window_s(axis: LoadAxis, shortest_s: Option<f64>, fewest_users_per_s: Option<f64>) -> f64 {
+        let plan = SweepPlan {
+            axis,
+            objectives: Vec::new(),
+            repeats: 1,
+            samples: 100,
+            shortest_s,
+            longest_s: 1_000.0,
+            fewest_users_per_s,
+            precision: 0.05,
+            most_trials: 9,
+            saturated_in_a_row: 2,
+            first_seed: 1,
+        };
+        match Search::new(plan, &[]).unwrap().next() {
+            Step::Measure(wanted) => wanted.window_s,
+            Step::Done(reason) => panic!("{reason:?}"),
+        }
+    }
+
+    #[test]
+    fn a_window_holds_the_samples_and_is_no_shorter_than_asked() {
+        let rate = || LoadAxis::List { rates_per_s: vec![2.0] };
+        assert!((first_window_s(rate(), None, None) - 65.0).abs() < 1e-9);
+        assert!((first_window_s(rate(), Some(90.0), None) - 90.0).abs() < 1e-9);
+        let users = || LoadAxis::Users { users: vec![1] };
+        assert!((first_window_s(users(), None, None) - 1_000.0).abs() < 1e-9);
+        assert!((first_window_s(users(), None, Some(4.0)) - 32.5).abs() < 1e-9);
     }
 }

@@ -4,12 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Load;
 use super::readings::Readings;
+use crate::analysis::wording::percent;
 use crate::analysis::{Judgement, Mark, Rule, Status, Summary};
+use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
 /// Requests of the window, as a share, by which completions may stay behind arrivals in a system that grows.
 const BEHIND: f64 = 0.05;
+/// A server that refuses the connections of more than this share of a run's requests is gone: one that is overloaded lets
+/// them wait.
+const GONE: f64 = 0.01;
 /// What an overloaded server does to a run: it is no reason to distrust what the run says of the server.
 pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
     [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
@@ -114,6 +119,7 @@ impl Trial {
     #[must_use]
     pub fn of(wanted: &Wanted, run: &Summary) -> Self {
         let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
+        let gone = Self::server_gone(run);
         Self {
             number: wanted.number,
             load: wanted.load,
@@ -125,11 +131,27 @@ impl Trial {
             offered_per_s: run.rates.offered_requests_per_s,
             achieved_per_s: run.rates.achieved_requests_per_s,
             completed_per_s: run.rates.completed_requests_per_s,
-            invalid: reasons.map(|reason| reason.sentence.clone()).collect(),
-            saturated: saturated(run),
+            invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
+            saturated: if gone.is_some() { None } else { saturated(run) },
             judged: run.objectives.iter().map(Judged::of).collect(),
             readings: Readings::of(run),
         }
+    }
+
+    /// Why the server of `run` counts as gone: nothing completed, or it took no more connections. That is no overload, and
+    /// says nothing of what it can do; a model in virtual time is never gone.
+    #[must_use]
+    pub fn server_gone(run: &Summary) -> Option<String> {
+        if !run.run.engine.modelled.is_empty() {
+            return None;
+        }
+        let refused = run.failures.kinds.iter().find(|line| line.kind == FailureKind::Connect);
+        if let Some(line) = refused.filter(|line| line.share > GONE) {
+            let share = percent(line.share);
+            return Some(format!("{share} of the requests found no connection: {}", line.example));
+        }
+        let nothing = run.verdict.reasons.iter().find(|reason| reason.rule == Rule::SomethingCompleted);
+        nothing.map(|reason| reason.sentence.clone())
     }
 
     /// Whether its figures can be trusted, for what they are in a server that may be overloaded.

@@ -24,7 +24,7 @@ const COLUMNS: [Column; 12] = [
     ("TPOT p50", 6, |point| shown(point.figures.tpot_p50_ms.as_ref())),
     ("TPOT p99", ALWAYS, |point| percentile(point, point.figures.tpot_p99_ms.as_ref())),
     ("e2e p99", 8, |point| percentile(point, point.figures.e2e_p99_ms.as_ref())),
-    ("goodput", 4, |point| shown(point.figures.goodput_per_s.as_ref())),
+    ("goodput", 4, goodput),
     ("tok/s", 9, |point| shown(point.figures.output_tokens_per_s.as_ref())),
     ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
 ];
@@ -148,6 +148,13 @@ pub(super) fn objectives(page: &mut Page, sweep: &Sweep) {
 fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> String {
     let known: Vec<_> = point.trials.iter().filter_map(read).collect();
     crate::analysis::statistics::mean(&known).map_or(NOTHING.to_owned(), cell)
+}
+
+/// Requests within their SLO per second; none beyond saturation, where answers of the time after the window, when nothing
+/// more comes, would count as if the server could give so many.
+fn goodput(point: &SweepPoint) -> String {
+    let told = point.figures.goodput_per_s.as_ref().filter(|_| point.class != LoadClass::Saturated);
+    shown(told)
 }
 
 /// A figure over the runs.

@@ -62,7 +62,11 @@ fn answer(page: &mut Page, sweep: &Sweep) {
         ),
     }
     if let Some(sustained) = &sweep.sustained {
-        let (tone, sign) = if sustained.held { (Tone::Good, "✓ ") } else { (Tone::Bad, "✗ ") };
+        let (tone, sign) = match (sustained.held, &sustained.unknown) {
+            (true, _) => (Tone::Good, "✓ "),
+            (false, None) => (Tone::Bad, "✗ "),
+            (false, Some(_)) => (Tone::Bad, "? "),
+        };
         page.entry(tone, sign, &sustained.sentence);
     }
 }

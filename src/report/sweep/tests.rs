@@ -3,8 +3,8 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::{Load, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
-use crate::record::{DeploymentFacts, RunEnding, RunLog};
+use crate::experiment::{Load, LoadClass, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
+use crate::record::{DeploymentFacts, Failure, FailureKind, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
 /// A minute of so many requests a second, evenly, whose first tokens take from 100 ms up to `slowest`.
@@ -27,7 +27,9 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         objectives: objectives.iter().map(ToString::to_string).collect(),
         repeats: 2,
         samples: 130,
+        shortest_s: None,
         longest_s: 60.0,
+        fewest_users_per_s: None,
         precision: 0.05,
         most_trials: 60,
         saturated_in_a_row: 2,
@@ -103,4 +105,82 @@ fn runs_that_do_not_count_are_told() {
     let text = shown(&sweep);
     assert!(text.starts_with("INVALID: 12 of 12 runs cannot be trusted"), "{text}");
     assert!(text.contains("more reasons, in sweep.json") && text.contains("unknown"), "{text}");
+}
+
+/// Answers of one token have no TPOT: that is no failure of any load, and no search for the load that meets it ends.
+#[test]
+fn what_no_run_has_a_figure_for_is_unknown() {
+    let whole = |_: u64, log: &mut RunLog| {
+        for (i, one) in (0..).zip(&mut log.records) {
+            let at = i * 250;
+            *one = record(i).sent_at(at, at, at).paced(at + 100, 0, 1).usage(112, 1).build();
+        }
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p50 tpot < 50ms"], whole);
+    assert!(sweep.points.iter().all(|point| point.class == LoadClass::Unknown), "{:?}", sweep.points);
+    let text = shown(&sweep);
+    assert!(text.contains("is not known: no run has a figure for `p50 tpot < 50ms`"), "{text}");
+
+    let objectives = ["p50 tpot < 50ms".parse().unwrap()];
+    let axis = LoadAxis::Automatic { from_per_s: 4.0 };
+    let mut search = Search::new(SweepPlan { axis, ..sweep.plan }, &objectives).unwrap();
+    let Step::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
+    let mut log = minute(4, 200);
+    whole(1, &mut log);
+    search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+    assert_eq!(search.next(), Step::Done(StopReason::NoFigure));
+}
+
+/// A crash is neither overload nor a bound.
+#[test]
+fn a_server_that_is_gone_bounds_nothing() {
+    let refused = || Failure::new(FailureKind::Connect, "127.0.0.1:8000 refused the connection");
+    let gone_from = |first: u64| {
+        move |_: u64, log: &mut RunLog| {
+            for (i, one) in (0..).zip(&mut log.records).filter(|(i, _)| *i >= first) {
+                let at = i * 250;
+                *one = record(i).sent_at(at, at, at).failed(at + 1, refused()).build();
+            }
+        }
+    };
+    for first in [0, 100] {
+        let (sweep, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], gone_from(first));
+        assert_eq!(trial.saturated, None);
+        assert!(!sweep.valid && sweep.answer.as_ref().unwrap().failed.is_none(), "{}", shown(&sweep));
+        assert!(trial.invalid.iter().any(|reason| reason.contains("refused the connection")), "{trial:?}");
+    }
+    // Those that an overloaded server fails otherwise still say that it is overloaded.
+    let busy = |_: u64, log: &mut RunLog| {
+        for (i, one) in (0..).zip(&mut log.records).filter(|(i, _)| i % 2 == 0) {
+            let (at, failure) = (i * 250, Failure::new(FailureKind::HttpStatus(503), "busy"));
+            *one = record(i).sent_at(at, at, at).failed(at + 1, failure).build();
+        }
+    };
+    let (_, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], busy);
+    assert!(trial.saturated.is_some(), "{trial:?}");
+}
+
+#[test]
+fn whether_it_held_is_not_known_where_the_run_does_not_count() {
+    let broken = |_: u64, log: &mut RunLog| {
+        log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+        log.records.truncate(100);
+    };
+    let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], broken);
+    sweep.sustained = Some(Sustained::of(&trial));
+    let sustained = sweep.sustained.as_ref().unwrap();
+    assert!(sustained.unknown.is_some() && !sustained.held && !sustained.judged.is_empty());
+    assert!(shown(&sweep).contains("? whether 20.0/s holds for 1 min is not known"), "{}", shown(&sweep));
+}
+
+/// Beyond saturation answers of the drain count as well: no server gives so many a second.
+#[test]
+fn saturated_loads_show_no_goodput() {
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    let (_, _, goodput) = columns(&sweep).into_iter().find(|(title, ..)| *title == "goodput").unwrap();
+    let known = sweep.points[0].figures.completed_requests_per_s.clone();
+    sweep.points[0].figures.goodput_per_s = known;
+    assert_ne!(goodput(&sweep.points[0]), crate::report::grid::NOTHING);
+    sweep.points[0].class = LoadClass::Saturated;
+    assert_eq!(goodput(&sweep.points[0]), crate::report::grid::NOTHING);
 }

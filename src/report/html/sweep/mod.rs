@@ -64,7 +64,11 @@ fn answer(sweep: &Sweep) -> Markup {
             p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
         }
         @if let Some(sustained) = &sweep.sustained {
-            @let (class, sign) = if sustained.held { ("good", "✓ ") } else { ("bad", "✗ ") };
+            @let (class, sign) = match (sustained.held, &sustained.unknown) {
+                (true, _) => ("good", "✓ "),
+                (false, None) => ("bad", "✗ "),
+                (false, Some(_)) => ("bad", "? "),
+            };
             p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
         }
         @if let Some(knee) = &sweep.knee { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
