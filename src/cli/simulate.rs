@@ -232,6 +232,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             cache_block_tokens: Some(BLOCK_SIZE),
             request_id_prefix: String::new(),
             modelled: described.facts.clone(),
+            body: None,
         },
         limits: Limits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),

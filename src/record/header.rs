@@ -133,8 +133,29 @@ pub enum PromptMethod {
     LengthsOnly,
 }
 
+/// What every body asked for alike. What is absent was left to the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BodyFacts {
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Share of the likeliest tokens that were drawn from, between 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Number of the likeliest tokens that were drawn from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<i64>,
+    /// Seed of the server's draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_seed: Option<i64>,
+    /// SHA-256 of the JSON object that was merged into every body, its keys sorted, hexadecimal: it may hold secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_body_sha256: Option<String>,
+}
+
 /// Who answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineFacts {
     /// The dialect spoken: `vllm`, `sglang`, …
@@ -162,6 +183,9 @@ pub struct EngineFacts {
     /// What was modelled, where no server answered but the simulator: each setting under vLLM's name for it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub modelled: Map<String, Value>,
+    /// What every body asked for alike; absent in virtual time and in logs of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyFacts>,
 }
 
 /// What the client was told to enforce. Absent: no limit.

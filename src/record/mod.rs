@@ -21,8 +21,8 @@ pub use chunks::{ChunkTrain, TokenChunk};
 pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
 pub use deployment::DeploymentFacts;
 pub use header::{
-    CachePreparation, EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat,
-    RunEnding, RunFooter, RunHeader,
+    BodyFacts, CachePreparation, EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod,
+    Repeat, RunEnding, RunFooter, RunHeader,
 };
 pub use merge::{MergeError, Merged, NamedLog, merge};
 pub use outcome::{Failure, FailureKind, Outcome};

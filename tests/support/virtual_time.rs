@@ -40,6 +40,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             cache_block_tokens: None,
             request_id_prefix: String::new(),
             modelled: serde_json::Map::new(),
+            body: None,
         },
         limits: Limits::default(),
         objectives: Vec::new(),

@@ -7,6 +7,8 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
 };
 use http::uri::PathAndQuery;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::control::{Control, ControlError, ListedModel};
@@ -14,8 +16,8 @@ use crate::engine::cause::{Cause, Fault};
 use crate::engine::secrets::Secrets;
 use crate::engine::wire::{Dialer, RequestHead, client_config};
 use crate::engine::{AnswerForm, Target};
-use crate::record::{EngineFacts, FailureKind};
-use crate::units::spoken;
+use crate::record::{BodyFacts, EngineFacts, FailureKind};
+use crate::units::{hexadecimal, spoken};
 
 /// Time between two looks at a server that is not ready.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -134,6 +136,7 @@ pub(super) async fn connect(
         server_version: control.version().await,
         request_id_prefix: new_request_id_prefix(),
         modelled: serde_json::Map::new(),
+        body: Some(body(target)),
     };
     let path = target.url.path(target.endpoint.path()).parse::<PathAndQuery>();
     let path =
@@ -141,6 +144,22 @@ pub(super) async fn connect(
     let headers = request_headers(common, target.form);
     let head = RequestHead::new(&path, &headers, facts.request_id_prefix.clone(), target.form, secrets);
     Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
+}
+
+/// What every body asks for alike.
+fn body(target: &Target) -> BodyFacts {
+    let digest = |object: &serde_json::Map<String, Value>| {
+        let mut object = Value::Object(object.clone());
+        object.sort_all_objects();
+        hexadecimal(&Sha256::digest(object.to_string()))
+    };
+    BodyFacts {
+        temperature: target.sampling.temperature,
+        top_p: target.sampling.top_p,
+        top_k: target.sampling.top_k,
+        sampling_seed: target.sampling.seed,
+        extra_body_sha256: (!target.extra_body.is_empty()).then(|| digest(&target.extra_body)),
+    }
 }
 
 /// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no

@@ -33,6 +33,8 @@ pub enum Condition {
     Endpoint,
     /// Whether answers were streamed.
     Streaming,
+    /// What every body asks for alike: how tokens are drawn, and what was merged into it.
+    Body,
     /// What counted the tokens of prompts.
     Prompts,
     /// What was done to the prefix cache before.
@@ -67,7 +69,7 @@ pub enum Role {
 
 impl Condition {
     /// All of them, the gravest first.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Simulated,
         Self::Model,
         Self::Hardware,
@@ -80,6 +82,7 @@ impl Condition {
         Self::Share,
         Self::Endpoint,
         Self::Streaming,
+        Self::Body,
         Self::Prompts,
         Self::Cache,
         Self::Limits,
@@ -107,6 +110,7 @@ impl Condition {
             Self::Share => "share",
             Self::Endpoint => "endpoint",
             Self::Streaming => "streaming",
+            Self::Body => "body",
             Self::Prompts => "prompts",
             Self::Cache => "cache",
             Self::Limits => "limits",

@@ -56,6 +56,19 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Share, "shard", json(&header.shard));
     tell(Condition::Endpoint, "endpoint", engine.endpoint.clone().into());
     tell(Condition::Streaming, "streamed", engine.streamed.into());
+    if let Some(body) = &engine.body {
+        let or = |value: Value, left_out: &str| if value.is_null() { left_out.into() } else { value };
+        let sampled = [
+            ("temperature", json(&body.temperature)),
+            ("top_p", json(&body.top_p)),
+            ("top_k", json(&body.top_k)),
+            ("sampling_seed", json(&body.sampling_seed)),
+        ];
+        for (name, value) in sampled {
+            tell(Condition::Body, name, or(value, "the server's"));
+        }
+        tell(Condition::Body, "extra_body_sha256", or(json(&body.extra_body_sha256), "nothing"));
+    }
     tell(Condition::Prompts, "prompts", json(&header.prompts.method));
     tell(Condition::Cache, "cache", json(&header.cache));
     tell(Condition::Limits, "limits", json(&header.limits));
@@ -118,7 +131,7 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
         let (condition, fact) = name;
         let role = match condition.role() {
             _ if varied.contains(condition) => Role::Varied,
-            // What one side did not say of its deployment may be the same.
+            // What one side did not say may be the same.
             Role::Forbids if is_said(*condition) && values.iter().any(Option::is_none) => {
                 let mut known = values.iter().flatten();
                 let first = known.next();
@@ -132,7 +145,8 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
     differing.collect()
 }
 
-/// Whether a person said it, and may have left it out.
+/// Whether it may have been left out: by a person who said no more, or by a log of before it was kept.
 const fn is_said(condition: Condition) -> bool {
-    matches!(condition, Condition::Hardware | Condition::Gpus | Condition::Precision)
+    use Condition::{Body, Gpus, Hardware, Model, Precision};
+    matches!(condition, Model | Hardware | Gpus | Precision | Body)
 }
