@@ -252,8 +252,8 @@ fn over_time(page: &mut Page, trend: &Trend) {
     page.entry(
         Tone::Faint,
         "  → ",
-        "each step: least squares from one folder to the next, as a share of the mean; drifts where its interval \
-         excludes 0",
+        "each step: least squares from one folder to the next, as a share of the mean; drifts where its p-value, \
+         corrected for all figures (Holm), is at most 0.05",
     );
 }
 

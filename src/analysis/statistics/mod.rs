@@ -38,7 +38,7 @@ pub use moments::{mean, variance};
 pub use mser::{Truncation, mser5};
 pub use ranks::{lag1_spearman, ranks, spearman};
 pub use sections::{SECTIONS, Sectioned, sectioned};
-pub use slope::slope;
+pub use slope::{slope, slope_p};
 pub use two_means::{TwoMeans, paired, welch};
 pub use von_neumann::{VonNeumann, von_neumann};
 pub use wilcoxon::signed_rank_p;

@@ -1,6 +1,6 @@
 //! Whether a figure drifts: the slope of a straight line through points.
 
-use super::{CONFIDENCE, Estimate, student_t_quantile};
+use super::{CONFIDENCE, Estimate, student_t_quantile, student_t_two_sided};
 
 /// The slope of the least-squares line through `points` (x, y), with its 95 % interval: y per unit of x. An
 /// interval that does not hold 0 is a drift.
@@ -27,6 +27,21 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     Some(Estimate::around(slope, student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 2.0) * error))
 }
 
+/// Two-sided p-value that the least-squares line through `points` is level, by the t of its slope
+/// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not level: nothing
+/// then says how much they would spread about it.
+#[must_use]
+pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
+    let line = slope(points)?;
+    let freedom = points.len() as f64 - 2.0;
+    let error = line.half_width() / student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom);
+    // What is less than this of the slope is left by rounding.
+    if error > 1e-9 * line.value.abs() {
+        return Some(student_t_two_sided(line.value / error, freedom));
+    }
+    (line.value == 0.0).then_some(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::test_sequences::{TIED, halton_exponentials};
@@ -48,6 +63,17 @@ mod tests {
                 assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
             }
         }
+    }
+
+    /// scipy 1.17.1: `linregress(range(4), [110, 120, 130, 141]).pvalue`.
+    #[test]
+    fn a_line_is_level_with_scipys_p_and_one_without_spread_has_none() {
+        let points = |values: [f64; 4]| [0, 1, 2, 3].map(|i| (i as f64, values[i]));
+        let p = slope_p(&points([110.0, 120.0, 130.0, 141.0])).unwrap();
+        assert!((p - 0.000_282_658_883_490_882_86).abs() < 1e-12, "{p}");
+        assert_eq!(slope_p(&points([1.0, 3.0, 5.0, 7.0])), None);
+        assert_eq!(slope_p(&points([0.1, 0.2, 0.3, 0.4])), None);
+        assert_eq!(slope_p(&points([3.0; 4])), Some(1.0));
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub struct TwoMeans {
     /// Mean ÷ the baseline's mean, with its 95 % interval by Fieller's theorem (*Some problems in interval estimation*,
     /// J. R. Statist. Soc. B 16, 1954); absent where the baseline's mean is not clearly above 0.
     pub ratio: Option<Estimate>,
-    /// Two-sided p-value of the t-test that the means are equal.
+    /// Two-sided p-value of the t-test that the means are equal; where nothing spreads, and t would be sure of anything, that
+    /// of the permutation test: [`least_p`].
     pub p: f64,
     /// Standard error of the difference.
     pub error: f64,
@@ -28,7 +29,8 @@ pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
     let weighed = freedom(before, baseline.len()) + freedom(after, other.len());
     // Without any spread there is nothing that degrees of freedom would matter to.
     let freedom = if weighed > 0.0 { (before + after) * (before + after) / weighed } else { 1.0 };
-    Some(contrast([mean(baseline)?, mean(other)?], Spread { before, after, together: 0.0 }, freedom))
+    let orders = orders(baseline.len(), other.len());
+    Some(contrast([mean(baseline)?, mean(other)?], Spread { before, after, together: 0.0 }, freedom, orders))
 }
 
 /// Pairs of a baseline's value and another by the t-test of their differences (`scipy.stats.ttest_rel`). Absent for fewer
@@ -41,7 +43,7 @@ pub fn paired(pairs: &[(f64, f64)]) -> Option<TwoMeans> {
     let (before, after) = (variance(&baseline)? / n, variance(&other)? / n);
     let products: f64 = pairs.iter().map(|(a, b)| (a - means[0]) * (b - means[1])).sum();
     let together = products / (n - 1.0) / n;
-    Some(contrast(means, Spread { before, after, together }, n - 1.0))
+    Some(contrast(means, Spread { before, after, together }, n - 1.0, libm::exp2(n)))
 }
 
 /// Variances of two means, and their covariance.
@@ -52,14 +54,27 @@ struct Spread {
     together: f64,
 }
 
-fn contrast([before, after]: [f64; 2], spread: Spread, freedom: f64) -> TwoMeans {
+/// Ways to deal all values out to two samples of these sizes: (n + m)! ÷ (n! m!).
+fn orders(n: usize, m: usize) -> f64 {
+    (1..=n).map(|i| (m + i) as f64 / i as f64).product()
+}
+
+/// The least two-sided p-value of a permutation test with so many `orders` that are alike likely where nothing differs:
+/// 2 ÷ orders, of n pairs 2^(1 − n) (Good, *Permutation, Parametric and Bootstrap Tests of Hypotheses*, section 3.7).
+fn least_p(orders: f64) -> f64 {
+    (2.0 / orders).min(1.0)
+}
+
+fn contrast([before, after]: [f64; 2], spread: Spread, freedom: f64, orders: f64) -> TwoMeans {
     let difference = after - before;
-    // Rounding may leave less than nothing where all pairs differ by the same.
     let error = libm::sqrt((spread.before + spread.after - 2.0 * spread.together).max(0.0));
+    // Where all pairs differ by the same, rounding leaves a little that is no spread.
+    let rounding = 1e-7 * libm::sqrt(spread.before + spread.after) + 1e-12 * before.abs().max(after.abs());
+    let error = if error > rounding { error } else { 0.0 };
     let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), freedom);
     let p = match (difference != 0.0, error > 0.0) {
         (_, true) => student_t_two_sided(difference / error, freedom),
-        (true, false) => 0.0,
+        (true, false) => least_p(orders),
         (false, false) => 1.0,
     };
     TwoMeans {
@@ -123,11 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_spread_is_sure_and_one_run_says_nothing() {
+    fn what_has_no_spread_is_as_sure_as_its_order_and_one_run_says_nothing() {
         let same = welch(&[3.0, 3.0], &[3.0, 3.0]).unwrap();
         assert_eq!((same.p, same.difference.value, same.error), (1.0, 0.0, 0.0));
         let moved = paired(&[(2.0, 3.0), (4.0, 5.0), (6.0, 7.0)]).unwrap();
-        assert!(moved.p == 0.0 && moved.difference.low == 1.0 && moved.difference.high == 1.0, "{moved:?}");
+        assert!(moved.p == 0.25 && moved.difference.low == 1.0 && moved.difference.high == 1.0, "{moved:?}");
+        // Differences of 0.1, but for the last bit; 252 ways to deal ten values out to five and five.
+        let pairs = [0.3, 0.7, 1.1, 2.3, 3.7].map(|before| (before, before + 0.1));
+        assert_eq!(paired(&pairs).unwrap().p, 1.0 / 16.0);
+        assert_close(welch(&[3.0; 5], &[4.0; 5]).unwrap().p, 2.0 / 252.0);
         assert_eq!((welch(&[1.0], &[1.0, 2.0]), paired(&[(1.0, 2.0)])), (None, None));
         assert_eq!(welch(&[0.0, 0.0], &[0.1, 0.2]).unwrap().ratio, None, "nothing is a multiple of 0");
     }

@@ -65,7 +65,7 @@ fn a_command_is_told_its_place_and_all_it_says_is_kept() {
 fn only_its_time_limit_cuts_off_a_command_that_tidies_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = Output::to(folder.path().join("hooks.log"));
-    let run = |limit| Hook { name: "stop", command: "sleep 0.1", limit };
+    let run = |limit| Hook { name: "stop", line: Line::Filed("sleep 0.1"), limit };
     run(Duration::from_mins(1)).run_in_any_case(&Variables::default(), &mut output).unwrap();
     let late =
         run(Duration::from_millis(10)).run_in_any_case(&Variables::default(), &mut output).unwrap_err();

@@ -174,14 +174,13 @@ impl<'a> Flight<'a> {
         }
         let PlannedCell { slot, row, folder, spec, datasets, runs: planned, checked, typed } = cell;
         let variant = &self.experiments.variants[slot.variant];
-        let serving = match serving {
-            Some(serving) => serving,
-            None => {
-                let about = Serving::about_to_start(variant, &typed.server, self.shelf, self.interrupts)?;
-                let serving = serving.insert(about);
-                serving.start(self.shelf, self.printer)?;
-                serving
-            }
+        let serving = if let Some(serving) = serving {
+            serving
+        } else {
+            let about = Serving::about_to_start(variant, &typed.server, self.shelf, self.interrupts)?;
+            let serving = serving.insert(about);
+            serving.start(self.shelf, self.printer)?;
+            serving
         };
         let setup = typed.setup(self.args);
         let field = setup.open_unless(

@@ -58,7 +58,7 @@ impl<'a> Serving<'a> {
 
     /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
     /// it is to be stopped afterwards: a command that fails may leave half a server behind.
-    pub(super) fn start(&mut self, shelf: &Shelf, printer: Printer) -> Result<(), Stop> {
+    pub(super) fn start(&mut self, logs: &Shelf, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
             printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
@@ -69,7 +69,7 @@ impl<'a> Serving<'a> {
         if let Some(command) = &settings.serve {
             let command = settings.filled(command);
             printer.words(&format!("starting variant {name}: {command}"));
-            let output = Output::to(shelf.folder().join(format!("server-{name}.log")));
+            let output = Output::to(logs.folder().join(format!("server-{name}.log")));
             self.process = Some(ServerProcess::start(&command, &self.variables, output)?);
         }
         Ok(())

@@ -136,5 +136,6 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
 
 /// Whether a person says it, and may have left it out, or logs of before do not tell it.
 const fn may_be_unsaid(condition: Condition) -> bool {
-    matches!(condition, Condition::Hardware | Condition::Gpus | Condition::Precision | Condition::Parameters)
+    use Condition::{Gpus, Hardware, Model, Parameters, Precision};
+    matches!(condition, Model | Hardware | Gpus | Precision | Parameters)
 }

@@ -120,9 +120,9 @@ impl Gate {
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let subject = self.margin().figure.subject;
-        let Some(found) = worsening(subject, before, after, pairing) else {
-            let line = format!("{}: {gate} (not known on both sides)", Status::Unresolvable.word());
-            return GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line };
+        let found = match worsening(subject, before, after, pairing) {
+            Ok(found) => found,
+            Err(why) => return Self::untold(gate, why),
         };
         let (status, bound) = self.status(&found);
         let close = found.interval.is_some_and(|(low, high)| low < bound && bound < high);
@@ -133,6 +133,16 @@ impl Gate {
             high: found.interval.map(|(_, high)| high).filter(|end| end.is_finite()),
         });
         GateJudgement { gate, status, worse_by, close, line }
+    }
+
+    /// What becomes of it where nothing was measured by which it could be judged.
+    pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
+        Self::untold(self.in_words(), why)
+    }
+
+    fn untold(gate: String, why: &str) -> GateJudgement {
+        let line = format!("{}: {gate} ({why})", Status::Unresolvable.word());
+        GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line }
     }
 
     /// What becomes of it at a load with which the baseline kept up, and this side did not.
@@ -200,23 +210,24 @@ fn shown(subject: Subject, share: f64) -> String {
     }
 }
 
+/// How much worse a figure became, or why nobody can tell.
 fn worsening(
     subject: Subject,
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
-) -> Option<Worsening> {
+) -> Result<Worsening, &'static str> {
     let is_share = matches!(subject, Subject::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
         Sense::Less => (low, high),
         Sense::More => (-high, -low),
     };
     if pairing == Pairing::OneRunEach {
-        let (least, most) = between((*before.first()?)?, (*after.first()?)?, is_share)?;
+        let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        return Some(Worsening { least, most, interval: None });
+        return Ok(Worsening { least, most, interval: None });
     }
-    let means = two_means(before, after, pairing)?;
+    let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
     let known = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
         figures.iter().map(|figure| figure.and_then(Figure::exact)).collect()
     };
@@ -225,23 +236,37 @@ fn worsening(
         (false, Some(ratio)) => (ratio.value - 1.0, (ratio.low - 1.0, ratio.high - 1.0)),
         // The baseline's runs differ so much that nothing bounds the ratio.
         (false, None) => {
-            let (before, after) = (mean(&known(before)?)?, mean(&known(after)?)?);
-            (before > 0.0).then(|| (after / before - 1.0, (f64::NEG_INFINITY, f64::INFINITY)))?
+            let of = |figures| known(figures).as_deref().and_then(mean).ok_or(UNKNOWN);
+            let (before, after) = (of(before)?, of(after)?);
+            let ratio = (before > 0.0).then(|| after / before).ok_or(NO_SHARE)?;
+            (ratio - 1.0, (f64::NEG_INFINITY, f64::INFINITY))
         }
     };
     let (value, _) = turn(value, value);
     let interval = turn(interval.0, interval.1);
-    Some(Worsening { least: value, most: value, interval: Some(interval) })
+    Ok(Worsening { least: value, most: value, interval: Some(interval) })
 }
 
-/// The least and the most that the change from one figure to the other can be.
-fn between(before: Figure, after: Figure, is_share: bool) -> Option<(f64, f64)> {
-    let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
+/// A run lacks the figure, or knows only the least that it can be.
+const UNKNOWN: &str = "not known on both sides";
+/// The figure is told as a share of the baseline's.
+const NO_SHARE: &str = "the baseline's may be 0, and nothing is a share of nothing";
+
+/// The least and the most that the mean of the figures can be; `None` where a run has none.
+fn ends(figures: &[Option<Figure>]) -> Option<(f64, f64)> {
+    let figures: Vec<Figure> = figures.iter().copied().collect::<Option<_>>()?;
+    let of = |read: fn(&Figure) -> f64| mean(&figures.iter().map(read).collect::<Vec<_>>());
+    Some((of(|figure| figure.at_least())?, of(|figure| figure.at_most().unwrap_or(f64::INFINITY))?))
+}
+
+/// The least and the most that the change from one figure to the other can be, of each the least and the most.
+fn between(before: (f64, f64), after: (f64, f64), is_share: bool) -> Result<(f64, f64), &'static str> {
     if is_share {
-        return Some((after.at_least() - most(before), most(after) - before.at_least()));
+        return Ok((after.0 - before.1, after.1 - before.0));
     }
     let ratio = |after: f64, before: f64| if after == before { 1.0 } else { after / before };
-    // Nothing is a share of nothing.
-    (before.at_least() > 0.0)
-        .then(|| (ratio(after.at_least(), most(before)) - 1.0, ratio(most(after), before.at_least()) - 1.0))
+    if before.0 <= 0.0 {
+        return Err(NO_SHARE);
+    }
+    Ok((ratio(after.0, before.1) - 1.0, ratio(after.1, before.0) - 1.0))
 }

@@ -30,7 +30,7 @@ pub(super) const SUBJECTS: [Subject; 13] = {
 };
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
-const SIGNIFICANT: f64 = 0.05;
+pub(super) const SIGNIFICANT: f64 = 0.05;
 /// The power at which a difference counts as one that these runs would have shown.
 const POWER: f64 = 0.8;
 
@@ -156,7 +156,7 @@ impl Row {
         let change = change.filter(|_| !matches!(subject, Subject::Share(_)));
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
-            (base > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
+            (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // What several runs a side say waits for the correction of all p-values.
         let standing = match overlap(before, after) {
@@ -220,8 +220,10 @@ pub(super) fn two_means(
         Pairing::OneRunEach => None,
         Pairing::Independent => welch(&values(before)?, &values(after)?),
         Pairing::Paired => {
-            let pairs: Vec<_> = values(before)?.into_iter().zip(values(after)?).collect();
-            paired(&pairs)
+            let (before, after) = (values(before)?, values(after)?);
+            let pairs: Vec<_> = before.iter().copied().zip(after.iter().copied()).collect();
+            // What has no partner stands for no pair, and nothing says whose partner it would be.
+            (before.len() == after.len()).then(|| paired(&pairs)).flatten()
         }
     }
 }

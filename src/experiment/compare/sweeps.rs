@@ -8,7 +8,7 @@ use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
-use crate::experiment::{AcrossRuns, HighestLoad, Load, LoadClass, PointFigures, Sweep, SweepPoint};
+use crate::experiment::{AcrossRuns, HighestLoad, Load, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::record::RunHeader;
 
 /// A stored sweep, with the name under which a person knows it and the header of its first run.
@@ -160,15 +160,25 @@ impl SweepAgainst {
         correct(loads.iter_mut().flat_map(|at| &mut at.rows));
         // A baseline that does not keep up leaves nothing to hold anything against.
         let kept_up = || both.iter().filter(|(before, _)| !is_saturated(before));
+        // Nothing passes by nothing.
+        let unjudged = (kept_up().next().is_none()).then(|| {
+            format!(
+                "the baseline kept up with no load that both measured: it has {}, the other {}; fly the other with --rates \
+                 and the baseline's loads, or --users",
+                loads_of(baseline),
+                loads_of(other)
+            )
+        });
         let judged = gates.iter().flat_map(|gate| {
-            kept_up().map(|(before, after)| {
+            let at_loads = kept_up().map(|(before, after)| {
                 let place = format!(" at {}", before.load);
                 if is_saturated(after) {
                     return gate.overrun(&place);
                 }
                 let of = |point: &SweepPoint| figures_of(&point.figures, gate);
                 gate.judge_figures(&place, &of(before), &of(after), pairing(before, after))
-            })
+            });
+            at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
         });
         Self {
             side: other.name.clone(),
@@ -202,19 +212,28 @@ impl AtLoad {
     }
 }
 
+/// The loads that a sweep measured.
+fn loads_of(side: &SweepSide) -> String {
+    let loads: Vec<_> = side.sweep.points.iter().map(|point| point.load.to_string()).collect();
+    if loads.is_empty() { "none".to_owned() } else { loads.join(", ") }
+}
+
 /// Whether the server did not keep up with a load.
 fn is_saturated(point: &SweepPoint) -> bool {
     point.class == LoadClass::Saturated
 }
 
-/// How the runs of a load belong together.
+/// How the runs of a load belong together: those whose figures count, all where none does.
 fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
     let plans = |point: &SweepPoint| -> Vec<String> {
-        point.trials.iter().map(|trial| trial.plan_hash.clone()).collect()
+        let trusted = point.trials.iter().any(Trial::is_valid);
+        let counted = point.trials.iter().filter(|trial| trial.is_valid() || !trusted);
+        counted.map(|trial| trial.plan_hash.clone()).collect()
     };
-    match (before.trials.len(), after.trials.len()) {
+    let (before, after) = (plans(before), plans(after));
+    match (before.len(), after.len()) {
         (0 | 1, _) | (_, 0 | 1) => Pairing::OneRunEach,
-        _ if plans(before) == plans(after) => Pairing::Paired,
+        _ if before == after => Pairing::Paired,
         _ => Pairing::Independent,
     }
 }
@@ -257,11 +276,10 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
     let (Some(before), Some(after)) = (before, after) else {
         return "one of them demanded nothing, so there is no highest load to compare".to_owned();
     };
-    let ends = |answer: &HighestLoad| {
-        let sure = answer.interval_low.zip(answer.interval_high);
-        let bracket = || Some((answer.passed?.amount(), answer.failed?.amount()));
-        sure.or_else(bracket)
-    };
+    let interval = |answer: &HighestLoad| answer.interval_low.zip(answer.interval_high);
+    let bracket = |answer: &HighestLoad| Some((answer.passed?.amount(), answer.failed?.amount()));
+    let ends = interval(before).zip(interval(after));
+    let brackets = bracket(before).zip(bracket(after));
     let value = |answer: &HighestLoad| answer.estimate.or(answer.passed.map(Load::amount));
     let change = value(before).zip(value(after)).filter(|(before, _)| *before > 0.0);
     let change = change.map(|(before, after)| {
@@ -269,14 +287,24 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
         format!("the highest load moves by {change:+.1} %").replace('-', "−")
     });
     let change = change.unwrap_or("the highest load is not known of both".to_owned());
-    match ends(before).zip(ends(after)) {
-        Some(((_, high), (low, _))) if low > high => {
+    match (ends, brackets) {
+        (Some(((_, high), (low, _))), _) if low > high => {
             format!("{change}: surely higher, their intervals lie apart")
         }
-        Some(((low, _), (_, high))) if high < low => {
+        (Some(((low, _), (_, high))), _) if high < low => {
             format!("{change}: surely lower, their intervals lie apart")
         }
-        Some(_) => format!("{change}; their intervals overlap, so that it may be chance"),
-        None => format!("{change}; one of them is open at an end"),
+        (Some(_), _) => format!("{change}; their intervals overlap, so that it may be chance"),
+        (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
+            format!(
+                "{change}; their brackets lie apart, which may be chance: fly both with --repeats 5, so that each has an \
+                 interval"
+            )
+        }
+        (None, Some(_)) => format!("{change}; their brackets overlap, so that it may be chance"),
+        (None, None) => format!("{change}; one of them is open at an end"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,6 +126,46 @@ fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
 }
 
 #[test]
+fn a_serving_model_that_one_side_names_is_told() {
+    let named = |name: &str, model: Option<&str>| {
+        one(name, 100, |header| header.deployment.serving_model = model.map(str::to_owned))
+    };
+    let compared = Compared::of(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
+    assert_eq!(
+        (compared.differences[0].condition, compared.differences[0].role),
+        (Condition::Model, Role::Told)
+    );
+    let two = [named("a", Some("llama")), named("b", Some("qwen"))];
+    assert!(Compared::of(&two, &[], &[]).is_err());
+}
+
+#[test]
+fn no_spread_is_no_proof() {
+    let sides = [repeats("a", 1, &[100, 100]), repeats("b", 2, &[101, 101])];
+    let compared = Compared::of(&sides, &[], &[]).unwrap();
+    let p50 = row(&compared, "p50 ttft");
+    // Of six ways to deal four values out to two and two, two are as far apart.
+    assert!(close(p50.p, 2.0 / 6.0) && p50.standing == Standing::NotShown, "{p50:?}");
+    assert_eq!(p50.detectable, None);
+}
+
+#[test]
+fn a_gate_says_why_it_cannot_tell() {
+    let nothing = one("a", 100, |_| {});
+    let found = judged(&[nothing.clone(), nothing], &["max:check_pass_rate 1%"]);
+    assert!(found[0].line.contains("not known on both sides"), "{}", found[0].line);
+    let gate = gate("max:goodput 5%");
+    let zero = [Some(crate::analysis::Figure::Exact(0.0))];
+    let told = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach);
+    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
+    let zeros = [zero[0], zero[0]];
+    let told = gate.judge_figures("", &zeros, &zeros, Pairing::Paired);
+    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
+    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired);
+    assert!(lost.line.contains("not known on both sides"), "{}", lost.line);
+}
+
+#[test]
 fn the_same_seed_must_have_drawn_the_same_plan() {
     let another = |name: &str, seed: u64| {
         one(name, 100, |header| {
@@ -252,4 +292,12 @@ fn a_trend_is_in_the_order_of_time() {
     let line = trend.lines.iter().find(|line| line.figure == "p50 ttft").unwrap();
     // scipy 1.17.1: linregress(range(4), [110, 120, 130, 141]).slope / 125.25.
     assert!(close(line.change_per_step, 10.3 / 125.25) && line.drifts, "{line:?}");
+    let drifts = |ttfts: [u64; 4]| {
+        let sides = [0, 1, 2, 3].map(|place| at(["a", "b", "c", "d"][place], ttfts[place], place as i64));
+        let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
+        trend.lines.iter().any(|line| line.drifts)
+    };
+    // The interval of this slope by itself excludes 0: its p-value is 0.034.
+    assert!(!drifts([100, 104, 105, 111]), "one of many figures");
+    assert!(!drifts([100, 110, 120, 130]), "nothing says how much the figures spread about the line");
 }

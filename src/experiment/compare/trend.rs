@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::row::{Level, SUBJECTS};
+use super::row::{Level, SIGNIFICANT, SUBJECTS};
 use super::side::Side;
 use crate::analysis::Subject;
-use crate::analysis::statistics::{mean, slope};
+use crate::analysis::statistics::{holm, mean, slope, slope_p};
 
 /// Fewer make no trend.
 const FEWEST: usize = 3;
@@ -33,11 +33,15 @@ pub struct TrendLine {
     pub levels: Vec<Level>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,
-    /// Lower end of the 95 % interval of that.
+    /// Lower end of the 95 % interval of that; absent where nothing says how much the sides spread about the line.
     pub change_low: Option<f64>,
     /// Upper end.
     pub change_high: Option<f64>,
-    /// Whether the interval excludes 0: the figure drifts.
+    /// Two-sided p-value that it does not change; absent where the interval is.
+    pub p: Option<f64>,
+    /// The same after Holm's correction for all figures of this trend.
+    pub p_holm: Option<f64>,
+    /// Whether the figure drifts by more than chance: the corrected p-value is at most 0.05.
     pub drifts: bool,
 }
 
@@ -53,8 +57,15 @@ impl Trend {
             let levels: Vec<_> = order.iter().map(|&place| Level::of(subject, &sides[place])).collect();
             TrendLine::of(subject, levels)
         });
+        let mut lines: Vec<TrendLine> = lines.collect();
+        let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
+        let told: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
+        for (line, corrected) in tested.into_iter().zip(holm(&told)) {
+            line.p_holm = Some(corrected);
+            line.drifts = corrected <= SIGNIFICANT;
+        }
         Some(Self {
-            lines: lines.collect(),
+            lines,
             started_at: order.iter().map(|&place| sides[place].header.started_at).collect(),
             order,
         })
@@ -68,14 +79,18 @@ impl TrendLine {
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
         let middle = mean(&values)?;
         let drift = slope(&known).filter(|_| middle > 0.0);
+        let p = slope_p(&known).filter(|_| drift.is_some());
+        let sure = drift.filter(|_| p.is_some());
         Some(Self {
             figure: subject.to_string(),
             subject,
             levels,
             change_per_step: drift.map(|drift| drift.value / middle),
-            change_low: drift.map(|drift| drift.low / middle),
-            change_high: drift.map(|drift| drift.high / middle),
-            drifts: drift.is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0),
+            change_low: sure.map(|drift| drift.low / middle),
+            change_high: sure.map(|drift| drift.high / middle),
+            p,
+            p_holm: None,
+            drifts: false,
         })
     }
 }

@@ -55,11 +55,11 @@ pub(super) fn outside(runs: &[RunCheck], predicted: &[Reach]) -> Vec<String> {
         let known =
             runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));
         let (least, most) = known.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
-        let mut asked: Vec<u32> = predicted.iter().flat_map(|reach| of(reach)).copied().collect();
+        let mut asked: Vec<u32> = predicted.iter().flat_map(of).copied().collect();
         asked.sort_unstable();
-        let last = asked.len().checked_sub(1)?;
-        let end = (last as f64 * END) as usize;
-        let (short, long) = (asked[end], asked[last - end]);
+        let end_place = asked.len().checked_sub(1)?;
+        let end = (end_place as f64 * END) as usize;
+        let (short, long) = (asked[end], asked[end_place - end]);
         let [low, high, least_told, most_told] =
             [short, long, least, most].map(|tokens| count(u64::from(tokens)));
         (short < least || long > most).then(|| {

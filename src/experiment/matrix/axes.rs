@@ -49,11 +49,11 @@ impl Axes {
             };
             let mut names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
             names.sort_unstable();
-            if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                 fields.complain(&format!(
                     "makes two rows called `{}`, as values that differ have one short name; write these as [[rows]] with \
                      names of their own",
-                    twice[0]
+                    twice
                 ));
                 return None;
             }

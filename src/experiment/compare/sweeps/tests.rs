@@ -1,0 +1,108 @@
+//! Comparisons of sweeps built moment by moment.
+
+use super::*;
+use crate::analysis::test_runs::{record, run};
+use crate::analysis::{Status, summarise};
+use crate::experiment::{LoadAxis, Search, Step, StopReason, SweepPlan, Swept};
+
+/// Twenty seconds of ten requests a second whose first tokens take so long; the plan is told by seed and load alone.
+fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
+    let plan = SweepPlan {
+        axis: LoadAxis::List { rates_per_s: rates.to_vec() },
+        objectives: vec!["p95 ttft < 500ms".to_owned()],
+        repeats,
+        samples: 40,
+        shortest_s: None,
+        fewest_users_per_s: None,
+        longest_s: 20.0,
+        precision: 0.05,
+        most_trials: 60,
+        saturated_in_a_row: 2,
+        first_seed: 1,
+    };
+    let objectives = ["p95 ttft < 500ms".parse().unwrap()];
+    let mut search = Search::new(plan, &objectives).unwrap();
+    let mut header = None;
+    while let Step::Measure(wanted) = search.next() {
+        let records = (0..200).map(|i| {
+            let at = i * 100;
+            record(i).sent_at(at, at, at).paced(at + ttft_ms(wanted.repeat), 20, 11).build()
+        });
+        let mut log = run(20_000, records.collect());
+        log.header.plan.hash = format!("{} {}", wanted.load, wanted.seed);
+        search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+        header.get_or_insert(log.header);
+    }
+    let header = header.unwrap();
+    let swept = Swept {
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+        workload: header.workload.clone(),
+        engine: header.engine.clone(),
+        deployment: header.deployment.clone(),
+    };
+    SweepSide { name: name.to_owned(), header, sweep: Sweep::of(&search, swept, StopReason::AllMeasured) }
+}
+
+fn gates(sides: &[SweepSide], gate: Gate) -> Vec<GateJudgement> {
+    ComparedSweeps::of(sides, &[], &[gate]).unwrap().against.remove(0).gates
+}
+
+fn at_most(margin: &str) -> Gate {
+    Gate::MaxRegression(margin.parse().unwrap())
+}
+
+#[test]
+fn no_load_in_common_passes_no_gate() {
+    let sides = [sweep("a", &[4.0, 8.0], 1, |_| 100), sweep("b", &[5.0], 1, |_| 100)];
+    let found = gates(&sides, at_most("p95 ttft 10%"));
+    assert_eq!((found.len(), found[0].status), (1, Status::Unresolvable), "{found:?}");
+    assert!(
+        found[0].line.contains("4.00/s, 8.00/s") && found[0].line.contains("--rates"),
+        "{}",
+        found[0].line
+    );
+}
+
+#[test]
+fn a_gate_reads_the_mean_where_one_side_has_several_runs() {
+    // The baseline's first run is far slower than its others: their mean is 200 ms.
+    let before = sweep("a", &[8.0], 3, |repeat| [400, 100, 100][repeat as usize - 1]);
+    let sides = [before, sweep("b", &[8.0], 1, |_| 300)];
+    let found = gates(&sides, at_most("p50 ttft 10%"));
+    assert_eq!(found[0].status, Status::Missed, "{}", found[0].line);
+    assert!(found[0].line.contains("50.0 % worse"), "{}", found[0].line);
+}
+
+#[test]
+fn runs_that_do_not_count_make_no_pairs() {
+    let mut spoilt = sweep("b", &[8.0], 3, |repeat| 110 + repeat);
+    let (before, after) = (sweep("a", &[8.0], 3, |repeat| 100 + repeat), &mut spoilt.sweep.points[0]);
+    assert_eq!(pairing(&before.sweep.points[0], after), Pairing::Paired);
+    after.trials[0].invalid.push("this machine was busy".to_owned());
+    assert_eq!(pairing(&before.sweep.points[0], after), Pairing::Independent);
+    after.trials[1].invalid.push("this machine was busy".to_owned());
+    assert_eq!(pairing(&before.sweep.points[0], after), Pairing::OneRunEach);
+}
+
+#[test]
+fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
+    let answer = |passed: f64, interval: Option<(f64, f64)>| HighestLoad {
+        passed: Some(Load::Rate(passed)),
+        failed: Some(Load::Rate(passed * 1.05)),
+        estimate: Some(passed * 1.02),
+        interval_low: interval.map(|(low, _)| low),
+        interval_high: interval.map(|(_, high)| high),
+        tightest: None,
+        monotone: true,
+        sentence: String::new(),
+    };
+    let told = |before: &HighestLoad, after: &HighestLoad| sentence(Some(before), Some(after));
+    let apart = told(&answer(10.0, None), &answer(11.0, None));
+    assert!(!apart.contains("surely") && apart.contains("may be chance: fly both with --repeats"), "{apart}");
+    let half = told(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, None));
+    assert!(!half.contains("surely"), "{half}");
+    let sure = told(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, Some((10.8, 11.2))));
+    assert!(sure.contains("surely higher"), "{sure}");
+    let unsure = told(&answer(10.0, Some((9.0, 11.1))), &answer(11.0, Some((10.0, 12.0))));
+    assert!(unsure.contains("intervals overlap"), "{unsure}");
+}
