@@ -119,7 +119,8 @@ impl<'a> Serving<'a> {
         let Variant { name, server: settings } = self.variant;
         let Some(command) = &settings.stop else { return Ok(()) };
         let (command, limit) = (settings.filled(command), self.limit());
-        Hook { name: "stop", line: Line::Filed(&command), limit }.run_in_any_case(&self.variables, &mut self.output)?;
+        Hook { name: "stop", line: Line::Filed(&command), limit }
+            .run_in_any_case(&self.variables, &mut self.output)?;
         let Some((host, port)) = self.place else { return Ok(()) };
         let end = Instant::now() + GOING;
         while let Some(address) = answering(&host, port) {
