@@ -156,7 +156,8 @@ pub(super) enum Require {
 }
 
 impl Require {
-    /// Whether it is what is asked without being told; by reference, as serde asks it.
+    /// Whether it is what is asked without being told.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
     pub(super) fn is_usual(&self) -> bool {
         *self == Self::default()
     }
