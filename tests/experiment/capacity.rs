@@ -126,6 +126,7 @@ fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
         seconds: 600.0,
         run: "sustain".to_owned(),
         held: false,
+        unknown: None,
         judged: Vec::new(),
         sentence: "12/s did not hold for 10 min: the queue grew".to_owned(),
     };

@@ -214,10 +214,10 @@ fn decode_is_held_against_the_format_of_the_kv_cache() {
         ..Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
     let server = fleet(InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap());
-    let (mut log, unsaid) = told(&spec, &server, Some("h100"));
+    let (mut flown, unsaid) = told(&spec, &server, Some("h100"));
     assert!(figures(&unsaid, Regime::DoubtfulFacts)("measured_ms") < 12.0, "{:#?}", unsaid.diagnosis);
-    log.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
-    let said = Diagnosis::of_run(&log, &unsaid.summary);
+    flown.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
+    let said = Diagnosis::of_run(&flown, &unsaid.summary);
     let symptom = said.symptoms.iter().find(|symptom| symptom.regime == Regime::MemoryBoundDecode).unwrap();
     assert!(symptom.figures["memory_read_bytes_per_s"] < 3.35e12, "{symptom:#?}");
 }

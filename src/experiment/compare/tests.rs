@@ -293,7 +293,8 @@ fn a_trend_is_in_the_order_of_time() {
     // scipy 1.17.1: linregress(range(4), [110, 120, 130, 141]).slope / 125.25.
     assert!(close(line.change_per_step, 10.3 / 125.25) && line.drifts, "{line:?}");
     let drifts = |ttfts: [u64; 4]| {
-        let sides = [0, 1, 2, 3].map(|place| at(["a", "b", "c", "d"][place], ttfts[place], place as i64));
+        let named = ["a", "b", "c", "d"].into_iter().zip(ttfts).zip(0..);
+        let sides: Vec<_> = named.map(|((name, ttft), second)| at(name, ttft, second)).collect();
         let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
         trend.lines.iter().any(|line| line.drifts)
     };

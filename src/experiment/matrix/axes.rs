@@ -51,9 +51,8 @@ impl Axes {
             names.sort_unstable();
             if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                 fields.complain(&format!(
-                    "makes two rows called `{}`, as values that differ have one short name; write these as [[rows]] with \
-                     names of their own",
-                    twice
+                    "makes two rows called `{twice}`, as values that differ have one short name; write these as [[rows]] with \
+                     names of their own"
                 ));
                 return None;
             }
