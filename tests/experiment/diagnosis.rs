@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use skyline::experiment::{Diagnosis, LoadFigures, Prediction, Regime, predict, warm_like_cold};
 use skyline::generator::Schedule;
-use skyline::record::{DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
+use skyline::record::{CachePreparation, DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
 use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;
 
@@ -201,6 +201,40 @@ fn untold(log: &RunLog) -> Diagnosis {
     }
     let summary = skyline::analysis::summarise(&log, &[]);
     Diagnosis::of_run(&log, &summary)
+}
+
+/// What is said of a run where the server does not tell what it found.
+fn untold(log: &RunLog) -> Diagnosis {
+    let mut log = log.clone();
+    for record in &mut log.records {
+        record.usage = record.usage.map(|usage| skyline::record::Usage { cached_tokens: None, ..usage });
+    }
+    let summary = skyline::analysis::summarise(&log, &[]);
+    Diagnosis::of_run(&log, &summary)
+}
+
+/// Prefixes that were sent before the window, or by Skyline before the run, are as warm as those after them.
+#[test]
+fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
+    let lacks = |diagnosis: &Diagnosis, what: &str| {
+        assert!(!diagnosis.names(Regime::CacheMiss), "{diagnosis:#?}");
+        let rule = diagnosis.could_not_tell.iter().find(|rule| rule.about == "the prefix cache").unwrap();
+        assert!(rule.lacked.contains(what), "{rule:?}");
+    };
+    let mut spec = shared(7);
+    spec.warmup_s = 60.0;
+    lacks(&untold(&told(&spec, &llama_on("h100"), None).0), "0 cold and");
+
+    let mut off = config("h100", Efficiency::default());
+    off.limits.prefix_caching = false;
+    let (mut log, _) = told(&shared(7), &fleet(off), None);
+    assert!(untold(&log).names(Regime::CacheMiss));
+    log.header.workload.classes[0].shared_prefix.as_mut().unwrap().warm = 1.0;
+    log.header.cache = Some(CachePreparation { emptied: false, warmed_prefixes: 12 });
+    lacks(&untold(&log), "0 cold and");
+
+    // Of a server whose first token takes as long whatever the prompt, nothing can be told.
+    lacks(&untold(&told(&shared(7), &plain(0.1, 0.01), None).0), "not seen to grow");
 }
 
 /// Half as many bytes of context are read from a cache of 8 bits: held against one of 16, this run would have read more

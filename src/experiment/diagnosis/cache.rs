@@ -1,11 +1,17 @@
 //! Whether a prefix cache gave back what requests share.
 
+use std::collections::HashSet;
+
 use super::Evidence;
+use super::crowd::Crowd;
 use super::line::median;
+use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Quantile, Summary};
+use crate::record::{RequestRecord, RunLog, SharedPrefix};
 use crate::units::{count, three_digits};
+use crate::workload::SharedPrefixes;
 
 /// A measured hit rate further than this below the expected one has lost something.
 const LOST: f64 = 0.1;
@@ -38,7 +44,8 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     .opinion()
 }
 
-/// By the first request with each prefix, which found nothing, against those after it, where the server does not tell.
+/// By the first request with each prefix, which found nothing, against those after it, where the server does not tell; only
+/// where computing a prompt is seen to take time.
 fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
     let crowd = &evidence.crowd;
     if expected < FELT {
@@ -46,17 +53,20 @@ fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
             "requests share too little for its absence to be felt, and the server does not tell",
         );
     }
-    let mut seen_prefixes = std::collections::HashSet::new();
+    if !may_be_felt(crowd) {
+        return Opinion::lacking(
+            "the server does not tell what it found, and TTFT is not seen to grow with the prompt, so that a prefix found \
+             again would not show",
+        );
+    }
+    let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
-    for answer in &crowd.answers {
-        let Some(prefix) = answer.record.prefix else { continue };
-        let first = seen_prefixes.insert((answer.record.model, answer.record.class, prefix.number));
-        if answer.ahead > 0.0 {
-            continue;
-        }
+    for answer in crowd.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
+    {
         // Milliseconds a token, as prompts differ in length.
         let per_token = answer.ttft_ms / f64::from(answer.record.input_tokens_asked.max(1));
-        if first { cold.push(per_token) } else { warm.push(per_token) }
+        let is_cold = first_ones.contains(&answer.record.index);
+        if is_cold { cold.push(per_token) } else { warm.push(per_token) }
     }
     if cold.len() < LEAST || warm.len() < LEAST {
         return Opinion::lacking(format!(
@@ -79,6 +89,37 @@ fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
     ))
     .with([("warm_ms_per_token", warm), ("cold_ms_per_token", cold), ("expected_hit_rate", expected)])
     .opinion()
+}
+
+/// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
+fn may_be_felt(crowd: &Crowd<'_>) -> bool {
+    let shared =
+        crowd.answers.iter().filter_map(|answer| answer.record.prefix.map(|prefix| (answer, prefix)));
+    let (tokens, ttfts): (Vec<f64>, Vec<f64>) =
+        shared.map(|(answer, prefix)| (f64::from(prefix.tokens), answer.ttft_ms)).unzip();
+    let dearest = prefill::alone(crowd).map(|line| line.slope.high);
+    dearest.is_some_and(|ms| ms * median(&tokens) >= FELT * median(&ttfts))
+}
+
+/// The requests, of every phase, that were the first to say their prefix to a server that had not been given it before the
+/// run.
+fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
+    let mut sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
+    sent.sort_unstable_by_key(|record| (record.sent, record.index));
+    let warming = log.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
+    let warmed = |class: u16| {
+        let class = log.header.workload.classes.get(usize::from(class)).filter(|_| warming);
+        class.and_then(|class| class.shared_prefix.as_ref()).map_or(0, SharedPrefixes::warmed)
+    };
+    let mut seen = HashSet::new();
+    let first = |record: &&&RequestRecord| {
+        let new = |prefix: SharedPrefix| {
+            // The most popular ones are warmed, and those have the lowest numbers.
+            prefix.number >= warmed(record.class) && seen.insert((record.model, record.class, prefix.number))
+        };
+        record.prefix.is_some_and(new)
+    };
+    sent.iter().filter(first).map(|record| record.index).collect()
 }
 
 /// Two runs of which the second was to find its prefixes warm: a symptom where its TTFT is that of the cold one all the

@@ -58,6 +58,7 @@ pub struct CouldNotTell {
 
 /// All that a rule may look at.
 struct Evidence<'a> {
+    log: &'a RunLog,
     summary: &'a Summary,
     crowd: Crowd<'a>,
     /// What physics predicts of the deployment, or why it cannot.
@@ -85,7 +86,7 @@ impl Diagnosis {
     /// Of one run and its summary.
     #[must_use]
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
-        let evidence = Evidence { summary, crowd: Crowd::of(log), physics: Physics::of(&log.header) };
+        let evidence = Evidence { log, summary, crowd: Crowd::of(log), physics: Physics::of(&log.header) };
         let mut diagnosis = Self {
             reservation: reservation(summary),
             slo_attainment: summary.slo.slo_attainment,

@@ -95,7 +95,7 @@ impl Plot {
                     line class="grid" x1=(n(LEFT)) x2=(n(right)) y1=(n(y)) y2=(n(y)) {}
                     text class="tick" x=(n(LEFT - 6.0)) y=(n(y + 4.0)) text-anchor="end" { (label) }
                 }
-                @for (place, label) in self.x.ticks() {
+                @for (place, label) in apart(self.x.ticks(), width) {
                     @let x = LEFT + place * width;
                     line class="axis" x1=(n(x)) x2=(n(x)) y1=(n(bottom)) y2=(n(bottom + 4.0)) {}
                     text class="tick" x=(n(x)) y=(n(bottom + 17.0)) text-anchor="middle" { (label) }
@@ -203,6 +203,20 @@ pub(super) fn n(value: f64) -> String {
     format!("{value:.1}")
 }
 
+/// Of `ticks`, ascending, those whose labels do not run into the one before them on an axis so wide.
+fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
+    let mut taken = f64::NEG_INFINITY;
+    let clear = |(place, label): &(f64, String)| {
+        let half = label.chars().count() as f64 * CHARACTER / 2.0;
+        let is_clear = place * width - half >= taken;
+        if is_clear {
+            taken = place * width + half + CHARACTER;
+        }
+        is_clear
+    };
+    ticks.into_iter().filter(clear).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +244,16 @@ mod tests {
             rules: vec![Rule::Height(20.0, "p99 ttft < 20ms".to_owned())],
             shade: Some(Shade { from: 2.0, to: 3.0, label: "bracket".to_owned() }),
         }
+    }
+
+    #[test]
+    fn labels_do_not_run_into_one_another() {
+        let ticks = [(0.0, "500"), (0.1, "1,000"), (0.13, "2,000"), (0.3, "5,000")];
+        let left = apart(ticks.map(|(place, label)| (place, label.to_owned())).to_vec(), 400.0);
+        assert_eq!(
+            left.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(),
+            ["500", "1,000", "5,000"]
+        );
     }
 
     #[test]

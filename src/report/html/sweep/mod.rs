@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, notes, verdict};
 use super::shell;
 use crate::analysis::wording::counted;
-use crate::experiment::{LoadAxis, Sweep};
+use crate::experiment::{Diagnosis, LoadAxis, Sweep};
 use crate::report::sweep::{axis, columns, deployment, served, word};
 
 /// The sweep as a page.
@@ -41,6 +41,11 @@ pub fn sweep_page(sweep: &Sweep) -> String {
             }
             (notes(&sweep.paired.iter().map(|paired| paired.pair.sentence.as_str()).collect::<Vec<_>>()))
         }
+        @let diagnosis = Diagnosis::of_sweep(sweep);
+        @if !diagnosis.is_silent() {
+            h2 { "Diagnosis" }
+            (symptoms(&diagnosis))
+        }
         h2 { "The loads" }
         (table.draw())
         p.muted { "Means over the runs; latencies in milliseconds." }
@@ -49,6 +54,22 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (notes(&sweep.notes))
     };
     shell::page(&title, &body)
+}
+
+/// What the loads point to, what would confirm it, and what to try first.
+fn symptoms(diagnosis: &Diagnosis) -> Markup {
+    html! {
+        ul {
+            @for seen in &diagnosis.symptoms {
+                li {
+                    p.sentence { (seen.symptom) }
+                    p.sentence { strong { (seen.likely) } }
+                    p.muted { "Confirmed by: " (seen.confirm) }
+                    p { "First: " (seen.first_response) }
+                }
+            }
+        }
+    }
 }
 
 /// A picture with its title and what to look for in it.
