@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use skyline::analysis::{Figure, Metric, Quantile, summarise};
+use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
     Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter, StampSource,
 };
@@ -19,6 +20,20 @@ fn every_schema_has_a_stored_run() {
     for schema in 1..=RunHeader::SCHEMA {
         assert!(stored(schema).join(RunLog::FILE_NAME).exists(), "keep a run of schema {schema}");
     }
+}
+
+/// Eight rates of a small model on a CPU, two runs each.
+#[test]
+fn a_sweep_of_schema_1_says_what_it_said() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/sweep-schema-1");
+    let sweep = Sweep::read(&folder).unwrap();
+    assert_eq!(sweep.schema, 1);
+    let answer = sweep.answer.unwrap();
+    assert_eq!((answer.passed, answer.failed), (Some(Load::Rate(50.0)), Some(Load::Rate(90.0))));
+    assert!(sweep.sustained.unwrap().held);
+    let classes: Vec<_> = sweep.points.iter().map(|point| point.class).collect();
+    use LoadClass::{Failed, Passed, Saturated, Undecided};
+    assert_eq!(classes, [Passed, Passed, Passed, Undecided, Failed, Saturated, Saturated]);
 }
 
 #[test]

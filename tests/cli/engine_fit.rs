@@ -14,7 +14,7 @@ fn json(desk: &Desk, arguments: &[&str]) -> Value {
 fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     let desk = Desk::new();
     let l40s = ["simulate", "chat", "60", "--hardware", "l40s"];
-    desk.skyline(&l40s).args(["--rate", "4", "--out", "results", "--hardware", "l40s"]).assert().success();
+    desk.skyline(&l40s).args(["--rate", "4", "--out", "results"]).assert().success();
     let run = desk.run().to_str().unwrap().to_owned();
     // Hardware and model are those that the run names; nothing is typed.
     let told = json(&desk, &["simulate", "chat", "60", "--rates", "2,4,8", "--fit", &run]);

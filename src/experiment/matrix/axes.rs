@@ -120,8 +120,8 @@ fn axis(
 ) -> Option<Axis> {
     fields.optional(name, Vec::new(), |place| {
         let values = place.list(&read)?;
-        for (i, (value, _)) in values.iter().enumerate() {
-            if values[..i].iter().any(|(before, _)| before == value) {
+        for (i, (_, settings)) in values.iter().enumerate() {
+            if values[..i].iter().any(|(_, before)| before == settings) {
                 place.complain("has a value twice; leave one of them out");
                 return None;
             }

@@ -208,7 +208,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
     assert_eq!((tested.standing, tested.ratio), (Standing::CannotTell, Some(2.0)), "{}", tested.line);
-    assert!(tested.line.contains("fly repeats"), "{}", tested.line);
+    assert!(tested.line.contains("fly as many repeats of both"), "{}", tested.line);
 }
 
 const TWO_VARIANTS: &str = r#"
