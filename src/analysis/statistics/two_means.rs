@@ -11,7 +11,7 @@ pub struct TwoMeans {
     /// J. R. Statist. Soc. B 16, 1954); absent where the baseline's mean is not clearly above 0.
     pub ratio: Option<Estimate>,
     /// Two-sided p-value of the t-test that the means are equal; where nothing spreads, and t would be sure of anything, that
-    /// of the permutation test: [`least_p`].
+    /// of the permutation test: 2^(1 − n) of pairs, two in C(n + m, n) of others.
     pub p: f64,
     /// Standard error of the difference.
     pub error: f64,
