@@ -170,7 +170,9 @@ fn side(folder: &Path, name: String) -> Result<Side, Stop> {
 }
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {
-    let log = RunLog::read(folder).map_err(Stop::usage)?;
+    let log = RunLog::read(folder).map_err(|error| {
+        Stop::usage(format!("{error}\nhint: name the folder of a run, of repeats or of a sweep"))
+    })?;
     let objectives = outcome::objectives_of(&log.header)?;
     let summary = summarise(&log, &objectives);
     Ok((log.header, summary))

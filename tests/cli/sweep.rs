@@ -276,6 +276,7 @@ fn a_server_that_goes_away_bounds_nothing_and_the_sweep_goes_on_later() {
     dead.store(false, Ordering::Relaxed);
     let _ = desk.skyline(&[&typed[..], &["--resume", folder.to_str().unwrap()]].concat()).assert();
     let after = read(&folder.join("sweep.json"));
-    assert_eq!((trials(&after).len(), &after["stopped"]), (2, &Value::from("all_measured")), "{after}");
+    // A machine so busy that it spoils a run has it flown again.
+    assert!(trials(&after).len() >= 2 && after["stopped"] == "all_measured", "{after}");
     assert!(folder.join("run-002.broken-off-1/run.jsonl").exists());
 }
