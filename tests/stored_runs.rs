@@ -25,6 +25,8 @@ fn every_schema_has_a_stored_run() {
 /// Eight rates of a small model on a CPU, two runs each.
 #[test]
 fn a_sweep_of_schema_1_says_what_it_said() {
+    use LoadClass::{Failed, Passed, Saturated, Undecided};
+
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/sweep-schema-1");
     let sweep = Sweep::read(&folder).unwrap();
     assert_eq!(sweep.schema, 1);
@@ -32,7 +34,6 @@ fn a_sweep_of_schema_1_says_what_it_said() {
     assert_eq!((answer.passed, answer.failed), (Some(Load::Rate(50.0)), Some(Load::Rate(90.0))));
     assert!(sweep.sustained.unwrap().held);
     let classes: Vec<_> = sweep.points.iter().map(|point| point.class).collect();
-    use LoadClass::{Failed, Passed, Saturated, Undecided};
     assert_eq!(classes, [Passed, Passed, Passed, Undecided, Failed, Saturated, Saturated]);
 }
 
