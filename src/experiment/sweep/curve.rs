@@ -56,7 +56,7 @@ struct Line {
 /// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
 /// the unit, the dispersion taken from how runs of the same loads differ; its interval is that of inverse prediction
 /// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
-/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 95 to 98,
+/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 92 to 100,
 /// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
 /// does not know of those that did not happen.
 pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing> {
