@@ -55,7 +55,7 @@ fn llama_on_a10g() -> Fleet {
 /// `server`, which must be fresh, and summarised as any run is.
 fn simulated(spec: &WorkloadSpec, server: &mut dyn Server) -> Summary {
     let Flown { records, footer, .. } = fly(spec, server);
-    summarise(&RunLog { header: header(spec), records, checks: Vec::new(), footer: Some(footer) }, &[])
+    summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 
 fn phase(flown: &Flown, phase: Phase) -> Vec<&RequestRecord> {
@@ -169,7 +169,7 @@ fn a_run_is_repeated_to_the_last_nanosecond() {
 fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
     let Flown { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
-    let mut log = RunLog { header: header(&spec), records, checks: Vec::new(), footer: Some(footer) };
+    let mut log = RunLog::of_requests(header(&spec), records, footer);
     log.header.engine.modelled.insert("places".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();

@@ -53,7 +53,7 @@ fn places(places: usize, seed: u64) -> Fleet {
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
     let Flown { records, footer, .. } = fly(spec, &mut *fleet.server().unwrap());
-    summarise(&RunLog { header: header(spec), records, checks: Vec::new(), footer: Some(footer) }, &[])
+    summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 
 /// How often each rule was broken in the runs with seeds from 0 to `seeds`, and how many runs broke any.

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::record::{
     ChunkTrain, DeploymentFacts, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts,
     PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource,
-    TokenChunk, TokenSource, Usage,
+    Telemetry, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
@@ -212,10 +212,12 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             stamps: StampSource::default(),
             shard: None,
             calibration: None,
+            telemetry: Vec::new(),
             deployment: DeploymentFacts::default(),
         },
         records,
         checks: Vec::new(),
+        telemetry: Telemetry::default(),
         footer: Some(RunFooter {
             released_until: ms(window_ms),
             ended,

@@ -244,6 +244,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
+        telemetry: Vec::new(),
         deployment: described.deployment(),
         workload: run.workload,
     }

@@ -57,19 +57,14 @@ pub fn predict(
     let run = run_of(&header, schedule);
     let flown = run.fly(&mut *fleet.server()?);
     let bottleneck = Bottleneck::of(&flown, &run.plan);
-    let log = RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
+    let log = RunLog::of_requests(header, flown.records, flown.footer);
     let summary = summarise(&log, objectives);
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let baseline = match fleet.baseline() {
         None => None,
         Some(plain) => {
             let flown = run.fly(&mut *plain.server()?);
-            let held_against = RunLog {
-                header: log.header.clone(),
-                records: flown.records,
-                checks: Vec::new(),
-                footer: Some(flown.footer),
-            };
+            let held_against = RunLog::of_requests(log.header.clone(), flown.records, flown.footer);
             let other = summarise(&held_against, objectives);
             Some(Comparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
@@ -96,7 +91,7 @@ pub fn predict(
 /// When the fleet cannot be.
 pub fn fly_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let flown = run_of(&header, schedule).fly(&mut *fleet.server()?);
-    Ok(RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) })
+    Ok(RunLog::of_requests(header, flown.records, flown.footer))
 }
 
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {

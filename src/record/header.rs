@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Calibration, ClientFacts, DeploymentFacts, RequestParameters, ServerCounters, SessionCounts, Shard,
-    StampSource,
+    StampSource, TelemetrySource,
 };
 use crate::clock::Timestamp;
 use crate::workload::WorkloadSpec;
@@ -55,11 +55,14 @@ pub struct RunHeader {
     /// What the machine that sent was found to do before the run, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+    /// The pages of metrics that were read while it was on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<TelemetrySource>,
 }
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 3;
+    pub const SCHEMA: u32 = 4;
 }
 
 /// The place of a run among runs of the same workload that differ in their seeds alone.

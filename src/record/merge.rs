@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{
-    ChunkTrain, ClientFacts, Delays, Pause, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
-    SessionCounts, Shard, StampSource, TokenChunk,
+    ChunkTrain, ClientFacts, Delays, Pause, Reading, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
+    SessionCounts, Shard, StampSource, Telemetry, TelemetrySource, TokenChunk,
 };
 use crate::units::{spoken, three_digits};
 
@@ -188,6 +188,10 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
         *chunks =
             chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
     }
+    for reading in &mut log.telemetry.readings {
+        reading.asked = reading.asked.after(by);
+        reading.answered = reading.answered.after(by);
+    }
     for moment in log.checks.iter_mut().filter_map(|check| check.released.as_mut()) {
         *moment = moment.after(by);
     }
@@ -218,13 +222,29 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         server: None,
     };
     let (mut records, mut checks) = (Vec::new(), Vec::new());
+    let telemetry = telemetry(&header, &logs);
     for log in logs {
         records.extend(log.records);
         checks.extend(log.checks);
     }
     records.sort_by_key(|record| (record.ended, record.index));
     checks.sort_by_key(|check| check.released);
-    RunLog { header, records, checks, footer: Some(footer) }
+    RunLog { header, records, checks, telemetry, footer: Some(footer) }
+}
+
+/// Every page that a shard read, as the first shard saw it that did, numbered as in the joined header. What each
+/// generator's own meters told stays with its shard: there is no one process that it is about.
+fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
+    let of_page = |(place, page): (usize, &TelemetrySource)| {
+        let seen_in = |log: &RunLog| log.header.telemetry.iter().position(|source| source == page);
+        let (log, own) = logs.iter().find_map(|log| Some((log, seen_in(log)?)))?;
+        let of_it = log.telemetry.readings.iter().filter(move |reading| usize::from(reading.source) == own);
+        Some(of_it.map(move |reading| Reading { source: place as u16, ..reading.clone() }))
+    };
+    let mut readings: Vec<Reading> =
+        joined.telemetry.iter().enumerate().filter_map(of_page).flatten().collect();
+    readings.sort_by_key(|reading| reading.answered);
+    Telemetry { readings, client: Vec::new() }
 }
 
 /// That of the shard that began first, its prefix of request ids among it, with the whole plan's counts, the places under all caps, every objective, and
@@ -244,6 +264,12 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .clone()
         .filter_map(|header| header.calibration)
         .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
+    joined.telemetry.clear();
+    for page in headers.clone().flat_map(|header| &header.telemetry) {
+        if !joined.telemetry.contains(page) {
+            joined.telemetry.push(page.clone());
+        }
+    }
     for objective in headers.clone().flat_map(|header| &header.objectives) {
         if !joined.objectives.contains(objective) {
             joined.objectives.push(objective.clone());

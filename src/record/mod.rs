@@ -13,6 +13,7 @@ mod possible;
 mod request;
 mod runlog;
 mod shard;
+mod telemetry;
 mod turn;
 mod validity;
 
@@ -31,5 +32,9 @@ pub use parameters::RequestParameters;
 pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
+pub use telemetry::{
+    ClientSample, Counter, DeviceReading, Gauge, Reading, ServerTime, Telemetry, TelemetrySource,
+    TimeHistogram,
+};
 pub use turn::{SessionCounts, Turn};
 pub use validity::Validity;

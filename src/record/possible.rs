@@ -4,7 +4,7 @@ mod turns;
 
 use std::time::Duration;
 
-use super::{CheckRecord, CountedAnswer, Phase, RequestRecord, RunFooter, RunHeader, Shard, Usage};
+use super::{CheckRecord, CountedAnswer, Phase, Reading, RequestRecord, RunFooter, RunHeader, Shard, Usage};
 use crate::clock::Timestamp;
 
 pub(super) use turns::SessionsSoFar;
@@ -69,6 +69,12 @@ pub(super) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(),
 pub(super) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
     let CountedAnswer { index, tokens } = *answer;
     countable("the number of its tokens", tokens).map_err(|what| format!("request {index}: {what}"))
+}
+
+/// Why no run with this header can have read such a page of metrics; `Ok` if one can.
+pub(super) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
+    one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
+    in_time("the moment of a reading", reading.answered)
 }
 
 /// Why no run can have ended so; `Ok` if one can.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunHeader, possible};
+use super::{
+    CheckRecord, ClientSample, CountedAnswer, Reading, RequestRecord, RunFooter, RunHeader, Telemetry,
+    possible,
+};
 
 /// A whole run: every number that Skyline prints can be computed from it again.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +21,8 @@ pub struct RunLog {
     pub records: Vec<RequestRecord>,
     /// What came of golden prompts, in the order in which they ended.
     pub checks: Vec<CheckRecord>,
+    /// What pages of metrics and this program's own meters told meanwhile.
+    pub telemetry: Telemetry,
     /// How the run was left; absent when it was cut off.
     pub footer: Option<RunFooter>,
 }
@@ -75,6 +80,8 @@ enum LineOut<'a> {
     Request(&'a RequestRecord),
     Check(&'a CheckRecord),
     Counted(&'a CountedAnswer),
+    Reading(&'a Reading),
+    Client(&'a ClientSample),
     Footer(&'a RunFooter),
 }
 
@@ -85,10 +92,18 @@ enum LineIn {
     Request(Box<RequestRecord>),
     Check(CheckRecord),
     Counted(CountedAnswer),
+    Reading(Reading),
+    Client(ClientSample),
     Footer(Box<RunFooter>),
 }
 
 impl RunLog {
+    /// A run that nothing but its requests is known of, as one in virtual time.
+    #[must_use]
+    pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
+        Self { header, records, checks: Vec::new(), telemetry: Telemetry::default(), footer: Some(footer) }
+    }
+
     /// Name of the log inside a run's folder.
     pub const FILE_NAME: &'static str = "run.jsonl";
 
@@ -110,6 +125,7 @@ impl RunLog {
         let mut sessions = possible::SessionsSoFar::default();
         let mut uncounted = HashMap::new();
         let mut checks = Vec::new();
+        let mut telemetry = Telemetry::default();
         let mut footer = None;
         let mut text = Vec::new();
         for line in 1.. {
@@ -154,6 +170,11 @@ impl RunLog {
                     };
                     records[place].count(answer.tokens);
                 }
+                (Ok(LineIn::Reading(reading)), Some(header)) => {
+                    possible::check_reading(header, &reading).map_err(damaged)?;
+                    telemetry.readings.push(reading);
+                }
+                (Ok(LineIn::Client(sample)), Some(_)) => telemetry.client.push(sample),
                 (Ok(LineIn::Footer(found)), Some(_)) => {
                     possible::check_footer(&found).map_err(damaged)?;
                     footer = Some(*found);
@@ -173,7 +194,7 @@ impl RunLog {
             line: 1,
             message: "the file is empty; a run log begins with a header".to_owned(),
         })?;
-        Ok(Self { header, records, checks, footer })
+        Ok(Self { header, records, checks, telemetry, footer })
     }
 }
 
@@ -187,6 +208,8 @@ impl RunLog {
         let mut writer = RunLogWriter::create(folder, &self.header)?;
         self.checks.iter().try_for_each(|check| writer.append_check(check))?;
         self.records.iter().try_for_each(|record| writer.append(record))?;
+        self.telemetry.readings.iter().try_for_each(|reading| writer.append_reading(reading))?;
+        self.telemetry.client.iter().try_for_each(|sample| writer.append_client(sample))?;
         match &self.footer {
             Some(footer) => writer.finish(footer),
             None => writer.flush(),
@@ -251,6 +274,24 @@ impl<W: Write> RunLogWriter<W> {
     /// When the file cannot be written.
     pub fn append_counted(&mut self, answer: &CountedAnswer) -> Result<(), RunLogError> {
         self.line(&LineOut::Counted(answer))
+    }
+
+    /// Appends what a page of metrics told.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_reading(&mut self, reading: &Reading) -> Result<(), RunLogError> {
+        self.line(&LineOut::Reading(reading))
+    }
+
+    /// Appends what this program's own meters told.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_client(&mut self, sample: &ClientSample) -> Result<(), RunLogError> {
+        self.line(&LineOut::Client(sample))
     }
 
     /// Hands what was appended so far to the operating system.

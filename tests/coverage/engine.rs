@@ -42,7 +42,7 @@ fn fleet() -> Fleet {
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
     let Flown { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
     let header = RunHeader { repeat, ..header(spec) };
-    summarise(&RunLog { header, records, checks: Vec::new(), footer: Some(footer) }, &[])
+    summarise(&RunLog::of_requests(header, records, footer), &[])
 }
 
 /// Requests per second of a server that always has work.

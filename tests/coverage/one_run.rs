@@ -42,12 +42,7 @@ fn one_run_at_90_percent_load_is_surer_than_it_may_be_and_the_report_says_so() {
         let ttft = Delay::Exponential(0.1);
         let fleet = Fleet::of_one(Engine::Plain { places: 1, ttft, itl: Delay::Constant(0.0) }, seed);
         let flown = fly(&spec, &mut *fleet.server().unwrap());
-        let log = RunLog {
-            header: header(&spec),
-            records: flown.records,
-            checks: Vec::new(),
-            footer: Some(flown.footer),
-        };
+        let log = RunLog::of_requests(header(&spec), flown.records, flown.footer);
         let summary = summarise(&log, &[]);
         let row = summary.latency.row(Metric::Ttft).unwrap();
         for ((_, quantile), covered) in quantiles.iter().zip(&mut covered) {

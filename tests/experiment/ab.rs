@@ -53,8 +53,7 @@ fn run(spec: &WorkloadSpec, server: Plain, slower: f64, seed: u64) -> Summary {
     let ttft = Delay::LogNormal(median_ttft * slower, sigma);
     let gap = Delay::LogNormal(0.01 * slower, 0.3);
     let flown = fly(spec, &mut FixedQueue::new(places, ttft, gap, seed));
-    let (records, footer) = (flown.records, Some(flown.footer));
-    summarise(&RunLog { header: header(spec), records, checks: Vec::new(), footer }, &[])
+    summarise(&RunLog::of_requests(header(spec), flown.records, flown.footer), &[])
 }
 
 fn design() -> AbDesign {

@@ -46,7 +46,7 @@ fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
     let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.fly(&mut *fleet.server().unwrap());
-    RunLog { header: header(spec), records: flown.records, checks: Vec::new(), footer: Some(flown.footer) }
+    RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 
 fn measured(rate: f64, seed: u64, fleet: &Fleet) -> MeasuredRun {

@@ -42,12 +42,7 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
     let fly_one = |wanted: &Wanted| -> Result<_, std::convert::Infallible> {
         let workload = wanted.workload(&spec).unwrap();
         let flown = fly(&workload, &mut queue.server(wanted.seed));
-        let log = RunLog {
-            header: header(&workload),
-            records: flown.records,
-            checks: Vec::new(),
-            footer: Some(flown.footer),
-        };
+        let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
         Ok(Some(Trial::of(wanted, &summarise(&log, &objectives))))
     };
     let Ok(stopped) = drive(&mut search, fly_one);

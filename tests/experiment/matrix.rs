@@ -23,8 +23,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         let runs = repeats_of(&spec, row.repeats()).into_iter().map(|(repeat, spec)| {
             let flown = fly(&spec, &mut Instance::new(h100()));
             let header = RunHeader { repeat, ..header(&spec) };
-            let log =
-                RunLog { header, records: flown.records, checks: Vec::new(), footer: Some(flown.footer) };
+            let log = RunLog::of_requests(header, flown.records, flown.footer);
             RowRun { folder: row.name.clone(), summary: summarise(&log, &[]) }
         });
         CellRuns { slot, runs: runs.collect(), failed: None }

@@ -40,7 +40,7 @@ fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
 
 /// The log of a run.
 fn log(spec: &WorkloadSpec, flown: Flown) -> RunLog {
-    RunLog { header: header(spec), records: flown.records, checks: Vec::new(), footer: Some(flown.footer) }
+    RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 
 const fn ms(millis: u64) -> Timestamp {

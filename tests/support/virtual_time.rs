@@ -48,6 +48,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         stamps: StampSource::default(),
         shard: None,
         calibration: None,
+        telemetry: Vec::new(),
         deployment: DeploymentFacts::default(),
     }
 }

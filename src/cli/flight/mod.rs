@@ -29,7 +29,7 @@ use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveLine, Screen};
 use crate::record::{
-    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
+    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter, Telemetry,
 };
 use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions};
 use crate::workload::WorkloadSpec;
@@ -265,6 +265,7 @@ impl Field<'_> {
             host: host::facts(),
             shard: share.shard,
             calibration: *calibration,
+            telemetry: Vec::new(),
             stamps: engine.stamp_source(),
             workload: spec,
         };
@@ -308,7 +309,7 @@ impl Field<'_> {
             ));
         }
         let ending = footer.ending;
-        let log = RunLog { header, records, checks, footer: Some(footer) };
+        let log = RunLog { header, records, checks, telemetry: Telemetry::default(), footer: Some(footer) };
         Ok(Flown::of(&log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }

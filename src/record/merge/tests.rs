@@ -1,10 +1,11 @@
 //! A stored run, cut into shards and joined again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::record::{Calibration, PromptMethod, RequestParameters};
+use crate::record::{Calibration, Gauge, PromptMethod, RequestParameters};
 use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {
@@ -248,4 +249,30 @@ fn what_became_of_sessions_adds_up() {
     footer(&mut parts[0]).sessions = Some(counts(7, 1));
     footer(&mut parts[1]).sessions = Some(counts(5, 0));
     assert_eq!(merge(parts).unwrap().log.footer.unwrap().sessions, Some(counts(12, 1)));
+}
+
+#[test]
+fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
+    let mut parts = shards(2);
+    let page =
+        |name: &str| TelemetrySource { url: format!("http://{name}/metrics"), kind: "vllm".to_owned() };
+    let reading = |source, at| Reading {
+        source,
+        asked: Timestamp::from_nanos(at),
+        answered: Timestamp::from_nanos(at + 1),
+        gauges: [(Gauge::Running, at as f64)].into(),
+        counters: BTreeMap::new(),
+        devices: BTreeMap::new(),
+        histograms: BTreeMap::new(),
+    };
+    parts[0].log.header.telemetry = vec![page("a")];
+    parts[0].log.telemetry.readings = vec![reading(0, 10), reading(0, 30)];
+    parts[1].log.header.telemetry = vec![page("b"), page("a")];
+    parts[1].log.telemetry.readings = vec![reading(0, 5), reading(1, 12)];
+    parts[1].log.header.started_at += Duration::from_nanos(10);
+    let log = merge(parts).unwrap().log;
+    assert_eq!(log.header.telemetry, [page("a"), page("b")]);
+    let later =
+        Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
+    assert_eq!(log.telemetry.readings, [reading(0, 10), later, reading(0, 30)]);
 }

@@ -171,6 +171,7 @@ impl Model<'_> {
             stamps: StampSource::default(),
             shard: None,
             calibration: None,
+            telemetry: Vec::new(),
         }
     }
 }

@@ -1,0 +1,161 @@
+//! What pages of metrics told while a run was on, on the run's own clock.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+
+/// A page of metrics that is read while a run is on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TelemetrySource {
+    /// Its address, without credentials.
+    pub url: String,
+    /// Whose names its series have: `vllm`, `sglang`, `tgi`, `trtllm`, `dcgm`, …
+    pub kind: String,
+}
+
+/// What one page told at one moment. What a page does not tell is not there, never 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Which page: its place in the header's list.
+    pub source: u16,
+    /// When it was asked for.
+    #[serde(rename = "asked_ns")]
+    pub asked: Timestamp,
+    /// When it was there: what it tells was so in between.
+    #[serde(rename = "answered_ns")]
+    pub answered: Timestamp,
+    /// Values at that moment, added up over the server's engines.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<Gauge, f64>,
+    /// Totals since the server was started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<Counter, f64>,
+    /// Values and totals of each device, by its number or name, where the page tells of devices.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<String, DeviceReading>,
+    /// Distributions of times since the server was started; left out of most readings, for they are large: told at the
+    /// first and the last reading, and at those next to the ends of the window.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub histograms: BTreeMap<ServerTime, TimeHistogram>,
+}
+
+/// What one device told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceReading {
+    /// Values at that moment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<Gauge, f64>,
+    /// Totals since the device or its exporter was started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<Counter, f64>,
+}
+
+/// A value that goes up and down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gauge {
+    /// Requests in work.
+    Running,
+    /// Requests that wait for it.
+    Waiting,
+    /// Share of the key-value cache in use, 0 to 1.
+    KvUsage,
+    /// Share of prompt tokens found in the prefix cache, 0 to 1, as the server itself averages it.
+    CacheHitRate,
+    /// Answer tokens per second, as the server itself averages it.
+    GenerationTokensPerS,
+    /// Share of time in which the device was busy, 0 to 1.
+    Utilisation,
+    /// Memory of the device in use, bytes.
+    MemoryUsedBytes,
+    /// Memory of the device that is free, bytes.
+    MemoryFreeBytes,
+    /// Power that the device draws, watts.
+    PowerW,
+}
+
+/// A total that only grows, as long as the server is not started anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Prompt tokens processed.
+    PromptTokens,
+    /// Answer tokens generated.
+    GenerationTokens,
+    /// Requests that ended well.
+    RequestsSucceeded,
+    /// Prompt tokens looked up in the prefix cache.
+    CacheQueries,
+    /// Of them, found there.
+    CacheHits,
+    /// Times that a request was put back for want of cache.
+    Preemptions,
+    /// Energy used, joules.
+    EnergyJ,
+}
+
+/// A time that servers keep a histogram of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerTime {
+    /// From the request's arrival to its first token.
+    Ttft,
+    /// Between two tokens.
+    InterToken,
+    /// Waiting to be scheduled.
+    Queue,
+    /// From being scheduled to the first token.
+    Prefill,
+    /// From the first token to the last.
+    Decode,
+    /// From the request's arrival to its last token.
+    E2e,
+}
+
+/// A histogram as Prometheus keeps it (*Histograms and summaries*, prometheus.io): totals since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeHistogram {
+    /// Number of times.
+    pub count: f64,
+    /// Their sum, seconds.
+    pub sum_s: f64,
+    /// Upper ends, seconds, with how many times were no longer, cumulative; the last end, which has no bound, is left out.
+    pub buckets: Vec<(f64, f64)>,
+}
+
+/// What this program itself used up to a moment of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSample {
+    /// The moment.
+    #[serde(rename = "at_ns")]
+    pub at: Timestamp,
+    /// CPU time of the process since the run's zero.
+    pub cpu_ns: u64,
+    /// CPU time of the thread that writes requests and reads answers since the run's zero.
+    pub loop_cpu_ns: u64,
+    /// Memory that the process holds, bytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Longest event-loop delay since the sample before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_delay_max_ns: Option<u64>,
+    /// TCP segments that this machine sent again since the run's zero, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
+}
+
+/// All that was told while a run was on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    /// Of pages of metrics, in the order in which they were read.
+    pub readings: Vec<Reading>,
+    /// Of this program.
+    pub client: Vec<ClientSample>,
+}
