@@ -98,11 +98,7 @@ fn schema_3_says_what_it_said() {
 fn a_log_survives_being_written_and_read() {
     let log = RunLog::read(&stored(RunHeader::SCHEMA)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
-    for record in &log.records {
-        writer.append(record).unwrap();
-    }
-    writer.finish(log.footer.as_ref().unwrap()).unwrap();
+    log.store(folder.path()).unwrap();
     assert_eq!(RunLog::read(folder.path()).unwrap(), log);
     // A log is never written over.
     assert!(RunLogWriter::create(folder.path(), &log.header).is_err());
