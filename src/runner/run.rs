@@ -174,7 +174,8 @@ impl<E: Engine> Air<E> {
     }
 
     fn admit(&mut self, mut released: Released) {
-        self.progress.released();
+        let request = &released.order.request;
+        self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
         match self.options.max_concurrency {
             None => self.send(released, None),

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
+use super::args::{
+    DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
+};
 use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Setup};
 use super::interrupts::Interrupts;
@@ -16,7 +18,6 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::{datasets, folder, series};
 use crate::analysis::Objective;
-use crate::live::Screen;
 use crate::record::RunEnding;
 use crate::report::Beside;
 
@@ -58,9 +59,8 @@ pub(super) struct BenchArgs {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl BenchArgs {
@@ -72,7 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
-            screen: if self.quiet { Screen::Quiet } else { Screen::detect() },
+            screen: self.live.screen(),
         }
     }
 }
