@@ -110,11 +110,21 @@ fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
     match value {
         Some(value) => {
             let kept = objective.comparison.holds(value, objective.bound);
-            let standing = if kept { Standing::Good } else { Standing::Bad };
-            Remark::new(standing, format!("{objective}: {}", objective.subject.show(value)))
+            let said = format!("{objective}: {}", objective.subject.show(value));
+            match too_few(objective, snapshot) {
+                Some(n) => Remark::new(Standing::Open, format!("{said} of {} samples so far", count(n))),
+                None => Remark::new(if kept { Standing::Good } else { Standing::Bad }, said),
+            }
         }
         None => Remark::new(Standing::Open, format!("{objective}: not known yet")),
     }
+}
+
+/// The samples behind a percentile that needs more of them.
+fn too_few(objective: &Objective, snapshot: &Snapshot) -> Option<u64> {
+    let Subject::Latency(Statistic::Percentile(quantile), metric) = objective.subject else { return None };
+    let n = live(metric, snapshot)?.window?.n;
+    (n < quantile.floor()).then_some(n)
 }
 
 /// The latencies that are counted live.
@@ -208,6 +218,7 @@ mod tests {
     fn objectives_are_held_against_what_is_known() {
         let mut snapshot = sound();
         snapshot.measured.failed = 20;
+        snapshot.tpot = spread(100, 9, 12);
         let found = said(
             &snapshot,
             &[
@@ -215,6 +226,7 @@ mod tests {
                 "p50 ttft < 80ms",
                 "error_rate < 5%",
                 "p95 e2e < 1s",
+                "p99 tpot < 20ms",
                 "goodput > 5/s",
                 "p95 ttft of chat < 1s",
             ],
@@ -225,6 +237,7 @@ mod tests {
             (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
             (Standing::Good, "error_rate < 5%: 2.00 %"),
             (Standing::Open, "p95 e2e < 1s: not known yet"),
+            (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
             (Standing::Open, "goodput > 5/s: not known yet"),
             (Standing::Open, "p95 ttft of chat < 1s: not known yet"),
         ];

@@ -6,7 +6,7 @@ mod times;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use self::snapshot::{LiveLatency, Rates, Snapshot, Spread, Tally};
@@ -43,6 +43,7 @@ pub struct Progress {
     measured: Mutex<Tally>,
     failures: Mutex<BTreeMap<FailureKind, u64>>,
     server: Mutex<BTreeMap<Gauge, f64>>,
+    stopped: OnceLock<Timestamp>,
 }
 
 impl Default for Progress {
@@ -66,6 +67,7 @@ impl Default for Progress {
             measured: Mutex::default(),
             failures: Mutex::default(),
             server: Mutex::default(),
+            stopped: OnceLock::new(),
         }
     }
 }
@@ -151,6 +153,11 @@ impl Progress {
         held(&self.server).clone_from(gauges);
     }
 
+    /// A person stopped it at `at`: nothing more is let go.
+    pub(super) fn stopped(&self, at: Timestamp) {
+        self.stopped.get_or_init(|| at);
+    }
+
     /// The second of `at`, or the later one that is on. Where it is new, those before are over.
     fn advance(&self, at: Timestamp) -> u64 {
         let second = at.as_nanos() / 1_000_000_000;
@@ -202,6 +209,7 @@ impl Progress {
             schedule_lag: latency(&self.schedule_lag),
             failures,
             server: held(&self.server).clone(),
+            stopped: self.stopped.get().copied(),
             seconds,
         }
     }

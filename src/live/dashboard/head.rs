@@ -7,6 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{Seen, plain};
+use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
 use crate::record::PlanFacts;
 use crate::units::spoken;
@@ -19,7 +20,11 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
     }
     frame.render_widget(Line::from(spans), title);
 
-    let said = format!(" {} ", when(seen.now, &seen.watched.plan, seen.watched.drained));
+    let said = match seen.snapshot.stopped {
+        Some(at) => stopped(at, seen.now, seen.snapshot.in_flight),
+        None => when(seen.now, &seen.watched.plan, seen.watched.drained),
+    };
+    let said = format!(" {said} ");
     let [bar, words] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(said.chars().count() as u16)])
             .areas(time);
@@ -36,9 +41,19 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Line::from(said), words);
 }
 
+/// That a person stopped it, and what is awaited.
+fn stopped(at: Timestamp, now: Timestamp, in_flight: u64) -> String {
+    let answers = counted(in_flight, "answer");
+    format!("stopped at {:.0} s · awaiting {answers} for {}", at.as_secs_f64(), whole(now.since(at)))
+}
+
+/// A length of time in whole seconds.
+fn whole(time: Duration) -> String {
+    spoken(Duration::from_secs(time.as_secs_f64().round() as u64))
+}
+
 /// Where in the run `now` is, and what is left of it.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
-    let whole = |time: Duration| spoken(Duration::from_secs(time.as_secs_f64().round() as u64));
     let of = format!("{:.0} of {:.0} s", now.as_secs_f64(), plan.window_end.as_secs_f64());
     if now < plan.window_start {
         format!("{of} · warm-up, the window begins in {}", whole(plan.window_start.since(now)))
@@ -68,5 +83,6 @@ mod tests {
         assert_eq!(when(4.4), "4 of 70 s · warm-up, the window begins in 6 s");
         assert_eq!(when(12.0), "12 of 70 s · 58 s left");
         assert_eq!(when(73.2), "draining for 3 s, for 27 s more at most");
+        assert_eq!(stopped(at(12.4), at(15.1), 1), "stopped at 12 s · awaiting 1 answer for 3 s");
     }
 }

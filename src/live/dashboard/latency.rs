@@ -61,7 +61,7 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
         // Each heading ends where its figures do.
         let group = FIGURE * columns.len();
         let recent = format!(" last {RECENT_S} s");
-        let title = format!("{recent:─>0$}{1:─>2$} ", NAME + group, " window so far", GAP + group);
+        let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
         let block = Block::new().borders(Borders::TOP).border_style(ink.quiet()).title(title);
         paragraph = paragraph.block(block.title_style(ink.heading()));
     }

@@ -8,7 +8,7 @@ use super::{latency, timelines};
 /// From so many rows on, parts have headings, and all latencies are shown.
 const ROOMY: u16 = 18;
 /// Most rows of one timeline.
-const TALLEST: u16 = 8;
+const TALLEST: u16 = 10;
 /// Columns of the load, and those where there is room for what is planned too.
 const NARROW: u16 = 22;
 const WIDE: u16 = 40;

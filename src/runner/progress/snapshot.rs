@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Second;
+use crate::clock::Timestamp;
 use crate::record::{FailureKind, Gauge};
 
 /// The state of a run at one moment.
@@ -39,6 +40,8 @@ pub struct Snapshot {
     pub failures: Vec<(FailureKind, u64)>,
     /// What the server last told of itself; empty where it tells nothing.
     pub server: BTreeMap<Gauge, f64>,
+    /// When a person stopped the run; absent where nobody did.
+    pub stopped: Option<Timestamp>,
     /// The last seconds that are over, oldest first.
     pub seconds: Vec<Second>,
 }

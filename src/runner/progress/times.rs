@@ -87,16 +87,27 @@ impl Times {
 
 fn spread<C: Counter>(times: &Histogram<C>, sum_us: u128) -> Option<Spread> {
     let n = times.len();
-    let quantile = |fraction| Duration::from_micros(times.value_at_quantile(fraction));
-    (n > 0).then(|| Spread {
-        n,
-        mean: Duration::from_micros(u64::try_from(sum_us / u128::from(n)).unwrap_or(u64::MAX)),
-        min: Duration::from_micros(times.min()),
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p95: quantile(0.95),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: Duration::from_micros(times.max()),
-    })
+    if n == 0 {
+        return None;
+    }
+    let [p50, p90, p95, p99, p999] = quantiles(times, [0.5, 0.9, 0.95, 0.99, 0.999]);
+    let mean = Duration::from_micros(u64::try_from(sum_us / u128::from(n)).unwrap_or(u64::MAX));
+    let [min, max] = [times.min(), times.max()].map(Duration::from_micros);
+    Some(Spread { n, mean, min, p50, p90, p95, p99, p999, max })
+}
+
+/// The smallest times that at least these shares of the samples, in ascending order, do not exceed: all of them in one pass.
+fn quantiles<C: Counter, const N: usize>(times: &Histogram<C>, shares: [f64; N]) -> [Duration; N] {
+    let n = times.len() as f64;
+    let mut found = [Duration::ZERO; N];
+    let mut next = 0;
+    let mut below = 0;
+    for bucket in times.iter_recorded() {
+        below += bucket.count_at_value().as_u64();
+        while next < N && below as f64 >= shares[next] * n {
+            found[next] = Duration::from_micros(bucket.value_iterated_to());
+            next += 1;
+        }
+    }
+    found
 }
