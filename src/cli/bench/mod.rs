@@ -17,7 +17,7 @@ use super::printer::Printer;
 use super::{datasets, folder, series};
 use crate::analysis::Objective;
 use crate::live::Screen;
-use crate::record::RunEnding;
+use crate::record::{RunEnding, RunLog};
 use crate::report::Beside;
 
 /// Fly a workload against a server and report how it did.
@@ -125,8 +125,17 @@ fn once(args: &BenchArgs, field: &Field<'_>, run: PlannedRun) -> Result<Exit, St
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
     let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
     printer.data(&outcome::render(&flown.summary, beside, format)?)?;
+    if paired_open.is_some() {
+        // The page that was written when the closed run was over knew nothing of the open one.
+        let log = RunLog::read(&flown.folder).map_err(Stop::impossible)?;
+        outcome::store_page(&log, &flown.summary, beside, &flown.folder)?;
+    }
     flown.stored.and(open)?;
-    printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    let folder = flown.folder.display();
+    printer.words(&format!(
+        "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
+        flown.folder.join(outcome::PAGE_FILE_NAME).display()
+    ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
