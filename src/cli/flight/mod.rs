@@ -169,7 +169,7 @@ impl Flown {
     ) -> Self {
         let summary = analysis::summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
+        let stored = outcome::store(&log, &summary, &diagnosis, &folder);
         Self { log, summary, diagnosis, folder, stored: written.and(stored), ending }
     }
 }
