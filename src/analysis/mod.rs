@@ -35,6 +35,7 @@ mod prefix_cache;
 mod quality;
 mod quantile;
 mod rates;
+mod reproduction;
 mod scope;
 mod sessions;
 mod sorted;
@@ -43,6 +44,7 @@ mod steady_state;
 mod subject;
 mod summary;
 mod taken;
+mod telemetry;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod tokens;
@@ -83,12 +85,17 @@ pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use quality::{CheckExample, CheckPasses, Passes, Quality};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
+pub use reproduction::{Reproduction, Untold};
 pub use scope::{PartKind, Scope};
 pub use sessions::{Sessions, TurnGroup};
 pub use steady_state::{Beginning, SteadyState, Unsettled};
 pub use subject::{Comparison, Flow, Sense, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
+pub use telemetry::{
+    BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, GaugeSummary,
+    PageSummary, ServerSide, TimeBeside, TimeSummary,
+};
 pub use tokens::{Balance, MadePrompts, TokenAccount};
 pub use trend::Trend;
 pub use verdict::{Reason, Rule, Verdict};
