@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::record::{Calibration, Gauge, PromptMethod, RequestParameters};
+use crate::record::{Calibration, Gauge, PageKind, PromptMethod, RequestParameters};
 use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {
