@@ -236,6 +236,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             max_model_len: described.max_model_len,
             cache_block_tokens: Some(BLOCK_SIZE),
             request_id_prefix: String::new(),
+            serving_flags: serde_json::Map::new(),
             modelled: described.facts.clone(),
         },
         limits: Limits::default(),

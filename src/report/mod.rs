@@ -28,6 +28,7 @@ mod prediction;
 mod promises;
 mod quality;
 mod repeats;
+mod server;
 mod sessions;
 mod sweep;
 mod taken;

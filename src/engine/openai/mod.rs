@@ -6,8 +6,10 @@ mod connect;
 mod control;
 mod counters;
 mod engine;
+mod flags;
 mod form;
 mod golden;
+mod page;
 mod probe;
 mod smoke;
 mod templates;
@@ -16,6 +18,7 @@ pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
+pub use page::{MetricsPage, OpenPage};
 pub use probe::FormRefused;
 pub use smoke::{SmokeError, SmokeReport};
 
