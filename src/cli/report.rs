@@ -8,7 +8,7 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
-use super::{ab, pair, series, sweep};
+use super::{ab, matrix, pair, series, sweep};
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
@@ -18,7 +18,8 @@ use crate::report::Beside;
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep or of an A/B experiment
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
+    /// table of experiments
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -61,6 +62,16 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
             ));
         }
         printer.data(&outcome::render_ab(&test, format)?)?;
+        return Ok(exit);
+    }
+    if let Some((shown, exit)) = matrix::stored(&args.run, format, args.validity.policy())? {
+        if !args.objectives.is_empty() {
+            return Err(Stop::usage(
+                "--objective is for runs, and a table of experiments has a contract of its own\n\
+                 hint: show one of its rows, such as row-A",
+            ));
+        }
+        printer.data(&shown)?;
         return Ok(exit);
     }
     let repeats = series::runs_in(&args.run);

@@ -29,8 +29,9 @@ pub(super) fn fly_all(
             printer.words(&format!("run {number} of {of}, seed {seed}"));
         }
         // Other texts in each run, so that the runs before have not warmed the prefix cache.
-        let Flown { summary, stored, ending, .. } = field.fly(run, number, |_| folder_of(parent, number))?;
-        series.add(summary)?;
+        let Flown { summary, diagnosis, stored, ending, .. } =
+            field.fly(run, number, |_| folder_of(parent, number))?;
+        series.add(summary, diagnosis)?;
         stored?;
         if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {
             series.finish(format, args.validity.policy())?;
