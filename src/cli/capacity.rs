@@ -69,8 +69,11 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         max_gpus: args.max_gpus,
     };
     let prices = prices(&args.gpu_hour, args.sweeps.len())?;
-    let offers =
-        args.sweeps.iter().zip(prices).map(|(path, price)| offer(path, price, &contract, args.replicas, printer));
+    let offers = args
+        .sweeps
+        .iter()
+        .zip(prices)
+        .map(|(path, price)| offer(path, price, &contract, args.replicas, printer));
     let capacity = Capacity::of(contract, offers.collect::<Result<_, _>>()?);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;

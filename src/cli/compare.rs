@@ -176,9 +176,7 @@ fn side(folder: &Path, name: String) -> Result<Side, Stop> {
 }
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {
-    let log = RunLog::read(folder).map_err(|error| {
-        Stop::usage(format!("{error}\n{NAME_ONE}"))
-    })?;
+    let log = RunLog::read(folder).map_err(|error| Stop::usage(format!("{error}\n{NAME_ONE}")))?;
     let objectives = outcome::objectives_of(&log.header)?;
     let summary = summarise(&log, &objectives);
     Ok((log.header, summary))

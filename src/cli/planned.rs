@@ -38,17 +38,14 @@ impl PlannedRun {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?.in_full()
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
+                .in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
     /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
-    pub(super) fn alone(
-        workload: WorkloadSpec,
-        datasets: &Arc<Datasets>,
-        cure: &str,
-    ) -> Result<Self, Stop> {
+    pub(super) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
         Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }
 

@@ -34,18 +34,17 @@ pub(in crate::cli) fn stored(
             folder.join(file).display()
         ))
     };
-    let text = |file: &str| {
-        std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error))
-    };
+    let text =
+        |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
     let ended: Ended =
         serde_json::from_str(&text(FILES[0])?).map_err(|error| unreadable(FILES[0], &error))?;
     if ended.schema > Matrix::SCHEMA {
-        let newer = format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
+        let newer =
+            format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(FILES[0], &newer));
     }
     let kept: Kept = serde_json::from_str(&text(ASKED)?).map_err(|error| unreadable(ASKED, &error))?;
-    let experiments =
-        Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(ASKED, &error))?;
+    let experiments = Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(ASKED, &error))?;
     let mut flown = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };

@@ -58,13 +58,10 @@ pub(in crate::cli) fn fitted_to(
         ));
     };
     runs.iter().try_for_each(|run| of_one_server(first, run))?;
-    let model =
-        runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
+    let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
     let mut described = model.describe()?;
     let Engine::Batching(config) = &described.fleet.engine else {
-        return Err(Stop::usage(
-            "--fit needs a batching engine to fit\nhint: leave out --ttft and --itl",
-        ));
+        return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
     };
     let mut config = config.clone();
     let by_physics = match &config.step_time {
@@ -78,8 +75,7 @@ pub(in crate::cli) fn fitted_to(
     } else {
         let told = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
         unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
-        for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"]
-        {
+        for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"] {
             described.facts.remove(name);
         }
         described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));

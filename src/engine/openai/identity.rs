@@ -36,11 +36,9 @@ pub(super) async fn compare(
         }
         None => Ok(()),
         Some(model) => match (facts.max_model_len, model.max_len) {
-            (Some(before), Some(now)) if before != now => Err(OtherServer {
-                what: "longest context",
-                before: before.to_string(),
-                now: now.to_string(),
-            }),
+            (Some(before), Some(now)) if before != now => {
+                Err(OtherServer { what: "longest context", before: before.to_string(), now: now.to_string() })
+            }
             _ => Ok(()),
         },
     }

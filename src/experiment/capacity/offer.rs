@@ -237,7 +237,8 @@ fn notes(
         let measured = counted(u64::from(measured), "GPU");
         notes.push(format!("it was measured on {measured}, and is counted with {asked}"));
     }
-    if let Some(ModelledInstance::Engine { alone_meets: false, .. }) = queueing.map(|queueing| &queueing.instance)
+    if let Some(ModelledInstance::Engine { alone_meets: false, .. }) =
+        queueing.map(|queueing| &queueing.instance)
     {
         notes.push(
             "by itself the modelled instance misses the objectives at the highest rate of the measured one, which met them: \

@@ -71,6 +71,19 @@ pub(super) enum Instance<'a> {
     Fitted(&'a EngineFit),
 }
 
+impl Instance<'_> {
+    /// Why several of them behind one router do with fewer than division says.
+    pub(super) const fn why_fewer(self) -> &'static str {
+        match self {
+            Self::Places(_) => "behind one router a burst at one finds a place at another",
+            Self::Fitted(_) => {
+                "behind one router a burst at one finds room at another, and the engine may carry more than the rate that \
+                 was seen to pass"
+            }
+        }
+    }
+}
+
 /// Instances like the one of a sweep.
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
@@ -116,12 +129,7 @@ impl Model<'_> {
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
-    pub(super) fn meets(
-        &self,
-        instance: Instance<'_>,
-        instances: u64,
-        per_s: f64,
-    ) -> Result<bool, NoQueue> {
+    pub(super) fn meets(&self, instance: Instance<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
         // queue grows without end, however long a run has to be to show it.
