@@ -18,14 +18,7 @@ use crate::record::{Calibration, HostFacts, RunHeader};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
 
-/// The form in which a summary is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// For a person.
-    Text,
-    /// For a program.
-    Json,
-}
+pub(super) use crate::report::Format;
 
 /// What an INVALID run does to the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

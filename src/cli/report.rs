@@ -6,13 +6,14 @@ use clap::Args;
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::outcome::{self, Format};
+use super::formats::FormatArgs;
+use super::outcome;
 use super::printer::Printer;
-use super::{ab, matrix, pair, series, sweep};
+use super::{ab, folder, matrix, pair, series, sweep};
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
-use crate::report::Beside;
+use crate::report::{Beside, Told};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -29,9 +30,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Print the summary as JSON, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What the names mean, and what others call the same.
@@ -50,9 +50,9 @@ GuideLLM's time per output token is e2e from sending / N; course texts divide la
 Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let format = if args.json { Format::Json } else { Format::Text };
+    let outputs = args.format.outputs()?;
     if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+        return sweep::show(&args.run, &args.objectives, &outputs, args.validity.policy(), printer);
     }
     if let Some((test, exit)) = ab::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
@@ -61,25 +61,34 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
                  hint: show one of its runs, such as round-1/b",
             ));
         }
-        printer.data(&outcome::render_ab(&test, format)?)?;
+        if let Some(format) = outputs.shown() {
+            printer.data(&outcome::render_ab(&test, format)?)?;
+        }
+        outputs.write_ab(&test, &args.run, printer)?;
         return Ok(exit);
     }
-    if let Some((shown, exit)) = matrix::stored(&args.run, format, args.validity.policy())? {
+    if let Some((table, exit)) = matrix::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
                 "--objective is for runs, and a table of experiments has a contract of its own\n\
                  hint: show one of its rows, such as row-A",
             ));
         }
-        printer.data(&shown)?;
+        let format = outputs.only_shown("a table of experiments")?;
+        printer.data(&matrix::shown(&table, format)?)?;
         return Ok(exit);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
-        let repeats = series::again(&repeats, &args.objectives)?;
+        let format = outputs.check_runs()?;
+        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
+            let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+            outputs.write_run(Told { log, summary, beside }, folder, printer)
+        })?;
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
+    outputs.check_run()?;
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
         outcome::objectives_of(&log.header)?
@@ -91,6 +100,9 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let open = pair::again(&summary, &args.run)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
-    printer.data(&outcome::render(&summary, beside, format)?)?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render(&summary, beside, format)?)?;
+    }
+    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(&args.run), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

@@ -100,9 +100,13 @@ pub(super) fn runs_in(folder: &Path) -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Computes from their logs again what the runs in `folders` say together. Without `objectives` they are held against
-/// those of the first.
-pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Repeats, Stop> {
+/// Computes from their logs again what the runs in `folders` say together, and hands each to `tell` meanwhile. Without
+/// `objectives` they are held against those of the first.
+pub(super) fn again(
+    folders: &[PathBuf],
+    objectives: &[Objective],
+    tell: impl Fn(&Path, &RunLog, &Summary, &Diagnosis) -> Result<(), Stop>,
+) -> Result<Repeats, Stop> {
     let (mut runs, mut diagnoses) = (Vec::new(), Vec::new());
     let mut demanded = objectives.to_vec();
     for folder in folders {
@@ -112,7 +116,9 @@ pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Rep
         }
         outcome::fit(objectives, &log.header.workload)?;
         let summary = summarise(&log, &demanded);
-        diagnoses.push(Diagnosis::of_run(&log, &summary));
+        let found = Diagnosis::of_run(&log, &summary);
+        tell(folder, &log, &summary, &found)?;
+        diagnoses.push(found);
         runs.push(summary);
     }
     let repeats = Repeats::of(&runs, &demanded).map_err(|error| {

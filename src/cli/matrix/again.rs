@@ -8,7 +8,7 @@ use super::planned::folder_of;
 use super::show::{self, FILES};
 use crate::analysis::summarise;
 use crate::cli::exit::{Exit, Stop};
-use crate::cli::outcome::{Format, Invalid};
+use crate::cli::outcome::Invalid;
 use crate::cli::series::PREFIX;
 use crate::cli::shelf::ASKED;
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
@@ -20,13 +20,8 @@ struct Kept {
     experiments: serde_json::Value,
 }
 
-/// The table in `path`, its folder or its `matrix.json`, as it is shown, and what it says to a script; `None` where there is
-/// none.
-pub(in crate::cli) fn stored(
-    path: &Path,
-    format: Format,
-    policy: Invalid,
-) -> Result<Option<(String, Exit)>, Stop> {
+/// The table in `path`, its folder or its `matrix.json`, and what it says to a script; `None` where there is none.
+pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Matrix, Exit)>, Stop> {
     let Some(folder) = folder_in(path) else { return Ok(None) };
     let unreadable = |file: &str, error: &dyn std::fmt::Display| {
         Stop::usage(format!(
@@ -52,7 +47,8 @@ pub(in crate::cli) fn stored(
     }
     let matrix = Matrix::of(&experiments, &flown, ended.stopped, show::trust(policy));
     let matrix = Matrix { unstopped: ended.unstopped, ..matrix };
-    Ok(Some((show::shown(&matrix, format)?, show::exit(&matrix, show::trust(policy)))))
+    let exit = show::exit(&matrix, show::trust(policy));
+    Ok(Some((matrix, exit)))
 }
 
 /// The folder of the table that is meant.

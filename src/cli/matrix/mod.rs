@@ -14,6 +14,7 @@ use clap::Args;
 pub(super) use self::again::stored;
 use self::fly::Flight;
 use self::planned::Asked;
+pub(super) use self::show::shown;
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;

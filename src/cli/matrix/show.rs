@@ -65,7 +65,7 @@ pub(super) fn finish(
 }
 
 /// The table in the form asked for.
-pub(super) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
+pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
     match format {
         Format::Json => report::matrix_json(matrix).map_err(Stop::impossible),
         Format::Text => Ok(report::matrix_text(matrix, outcome::style())),
