@@ -27,7 +27,7 @@ pub use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
     CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, MetricsPage, OpenAiEngine,
-    OpenPage, SmokeError, SmokeReport,
+    OpenPage, OtherServer, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};
