@@ -27,6 +27,7 @@ mod prediction;
 mod promises;
 mod quality;
 mod repeats;
+mod rows;
 mod sessions;
 mod sweep;
 mod taken;
