@@ -28,6 +28,7 @@ mod prediction;
 mod promises;
 mod quality;
 mod repeats;
+mod rows;
 mod server;
 mod sessions;
 mod sweep;
