@@ -12,6 +12,7 @@ mod datasets;
 mod exit;
 mod flight;
 mod folder;
+mod formats;
 mod golden;
 mod hooks;
 mod host;

@@ -149,6 +149,7 @@ pub(super) struct Field<'a> {
 
 /// What a run leaves behind.
 pub(super) struct Flown {
+    pub(super) log: RunLog,
     pub(super) summary: Summary,
     pub(super) diagnosis: Diagnosis,
     pub(super) folder: PathBuf,
@@ -160,16 +161,16 @@ pub(super) struct Flown {
 impl Flown {
     /// What `log`, which was `written` to `folder`, says; kept beside it.
     fn of(
-        log: &RunLog,
+        log: RunLog,
         objectives: &[Objective],
         folder: PathBuf,
         written: Result<(), Stop>,
         ending: RunEnding,
     ) -> Self {
-        let summary = analysis::summarise(log, objectives);
-        let diagnosis = Diagnosis::of_run(log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
-        Self { summary, diagnosis, folder, stored: written.and(stored), ending }
+        let summary = analysis::summarise(&log, objectives);
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = outcome::store(&log, &summary, &diagnosis, &folder);
+        Self { log, summary, diagnosis, folder, stored: written.and(stored), ending }
     }
 }
 
@@ -320,6 +321,6 @@ impl Field<'_> {
         }
         let ending = footer.ending;
         let log = RunLog { header, records, checks, telemetry: Telemetry::default(), footer: Some(footer) };
-        Ok(Flown::of(&log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
+        Ok(Flown::of(log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }
