@@ -63,3 +63,16 @@ pub(super) const fn fits(columns: u16, rows: u16) -> bool {
 pub(super) fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dashboard_needs_room_and_a_line_does_not() {
+        assert!(fits(60, 12) && !fits(59, 24) && !fits(80, 11));
+        let screens = [Screen::Dashboard, Screen::Line, Screen::Plain, Screen::Quiet];
+        let in_a_line = [Screen::Line, Screen::Line, Screen::Plain, Screen::Quiet];
+        assert_eq!(screens.map(Screen::in_a_line), in_a_line);
+    }
+}
