@@ -93,12 +93,7 @@ fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
         (Outcome::Failed(_), None) => Fate::Failed(millis(record.ended.since(record.scheduled))),
         (_, None) => return None,
     };
-    Some(Dot {
-        index: record.index,
-        class: record.class,
-        scheduled_s: record.scheduled.as_secs_f64(),
-        fate,
-    })
+    Some(Dot { index: record.index, class: record.class, scheduled_s: record.scheduled.as_secs_f64(), fate })
 }
 
 /// Requests of the window to be drawn phase by phase.
@@ -177,17 +172,22 @@ mod tests {
         );
         let scatter = Scatter::of(&log);
         let fates: Vec<_> = scatter.dots.iter().map(|dot| (dot.index, dot.fate)).collect();
-        assert_eq!(
-            fates,
-            [(0, Fate::Failed(15.0)), (1, Fate::Waited(50.0)), (2, Fate::AtLeast(970.0))]
-        );
+        assert_eq!(fates, [(0, Fate::Failed(15.0)), (1, Fate::Waited(50.0)), (2, Fate::AtLeast(970.0))]);
         assert_eq!(SampledRequests::of(&log).records.len(), 3);
     }
 
     #[test]
     fn of_a_large_run_the_extremes_are_kept_and_the_rest_is_even() {
         // 20,000 requests, one a millisecond; the TTFT of every 97th is long, and of number 7,777 longest of all.
-        let ttft = |i: u64| if i == 7_777 { 9_000 } else if i % 97 == 0 { 500 + i % 5 } else { 40 };
+        let ttft = |i: u64| {
+            if i == 7_777 {
+                9_000
+            } else if i % 97 == 0 {
+                500 + i % 5
+            } else {
+                40
+            }
+        };
         let records = (0..20_000).map(|i| {
             let built = record(i).sent_at(i, i, i);
             match i % 1_000 {
@@ -202,7 +202,10 @@ mod tests {
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
         let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, Fate::Failed(_))).count();
         assert_eq!(failed, 20, "every failure has room");
-        assert!(scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s), "in order, no doubles");
+        assert!(
+            scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s),
+            "in order, no doubles"
+        );
         let apart = scatter.dots.windows(2).map(|two| two[1].scheduled_s - two[0].scheduled_s);
         assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
 

@@ -149,14 +149,24 @@ fn width() -> usize {
 }
 
 /// Writes the summary beside the run's log, what it points to with it, and the page to look at.
-pub(super) fn store(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+pub(super) fn store(
+    log: &RunLog,
+    summary: &Summary,
+    diagnosis: &Diagnosis,
+    folder: &Path,
+) -> Result<(), Stop> {
     let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
     write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)?;
     store_page(log, summary, beside, folder)
 }
 
 /// Writes the page of a run into its folder.
-pub(super) fn store_page(log: &RunLog, summary: &Summary, beside: Beside<'_>, folder: &Path) -> Result<(), Stop> {
+pub(super) fn store_page(
+    log: &RunLog,
+    summary: &Summary,
+    beside: Beside<'_>,
+    folder: &Path,
+) -> Result<(), Stop> {
     write(&folder.join(PAGE_FILE_NAME), &report::run_page(log, summary, beside))
 }
 

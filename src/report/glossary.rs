@@ -24,16 +24,31 @@ pub(crate) const ELSEWHERE: [&str; 2] = [
 
 /// The other words of a run's page.
 pub(crate) const WORDS: [Term; 11] = [
-    ("scheduled", "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then"),
-    ("window", "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep the load up until the last of the window have ended"),
+    (
+        "scheduled",
+        "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
+    ),
+    (
+        "window",
+        "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep the load up until the last of the window have ended",
+    ),
     ("offered", "requests scheduled per second of the window; completed: those whose answer was whole in it"),
     ("in flight", "requests from being let go, or from their place under the cap, to their end"),
-    ("cut off", "still running when the client stopped waiting: its latencies are known only to exceed a bound, and percentiles take that into account"),
-    ("SLO", "the bounds that a class promises to its requests; attainment is the share of promised requests that kept all of theirs"),
+    (
+        "cut off",
+        "still running when the client stopped waiting: its latencies are known only to exceed a bound, and percentiles take that into account",
+    ),
+    (
+        "SLO",
+        "the bounds that a class promises to its requests; attainment is the share of promised requests that kept all of theirs",
+    ),
     ("goodput", "requests per second of the window that kept their promise"),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
     ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten samples above them"),
-    ("95 % interval", "of a percentile: by 20 sections of the run where it is long enough, else by order statistics"),
+    (
+        "95 % interval",
+        "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",
+    ),
     ("INVALID", "a test of the run failed, and its figures should not be relied on; the reason says which"),
 ];
 

@@ -8,7 +8,9 @@ use crate::record::{Failure, FailureKind};
 
 #[test]
 fn bins_are_round_and_neither_few_nor_many() {
-    for (end_s, width_s) in [(0.5, 0.005), (1.0, 0.01), (60.0, 1.0), (100.0, 1.0), (125.0, 2.0), (7_200.0, 100.0)] {
+    for (end_s, width_s) in
+        [(0.5, 0.005), (1.0, 0.01), (60.0, 1.0), (100.0, 1.0), (125.0, 2.0), (7_200.0, 100.0)]
+    {
         let width = bin_width_ns((end_s * 1e9) as u64);
         assert_eq!(width as f64 / 1e9, width_s, "{end_s} s");
     }

@@ -49,7 +49,9 @@ impl Ink {
                 html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} }
             }
             Self::Fourth => html! { path class={ "mark " (class) } d=(at("m0 -4.6l4.6 8h-9.2z")) {} },
-            Self::Failure => html! { path class={ "cross " (class) } d=(at("m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2")) {} },
+            Self::Failure => {
+                html! { path class={ "cross " (class) } d=(at("m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2")) {} }
+            }
         }
     }
 }

@@ -35,7 +35,8 @@ fn what(summary: &Summary) -> String {
 
 fn verdict(summary: &Summary) -> Markup {
     let counts = &summary.requests;
-    let completed = format!("{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
+    let completed =
+        format!("{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
     html! {
         p.lead {
             @if summary.verdict.valid { span.good { "✓ VALID" } } @else { span.bad { "✗ INVALID" } }
@@ -140,7 +141,8 @@ fn flows(summary: &Summary) -> Vec<Card> {
 
 fn errors(summary: &Summary) -> Card {
     let counts = &summary.requests;
-    let parts = [(counts.failed, "failed"), (counts.censored, "cut off"), (counts.unrecorded, "without a record")];
+    let parts =
+        [(counts.failed, "failed"), (counts.censored, "cut off"), (counts.unrecorded, "without a record")];
     let below: Vec<_> = parts
         .into_iter()
         .filter(|(number, what)| *number > 0 || *what == "failed")

@@ -42,7 +42,8 @@ pub(super) fn section(log: &RunLog) -> Markup {
         sampled.records.iter().map(|record| record.ended.since(record.scheduled)).collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
-    let origin = if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
+    let origin =
+        if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
     let lanes: Vec<Lane> = sampled.records.iter().map(|record| lane(log, record, origin)).collect();
     let ends = lanes.iter().flat_map(|lane| &lane.stretches).map(|stretch| stretch.to);
     let (title, from) = match origin {
@@ -51,10 +52,12 @@ pub(super) fn section(log: &RunLog) -> Markup {
     };
     let axis = Axis::between(title, from, ends.fold(from, f64::max));
     let description = format!("{} requests phase by phase", lanes.len());
-    let picture = Lanes { description, axis, names: PHASES.to_vec(), lanes };
+    let seen = |ink| lanes.iter().flat_map(|lane| &lane.stretches).any(|stretch| stretch.ink == ink);
+    let names = PHASES.into_iter().filter(|(ink, _)| seen(*ink)).collect();
+    let picture = Lanes { description, axis, names, shown: lanes };
     html! {
         h2 { "Phase by phase" }
-        (wide_figure("Sampled requests", &hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
+        (wide_figure(&hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
     }
 }
 
@@ -98,7 +101,8 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
         Outcome::Censored => Ending::CutOff,
     };
     let name = format!("#{} {}", record.index, class(log, record));
-    let name: String = if name.chars().count() > 20 { name.chars().take(19).chain(['…']).collect() } else { name };
+    let name: String =
+        if name.chars().count() > 20 { name.chars().take(19).chain(['…']).collect() } else { name };
     Lane { name, stretches, ending, words: words(log, record).join(", ") }
 }
 

@@ -17,11 +17,18 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         from: bar.from_ms,
         to: bar.to_ms,
         height: bar.count as f64,
-        words: format!("{} to {} ms: {}, {} %", cell(bar.from_ms), cell(bar.to_ms), count(bar.count), share(bar, all)),
+        words: format!(
+            "{} to {} ms: {}, {} %",
+            cell(bar.from_ms),
+            cell(bar.to_ms),
+            count(bar.count),
+            share(bar, all)
+        ),
     };
-    let percentiles = summary.latency.row(Metric::Itl).into_iter().flat_map(|row| {
-        [Quantile::P50, Quantile::P99].map(|quantile| row.percentile(quantile)).into_iter()
-    });
+    let percentiles =
+        summary.latency.row(Metric::Itl).into_iter().flat_map(|row| {
+            [Quantile::P50, Quantile::P99].map(|quantile| row.percentile(quantile)).into_iter()
+        });
     let rules = percentiles.filter_map(|shown| {
         let ms = shown.figure.exact()?;
         Some(Rule::Place(ms, format!("{} {}", shown.quantile, cell(ms))))
@@ -30,12 +37,16 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         description: format!("{} by their length", counted(all, "gap between tokens")),
         x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [bar.from_ms, bar.to_ms])),
         y: Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
-        bars: bars.iter().map(bar).collect(),
+        shown: bars.iter().map(bar).collect(),
         rules: rules.collect(),
     };
     let mut table = Table::new(["gap, ms", "gaps", "%"]);
     for bar in &bars {
-        table.row([format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms)), count(bar.count), share(bar, all)]);
+        table.row([
+            format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms)),
+            count(bar.count),
+            share(bar, all),
+        ]);
     }
     html! {
         h2 { "Between tokens" }

@@ -33,9 +33,10 @@ pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     });
     let delay = largest(
         timeline,
-        log.telemetry.client.iter().filter_map(|sample| {
-            Some((sample.at.as_secs_f64(), sample.loop_delay_max_ns? as f64 / 1e6))
-        }),
+        log.telemetry
+            .client
+            .iter()
+            .filter_map(|sample| Some((sample.at.as_secs_f64(), sample.loop_delay_max_ns? as f64 / 1e6))),
     );
     let delay = strand(
         ("this client: event-loop delay, ms", "longest"),
@@ -115,7 +116,8 @@ fn stood_still(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
         return None;
     }
     let within = |from: f64| {
-        let overlap = |(began, ended): &(f64, f64)| (ended.min(from + timeline.bin_s) - began.max(from)).max(0.0);
+        let overlap =
+            |(began, ended): &(f64, f64)| (ended.min(from + timeline.bin_s) - began.max(from)).max(0.0);
         pauses.iter().map(overlap).sum::<f64>() * 1e3
     };
     let values = timeline.bins.iter().map(|bin| Some(within(bin.from_s))).collect();
@@ -152,8 +154,12 @@ mod tests {
     #[test]
     fn servers_add_up_and_readings_of_a_bin_are_averaged() {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 1).paced(10, 10, 100).build()]);
-        log.telemetry.readings =
-            vec![reading(0, 1, 4.0, &[]), reading(0, 5, 6.0, &[]), reading(1, 3, 10.0, &[300.0, 250.0]), reading(0, 45, 1.0, &[])];
+        log.telemetry.readings = vec![
+            reading(0, 1, 4.0, &[]),
+            reading(0, 5, 6.0, &[]),
+            reading(1, 3, 10.0, &[300.0, 250.0]),
+            reading(0, 45, 1.0, &[]),
+        ];
         let timeline = Timeline::of(&log);
         let strands = strands(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;

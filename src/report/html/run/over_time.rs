@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
 use super::meters;
-use crate::analysis::{Bin, Figure, LoadForm, Metric, Summary, Timeline};
+use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Track, TrackForm, Value};
 use crate::report::grid::{NOTHING, cell};
@@ -43,7 +43,12 @@ impl Clock {
         let mut pauses = meters::pauses(log);
         pauses.sort_unstable_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
         stretches.extend(pauses.into_iter().take(MOST_PAUSES).map(|(from, to)| {
-            (from, to, ShadeKind::Doubtful, format!("this machine stood still for {} ms", cell((to - from) * 1e3)))
+            (
+                from,
+                to,
+                ShadeKind::Doubtful,
+                format!("this machine stood still for {} ms", cell((to - from) * 1e3)),
+            )
         }));
         Self { per, unit, end_s, stretches }
     }
@@ -91,7 +96,13 @@ pub(super) enum Scale {
 }
 
 impl Strand {
-    fn new(panel: &str, name: &str, ink: Ink, form: TrackForm, values: impl Iterator<Item = Option<f64>>) -> Self {
+    fn new(
+        panel: &str,
+        name: &str,
+        ink: Ink,
+        form: TrackForm,
+        values: impl Iterator<Item = Option<f64>>,
+    ) -> Self {
         let (panel, name) = (panel.to_owned(), name.to_owned());
         Self { panel, scale: Scale::FromZero, name, ink, form, values: values.collect() }
     }
@@ -112,7 +123,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     let picture = Panels {
         description: format!("The run over time, in bins of {} s", cell(timeline.bin_s)),
         x: clock.axis("time since the run's zero"),
-        panels: panels.collect(),
+        shown: panels.collect(),
         shades: clock.shades(),
         slots: slots.collect(),
     };
@@ -123,7 +134,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     );
     html! {
         h2 { "Over time" }
-        (wide_figure("The run over time", &hint, &picture.draw(), Some(&table(&strands, timeline))))
+        (wide_figure(&hint, &picture.draw(), Some(&table(&strands, timeline))))
     }
 }
 
@@ -134,7 +145,8 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
     let rate = |read: fn(&Bin) -> f64| each(read).map(|count| Some(count? / timeline.bin_s));
     let requests = "requests/s";
-    let mut strands = vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
+    let mut strands =
+        vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
     strands.push(if summary.run.load == LoadForm::Closed {
         Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.released as f64))
     } else {
@@ -146,18 +158,31 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     let in_flight = "requests in flight";
     strands.push(Strand::new(in_flight, "mean", Ink::First, Area, each(|bin| bin.in_flight_mean)));
     strands.push(Strand::new(in_flight, "peak", Ink::Second, Steps, each(|bin| bin.in_flight_peak as f64)));
-    strands.push(Strand::new("output tokens/s", "output tokens", Ink::First, Area, rate(|bin| bin.output_tokens)));
+    strands.push(Strand::new(
+        "output tokens/s",
+        "output tokens",
+        Ink::First,
+        Area,
+        rate(|bin| bin.output_tokens),
+    ));
     let title = match timeline.metric {
         Metric::Ttft => "TTFT of what is scheduled then, ms",
         _ => "e2e of what is scheduled then, ms",
     };
-    let wait = |read: fn(&crate::analysis::BinWait) -> Figure| {
-        timeline.bins.iter().map(move |bin| bin.wait.as_ref().map(|wait| read(wait).at_least()))
+    let waits = || timeline.bins.iter().map(|bin| bin.wait.as_ref());
+    let known = |read: fn(&BinWait) -> Figure| waits().map(move |wait| read(wait?).at_most());
+    let open = waits().map(|wait| {
+        Some(wait?.p50.at_least()).filter(|_| wait.is_some_and(|wait| wait.p50.at_most().is_none()))
+    });
+    let wait = |name, ink, values: Vec<Option<f64>>| {
+        let told = values.iter().any(Option::is_some);
+        let strand =
+            Strand { scale: Scale::Fitting, ..Strand::new(title, name, ink, Line, values.into_iter()) };
+        told.then_some(strand)
     };
-    for (name, ink, values) in [("p50", Ink::First, wait(|wait| wait.p50)), ("p99", Ink::Second, wait(|wait| wait.p99))] {
-        let strand = Strand::new(title, name, ink, Line, values);
-        strands.push(Strand { scale: Scale::Fitting, ..strand });
-    }
+    strands.extend(wait("p50", Ink::First, known(|wait| wait.p50).collect()));
+    strands.extend(wait("p99", Ink::Second, known(|wait| wait.p99).collect()));
+    strands.extend(wait("p50 at least, for some were cut off", Ink::Faint, open.collect()));
     strands
 }
 
@@ -190,7 +215,9 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
 fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> String {
     let mut lines = vec![format!("{} to {} s", cell(bin.from_s), cell(bin.from_s + timeline.bin_s))];
     for panel in strands.chunk_by(|a, b| a.panel == b.panel) {
-        let known = panel.iter().filter_map(|strand| Some(format!("{} {}", strand.name, cell(strand.values[place]?))));
+        let known = panel
+            .iter()
+            .filter_map(|strand| Some(format!("{} {}", strand.name, cell(strand.values[place]?))));
         let known: Vec<_> = known.collect();
         if !known.is_empty() {
             lines.push(format!("{}: {}", panel[0].panel, known.join(", ")));
@@ -200,7 +227,8 @@ fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> St
 }
 
 fn table(strands: &[Strand], timeline: &Timeline) -> Table {
-    let titles: Vec<String> = strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
+    let titles: Vec<String> =
+        strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
     let mut table = Table::new(["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
     for (place, bin) in timeline.bins.iter().enumerate() {
         let cells = strands.iter().map(|strand| strand.values[place].map_or(NOTHING.to_owned(), cell));

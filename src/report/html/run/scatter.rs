@@ -24,7 +24,10 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     let bounds = bounds(summary, scatter.metric);
     let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
     let picture = Cloud {
-        description: format!("{name} of {} requests by when they were scheduled", count(scatter.dots.len() as u64)),
+        description: format!(
+            "{name} of {} requests by when they were scheduled",
+            count(scatter.dots.len() as u64)
+        ),
         x: clock.axis("scheduled"),
         y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
         names: classes.names(&scatter),
@@ -32,10 +35,9 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
         shades: clock.shades(),
     };
-    let title = format!("{name} of each request");
     html! {
-        h2 { (name) " over time" }
-        (wide_figure(&title, &hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        h2 { (name) " of each request" }
+        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
 }
 
@@ -109,7 +111,13 @@ fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
         y: dot.fate.ms(),
         ink: if failed { Ink::Failure } else { classes.ink(dot.class) },
         open_above: matches!(dot.fate, Fate::AtLeast(_)),
-        words: format!("#{} {}, {} s: {}", dot.index, classes.name(dot.class), cell(dot.scheduled_s), fate(dot, name)),
+        words: format!(
+            "#{} {}, {} s: {}",
+            dot.index,
+            classes.name(dot.class),
+            cell(dot.scheduled_s),
+            fate(dot, name)
+        ),
     }
 }
 
