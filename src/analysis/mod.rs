@@ -99,4 +99,5 @@ pub use taken::{TakenImages, TakenPrompts};
 pub use timeline::{Bin, BinWait, Timeline};
 pub use tokens::{Balance, MadePrompts, TokenAccount};
 pub use trend::Trend;
+pub(crate) use verdict::{ERROR_RATE_BAR, lag_bar_ms};
 pub use verdict::{Reason, Rule, Verdict};

@@ -1,18 +1,19 @@
 //! `skyline report`: a stored run, shown again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::outcome::{self, Format};
+use super::formats::{FormatArgs, Outputs};
+use super::outcome;
 use super::printer::Printer;
-use super::{ab, pair, series, sweep};
-use crate::analysis::Objective;
+use super::{ab, folder, pair, series, sweep};
+use crate::analysis::{Objective, Summary};
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
-use crate::report::Beside;
+use crate::report::{Beside, Told};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -28,15 +29,14 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Print the summary as JSON, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let format = if args.json { Format::Json } else { Format::Text };
+    let outputs = args.format.outputs()?;
     if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+        return sweep::show(&args.run, &args.objectives, &outputs, args.validity.policy(), printer);
     }
     if let Some((test, exit)) = ab::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
@@ -45,15 +45,22 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
                  hint: show one of its runs, such as round-1/b",
             ));
         }
-        printer.data(&outcome::render_ab(&test, format)?)?;
+        if let Some(format) = outputs.shown() {
+            printer.data(&outcome::render_ab(&test, format)?)?;
+        }
+        outputs.write_ab(&test, &args.run, printer)?;
         return Ok(exit);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
-        let repeats = series::again(&repeats, &args.objectives)?;
+        let format = outputs.check_runs()?;
+        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary| {
+            write(log, summary, folder, &outputs, printer)
+        })?;
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
+    outputs.check_run()?;
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
         outcome::objectives_of(&log.header)?
@@ -65,6 +72,22 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let open = pair::again(&summary, &args.run)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
-    printer.data(&outcome::render(&summary, beside, format)?)?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render(&summary, beside, format)?)?;
+    }
+    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(&args.run), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
+}
+
+/// Writes one of several runs into its folder.
+fn write(
+    log: &RunLog,
+    summary: &Summary,
+    folder: &Path,
+    outputs: &Outputs<'_>,
+    printer: Printer,
+) -> Result<(), Stop> {
+    let diagnosis = Diagnosis::of_run(log, summary);
+    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
+    outputs.write_run(Told { log, summary, beside }, folder, printer)
 }
