@@ -6,7 +6,8 @@ use super::rows::{
     points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
 };
 use super::{
-    Style, Told, ab_json, ab_page, ab_text, json_beside, sweep_json, sweep_page, sweep_text, text_beside,
+    Style, Told, ab_json, ab_page, ab_text, json_beside, run_page, sweep_json, sweep_page, sweep_text,
+    text_beside,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -113,9 +114,11 @@ impl Export {
         },
         Self {
             name: "html",
-            what: "a page with pictures, of a sweep or an A/B experiment",
+            what: "a page with pictures, which every run, sweep and A/B experiment has in its folder anyway",
             place: UsualPlace::Folder,
-            run: &[],
+            run: &[Document::text("report.html", |told, out| {
+                out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
+            })],
             sweep: &[Document::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
             ab: &[Document::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
         },
