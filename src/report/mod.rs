@@ -2,6 +2,7 @@
 
 mod ab;
 mod arrivals;
+mod benchmark_report;
 mod beside;
 mod calibration;
 mod capacity;
@@ -18,15 +19,21 @@ mod grid;
 mod header;
 mod html;
 mod json;
+mod junit;
 mod latency;
+mod markdown;
 mod matrix;
 mod matrix_plan;
 mod page;
 mod paired_open;
+mod paste;
 mod prediction;
 mod promises;
 mod quality;
 mod repeats;
+#[cfg(test)]
+mod sample_runs;
+mod series;
 mod sessions;
 mod sweep;
 mod taken;
@@ -34,8 +41,10 @@ mod text;
 mod told;
 mod trace;
 mod troubles;
+mod vllm;
 
 pub use ab::{ab_json, ab_text};
+pub use benchmark_report::benchmark_report;
 pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
 pub use capacity::{capacity_json, capacity_text};
@@ -48,12 +57,17 @@ pub use export::{Content, Document, Export, Format, Out, UsualPlace, WriteAb, Wr
 pub use fit::text as fit_text;
 pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, sweep_page};
 pub use json::{json, json_beside};
+pub use junit::junit;
+pub use markdown::{ab_markdown, run_markdown, sweep_markdown};
 pub use matrix::{matrix_json, matrix_text};
 pub use matrix_plan::{PlannedRow, matrix_plan};
 pub use page::{Colour, Style, printable};
+pub use paste::{decision_fields, percentile_block};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
+pub use series::{openmetrics, otlp_json};
 pub use sweep::{sweep_json, sweep_text};
 pub use text::{text, text_beside};
 pub use told::Told;
 pub use trace::{contents as trace_contents, what as trace_what};
+pub use vllm::vllm_json;
