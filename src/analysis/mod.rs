@@ -91,4 +91,5 @@ pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
 pub use tokens::{Balance, MadePrompts, TokenAccount};
 pub use trend::Trend;
+pub(crate) use verdict::{ERROR_RATE_BAR, lag_bar_ms};
 pub use verdict::{Reason, Rule, Verdict};

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
+use super::args::{
+    DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
+};
 use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Setup};
 use super::formats::{FormatArgs, Outputs};
@@ -17,7 +19,6 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::{datasets, folder, series};
 use crate::analysis::Objective;
-use crate::live::Screen;
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
 
@@ -58,9 +59,8 @@ pub(super) struct BenchArgs {
     #[command(flatten, next_help_heading = "Output")]
     format: FormatArgs,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl BenchArgs {
@@ -72,7 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
-            screen: if self.quiet { Screen::Quiet } else { Screen::detect() },
+            screen: self.live.screen(),
         }
     }
 }

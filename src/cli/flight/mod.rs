@@ -27,7 +27,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
-use crate::live::{LiveLine, Screen};
+use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
     Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter, Telemetry,
 };
@@ -219,7 +219,7 @@ impl Field<'_> {
         let Self { setup, session, interrupts, calibration, template_tokens, printer, .. } = self;
         let Setup { share, .. } = *setup;
         let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, texts));
-        let PlannedRun { repeat, workload: spec, schedule, plan } = run;
+        let PlannedRun { repeat, workload: spec, schedule, plan, part } = run;
         let options = setup.run.options(&spec);
         let sending = connections::Sending::of(&spec, share.shard);
         self.warn_of_connections(&options, &plan, sending);
@@ -279,7 +279,17 @@ impl Field<'_> {
         }
 
         let progress = Arc::new(Progress::default());
-        let live = LiveLine::start(setup.screen, Arc::clone(&progress), clock, plan.window_end);
+        let engine_facts = &header.engine;
+        let watched = Watched {
+            title: format!("{} on {}, {}", header.workload.name, engine_facts.engine, engine_facts.model),
+            part,
+            progress: Arc::clone(&progress),
+            clock,
+            drained: plan.window_end.after(options.drain),
+            plan: plan.clone(),
+            objectives: setup.objectives.to_vec(),
+        };
+        let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
