@@ -1,4 +1,4 @@
-//! A run as JUnit XML: whether it is valid, and each objective, are test cases.
+//! A run as `JUnit` XML: whether it is valid, and each objective, are test cases.
 
 use std::time::Duration;
 
@@ -84,7 +84,10 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
     status.set_type(judgement.status.word()).set_message(printable(&judgement.line));
     status.set_description(lines(&figures(judgement)));
     let mut case = case(summary, &judgement.objective, status);
-    case.set_system_out(printable(&judgement.line));
+    if judgement.passed() {
+        // A success has no message.
+        case.set_system_out(printable(&judgement.line));
+    }
     case
 }
 

@@ -6,7 +6,7 @@ use crate::analysis::test_runs::{class, record, run};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::workload::{Priority, Slo};
 
-/// Signs that mean something to Markdown, HTML, XML, a terminal, OpenMetrics or GitHub.
+/// Signs that mean something to Markdown, HTML, XML, a terminal, `OpenMetrics` or `GitHub`.
 pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</script> ]]> & \"q\" 'q' @all #1 ![i](u)\n# EOF\n\u{1b}[31m\u{202e}\0$f$";
 
 /// What `write` makes of a run with these objectives.

@@ -49,7 +49,7 @@ fn requests(told: Told<'_>) -> Value {
 
 fn latency(summary: &Summary) -> Value {
     let row = |metric, units: &str| summary.latency.row(metric).and_then(|row| of_latency(row, units));
-    // Time to the last token by all tokens, the first included: GuideLLM's time per output token.
+    // Time to the last token by all tokens, the first included: `GuideLLM`'s time per output token.
     let normalised: Option<&LatencyRow> = summary
         .aliases
         .iter()

@@ -1,4 +1,4 @@
-//! Runs as JUnit XML.
+//! Runs as `JUnit` XML.
 
 use super::*;
 use crate::report::sample_runs::{hostile, minute, three, told};

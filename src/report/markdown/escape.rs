@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::printable;
 
-/// A text inside a line or a cell of a table: none of its signs means anything to Markdown, HTML or GitHub, where `@name`
+/// A text inside a line or a cell of a table: none of its signs means anything to Markdown, HTML or `GitHub`, where `@name`
 /// calls a person and `#1` points to an issue.
 pub(crate) fn text(text: &str) -> String {
     let text = printable(text);
@@ -16,8 +16,11 @@ pub(crate) fn text(text: &str) -> String {
             before.is_alphanumeric() && signs.peek().is_some_and(|after| after.is_alphanumeric());
         match sign {
             '_' if inside_a_word => out.push(sign),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
             // A number stands for them even where a table is split at its bars before anything else is looked at.
-            '&' | '<' | '>' | '|' | '\\' => _ = write!(out, "&#{};", u32::from(sign)),
+            '|' | '\\' => _ = write!(out, "&#{};", u32::from(sign)),
             '`' | '*' | '_' | '[' | ']' | '~' | '$' => out.extend(['\\', sign]),
             '@' | '#' => _ = write!(out, "{sign}<!-- -->"),
             _ => out.push(sign),
@@ -55,7 +58,7 @@ mod tests {
     fn no_sign_means_anything() {
         assert_eq!(text("short_chat, p95"), "short_chat, p95");
         assert_eq!(text("_a_ *b* a|b\\|"), "\\_a\\_ \\*b\\* a&#124;b&#92;&#124;");
-        assert_eq!(text("<img src=x> & ![x](y)"), "&#60;img src=x&#62; &#38; !\\[x\\](y)");
+        assert_eq!(text("<img src=x> & ![x](y)"), "&lt;img src=x&gt; &amp; !\\[x\\](y)");
         assert_eq!(text("@all #1 $x$"), "@<!-- -->all #<!-- -->1 \\$x\\$");
         // Line breaks are made visible.
         assert_eq!(text("a\nb"), "a&#92;nb");

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::escape::{block, code, text};
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Judgement, LatencyRow, Metric, Objective, Quantile, Status, Summary};
+use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Objective, Quantile, Status, Summary};
 use crate::report::grid::{NOTHING, cell};
-use crate::report::{Told, latency};
+use crate::report::{Told, arrivals, latency};
 use crate::units::{count, three_digits};
 
-/// The run as Markdown that GitHub shows as it is meant: a line that says all, why the run is INVALID, objectives, latency,
+/// The run as Markdown that `GitHub` shows as it is meant: a line that says all, why the run is INVALID, objectives, latency,
 /// throughput, groups, failures, findings, and the command that flies it again. What a server said stays text.
 #[must_use]
 pub fn run_markdown(told: Told<'_>) -> String {
@@ -65,7 +65,7 @@ fn what_was_run(out: &mut String, summary: &Summary) {
         code(&run.workload),
         code(&models),
         code(&format!("{}{version}", engine.engine)),
-        text(&crate::report::arrivals::in_words(&run.arrival)),
+        text(&arrivals::in_words(&run.arrival)),
         count(counts.completed),
         count(counts.planned),
     );
@@ -86,7 +86,7 @@ fn objectives(out: &mut String, summary: &Summary) {
         return;
     }
     out.push_str("\n### Objectives\n\n");
-    let mut table = Table::new(out, &["", "objective", "was", "95 % interval", ""]);
+    let mut table = Table::of_words(out, &["", "objective", "was", "95 % interval", ""]);
     for judgement in &summary.objectives {
         let Judgement { objective, status, .. } = judgement;
         let sign = match status {
@@ -112,8 +112,8 @@ fn objectives(out: &mut String, summary: &Summary) {
         let mut notes = Vec::new();
         notes.extend(judgement.close.then_some("by chance on this side"));
         notes.extend(judgement.mark.map(|mark| match mark {
-            crate::analysis::Mark::TooFewSamples => "too few samples",
-            crate::analysis::Mark::Indicative => "indicative",
+            Mark::TooFewSamples => "too few samples",
+            Mark::Indicative => "indicative",
         }));
         let words = format!("{sign} {}", status.word());
         table.row([words, objective.clone(), was, interval, notes.join(", ")]);
@@ -130,7 +130,7 @@ fn latencies(out: &mut String, summary: &Summary) {
         return;
     }
     out.push_str("\n### Latency, ms\n\nTTFT, TTFA and e2e count from the scheduled moment.\n\n");
-    let mut table = Table::new(out, &["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+    let mut table = Table::of_figures(out, &["", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
     for (name, row) in &rows {
         let mean = row.mean_ms.map_or(NOTHING.to_owned(), cell);
         let mut cells = vec![(*name).to_owned(), count(row.n), mean];
@@ -171,7 +171,7 @@ fn throughput(out: &mut String, summary: &Summary) {
         return;
     }
     out.push_str("\n### Throughput, over the window\n\n");
-    let mut table = Table::new(out, &["", "per second"]);
+    let mut table = Table::of_figures(out, &["", "per second"]);
     for (name, rate) in rows {
         table.row([name.to_owned(), cell(rate)]);
     }
@@ -189,7 +189,7 @@ fn groups(out: &mut String, kind: &str, groups: &[Group]) {
     let _ = write!(out, "\n### By {kind}, ms\n\n");
     let titles =
         ["", "requests", "TTFT p50", "TTFT p95", "TPOT p50", "TPOT p95", "e2e p95", "errors", "SLO met"];
-    let mut table = Table::new(out, &titles);
+    let mut table = Table::of_figures(out, &titles);
     for group in groups {
         let shown = |metric, quantile| {
             let row = group.latency.row(metric);
@@ -254,14 +254,21 @@ fn again(out: &mut String, summary: &Summary) {
     );
 }
 
-/// A table whose rows are written as they come; the first column is to the left, the others to the right.
+/// A table whose rows are written as they come.
 struct Table<'o> {
     out: &'o mut String,
 }
 
 impl<'o> Table<'o> {
-    fn new(out: &'o mut String, titles: &[&str]) -> Self {
-        let _ = writeln!(out, "| {} |\n|:--{}|", titles.join(" | "), "|--:".repeat(titles.len() - 1));
+    /// All columns to the left.
+    fn of_words(out: &'o mut String, titles: &[&str]) -> Self {
+        let _ = writeln!(out, "| {} |\n|{}", titles.join(" | "), ":--|".repeat(titles.len()));
+        Self { out }
+    }
+
+    /// The first column to the left, the others to the right.
+    fn of_figures(out: &'o mut String, titles: &[&str]) -> Self {
+        let _ = writeln!(out, "| {} |\n|:--|{}", titles.join(" | "), "--:|".repeat(titles.len() - 1));
         Self { out }
     }
 

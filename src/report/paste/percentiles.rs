@@ -12,6 +12,10 @@ use crate::units::{count, three_digits};
 const PERCENTILES: [(Quantile, &str); 4] =
     [(Quantile::P50, "p50"), (Quantile::P90, "p90"), (Quantile::P99, "p99"), (Quantile::P999, "p999")];
 
+/// What the names mean, for they mean other things elsewhere.
+const DEFINITIONS: &str =
+    "TTFT and e2e count from the scheduled moment; TPOT is (last − first token) / (output tokens − 1).\n";
+
 /// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
 /// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
 #[must_use]
@@ -38,6 +42,7 @@ pub fn percentile_block(told: Told<'_>) -> String {
             let _ = writeln!(out, "  {label}: {}", shown(row, row.percentile(quantile)));
         }
     }
+    out.push_str(DEFINITIONS);
     out
 }
 
@@ -86,13 +91,10 @@ fn duration(summary: &Summary) -> String {
 
 fn samples(summary: &Summary) -> String {
     let requests = &summary.requests;
-    let mut text = count(requests.completed);
-    for (number, what) in [(requests.failed, "failed"), (requests.censored, "cut off")] {
-        if number > 0 {
-            let _ = write!(text, ", and {} {what}", count(number));
-        }
-    }
-    text
+    let others = [(requests.failed, "failed"), (requests.censored, "cut off")];
+    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    let all = others.map(|(number, what)| format!("; {} more {what}", count(number)));
+    [count(requests.completed)].into_iter().chain(all).collect()
 }
 
 fn verdict(summary: &Summary) -> String {

@@ -27,7 +27,7 @@ struct Point {
 }
 
 /// What a value counts. The endings of names are those that Prometheus gives to OTLP units, so that a figure has one name
-/// there however it came (OpenTelemetry, *Prometheus and OpenMetrics Compatibility*).
+/// there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics` Compatibility*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Seconds,

@@ -1,4 +1,4 @@
-//! The series as OpenMetrics text.
+//! The series as `OpenMetrics` text.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::families::{facts, families, own_labels};
 use super::{Family, Point, Unit};
 use crate::analysis::Summary;
 
-/// The summary for Prometheus: gauges in base units, `# EOF` at the end (OpenMetrics 1.0). What is not known has no
+/// The summary for Prometheus: gauges in base units, `# EOF` at the end (`OpenMetrics` 1.0). What is not known has no
 /// sample.
 ///
 /// # Errors

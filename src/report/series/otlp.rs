@@ -7,7 +7,7 @@ use super::families::{facts, families, own_labels};
 use crate::report::Told;
 
 /// The body of a request to a collector's `/v1/metrics`: an `ExportMetricsServiceRequest` in the JSON encoding of OTLP
-/// 1.0 (OpenTelemetry Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
+/// 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
 /// ended.
 #[must_use]
 pub fn otlp_json(told: Told<'_>) -> Value {
