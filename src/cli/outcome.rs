@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use console::Term;
+use serde::Serialize;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
@@ -13,7 +14,7 @@ use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
 };
-use crate::record::{Calibration, HostFacts, RunHeader};
+use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
 use crate::report::{self, Beside, Colour, Style};
 use crate::workload::WorkloadSpec;
 
@@ -35,6 +36,8 @@ const WIDEST: usize = 120;
 
 /// Name of the summary inside a run's folder.
 const FILE_NAME: &str = "summary.json";
+/// Name of its page there.
+pub(super) const PAGE_FILE_NAME: &str = "report.html";
 /// Name of what several runs say together, inside the folder that holds theirs.
 const REPEATS_FILE_NAME: &str = "repeats.json";
 
@@ -57,6 +60,11 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
 /// A fitted engine, for a person.
 pub(super) fn render_fit(fit: &EngineFit) -> String {
     report::engine_fit_text(fit, style())
+}
+
+/// What was predicted from a fitted engine as JSON, with how well it fits.
+pub(super) fn render_fitted(told: &impl Serialize, fit: &EngineFit) -> Result<String, Stop> {
+    report::fitted_json(told, fit).map_err(Stop::impossible)
 }
 
 /// What a fitted engine predicts of several rates, in the form asked for.
@@ -139,10 +147,26 @@ fn width() -> usize {
     columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
-/// Writes the summary beside the run's log, and what it points to with it.
-pub(super) fn store(summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+/// Writes the summary beside the run's log, what it points to with it, and the page to look at.
+pub(super) fn store(
+    log: &RunLog,
+    summary: &Summary,
+    diagnosis: &Diagnosis,
+    folder: &Path,
+) -> Result<(), Stop> {
     let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)
+    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)?;
+    store_page(log, summary, beside, folder)
+}
+
+/// Writes the page of a run into its folder.
+pub(super) fn store_page(
+    log: &RunLog,
+    summary: &Summary,
+    beside: Beside<'_>,
+    folder: &Path,
+) -> Result<(), Stop> {
+    write(&folder.join(PAGE_FILE_NAME), &report::run_page(log, summary, beside))
 }
 
 /// Writes what several runs say together beside their folders.

@@ -32,6 +32,7 @@ mod simulate;
 mod stolen_time;
 mod support;
 mod sweep;
+mod telemetry;
 mod tokens;
 mod trace;
 mod trace_prefixes;

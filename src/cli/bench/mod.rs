@@ -11,7 +11,7 @@ use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
 };
 use super::exit::{Exit, Stop};
-use super::flight::{self, Field, Setup};
+use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
 use super::interrupts::Interrupts;
 use super::outcome;
@@ -72,6 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
+            lowered: Lowered::OfOneRun,
             screen: self.live.screen(),
         }
     }
@@ -134,8 +135,16 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
     let written = outputs.write_run(told, &flown.folder, *printer);
+    if paired_open.is_some() {
+        // The page that was written when the closed run was over knew nothing of the open one.
+        outcome::store_page(&flown.log, &flown.summary, beside, &flown.folder)?;
+    }
     flown.stored.and(open.map(drop)).and(written)?;
-    printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    let folder = flown.folder.display();
+    printer.words(&format!(
+        "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
+        flown.folder.join(outcome::PAGE_FILE_NAME).display()
+    ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
