@@ -39,6 +39,14 @@ pub(super) fn create(
     Err(Stop::impossible(format!("{} runs called {name} are in {} already", TRIES, base.display())))
 }
 
+/// The folder of what is kept at `path`: a folder itself, or a file in it.
+pub(super) fn of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent,
+        _ => path,
+    }
+}
+
 /// Creates the folder `name` inside that of several runs.
 pub(super) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);

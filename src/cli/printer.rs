@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use super::exit::Stop;
-use crate::report::printable;
+use crate::live;
+use crate::report::{Out, printable};
 
 /// Writes for a person or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +26,8 @@ impl Printer {
 
     /// Data that is written piece by piece, under the same rules.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
-    pub(super) fn stream(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Stop> {
-        let mut out = io::BufWriter::new(io::stdout().lock());
+    pub(super) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
+        let mut out = io::BufWriter::new(io::stdout());
         match write(&mut out).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Stop::impossible(format!("cannot write to standard output: {error}")))
@@ -38,10 +39,7 @@ impl Printer {
     /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn words(self, text: &str) {
-        let mut err = io::stderr().lock();
-        for line in text.lines() {
-            let _ = writeln!(err, "{}", printable(line));
-        }
+        text.lines().for_each(|line| live::say(&printable(line)));
     }
 }
 

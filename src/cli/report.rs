@@ -1,22 +1,23 @@
 //! `skyline report`: a stored run, shown again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::outcome::{self, Format};
+use super::formats::{FormatArgs, Outputs};
+use super::outcome;
 use super::printer::Printer;
-use super::{ab, pair, series, sweep};
-use crate::analysis::Objective;
+use super::{ab, folder, pair, series, sweep};
+use crate::analysis::{Objective, Summary};
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
-use crate::report::Beside;
+use crate::report::{Beside, Told};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
-#[command(after_help = GLOSSARY)]
+#[command(after_help = crate::report::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep or of an A/B experiment
     run: PathBuf,
@@ -28,30 +29,14 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Print the summary as JSON, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
-/// What the names mean, and what others call the same.
-const GLOSSARY: &str = "\
-Glossary (N: output tokens):
-  ttft            first token − scheduled; ttft_from_send counts from sending, as vLLM bench does
-  ttfa            first token that is not reasoning − scheduled
-  tpot            (last − first token) / (N − 1): as vLLM; AIPerf's and NIM's inter-token latency
-  tpot_adjusted   (last − first token) / (N − tokens of the first chunk)
-  itl             gaps between tokens; a gap that brings k tokens counts as k gaps of a k-th
-  chunk_gap       gaps between chunks as they came: vLLM's and SGLang's itl
-  e2e             last token − scheduled; e2e_from_send counts from sending
-  schedule_lag    let go − scheduled: this program's own lateness
-  queue_wait      wait for a place under --max-concurrency
-GuideLLM's time per output token is e2e from sending / N; course texts divide last − first by N.
-Both are in summary.json under `aliases`.";
-
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let format = if args.json { Format::Json } else { Format::Text };
+    let outputs = args.format.outputs()?;
     if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, format, args.validity.policy(), printer);
+        return sweep::show(&args.run, &args.objectives, &outputs, args.validity.policy(), printer);
     }
     if let Some((test, exit)) = ab::stored(&args.run, args.validity.policy())? {
         if !args.objectives.is_empty() {
@@ -60,15 +45,22 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
                  hint: show one of its runs, such as round-1/b",
             ));
         }
-        printer.data(&outcome::render_ab(&test, format)?)?;
+        if let Some(format) = outputs.shown() {
+            printer.data(&outcome::render_ab(&test, format)?)?;
+        }
+        outputs.write_ab(&test, &args.run, printer)?;
         return Ok(exit);
     }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
-        let repeats = series::again(&repeats, &args.objectives)?;
+        let format = outputs.check_runs()?;
+        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary| {
+            write(log, summary, folder, &outputs, printer)
+        })?;
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
+    outputs.check_run()?;
     let log = RunLog::read(&args.run).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
         outcome::objectives_of(&log.header)?
@@ -80,6 +72,22 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let open = pair::again(&summary, &args.run)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
-    printer.data(&outcome::render(&summary, beside, format)?)?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render(&summary, beside, format)?)?;
+    }
+    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(&args.run), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
+}
+
+/// Writes one of several runs into its folder.
+fn write(
+    log: &RunLog,
+    summary: &Summary,
+    folder: &Path,
+    outputs: &Outputs<'_>,
+    printer: Printer,
+) -> Result<(), Stop> {
+    let diagnosis = Diagnosis::of_run(log, summary);
+    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
+    outputs.write_run(Told { log, summary, beside }, folder, printer)
 }

@@ -86,9 +86,13 @@ pub(super) fn runs_in(folder: &Path) -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Computes from their logs again what the runs in `folders` say together. Without `objectives` they are held against
-/// those of the first.
-pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Repeats, Stop> {
+/// Computes from their logs again what the runs in `folders` say together, and hands each to `tell` meanwhile. Without
+/// `objectives` they are held against those of the first.
+pub(super) fn again(
+    folders: &[PathBuf],
+    objectives: &[Objective],
+    tell: impl Fn(&Path, &RunLog, &Summary) -> Result<(), Stop>,
+) -> Result<Repeats, Stop> {
     let mut runs = Vec::new();
     let mut demanded = objectives.to_vec();
     for folder in folders {
@@ -97,7 +101,9 @@ pub(super) fn again(folders: &[PathBuf], objectives: &[Objective]) -> Result<Rep
             demanded = outcome::objectives_of(&log.header)?;
         }
         outcome::fit(objectives, &log.header.workload)?;
-        runs.push(summarise(&log, &demanded));
+        let summary = summarise(&log, &demanded);
+        tell(folder, &log, &summary)?;
+        runs.push(summary);
     }
     Repeats::of(&runs, &demanded).map_err(|error| {
         let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));

@@ -260,5 +260,5 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 fn keep(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
     log.store(folder).map_err(Stop::impossible)?;
-    outcome::store(summary, diagnosis, folder)
+    outcome::store(log, summary, diagnosis, folder)
 }

@@ -123,6 +123,7 @@ impl<E: Engine> Run<E> {
                         releasing = false;
                         footer.ending = RunEnding::Interrupted;
                         footer.released_until = clock.now().min(plan.window_end);
+                        air.progress.stopped(clock.now());
                         // What was let go has left, unless a cap holds it back: that is not sent any more.
                         while let Ok(released) = pacer.try_recv() {
                             air.admit(released);
@@ -176,7 +177,8 @@ impl<E: Engine> Air<E> {
     }
 
     fn admit(&mut self, mut released: Released) {
-        self.progress.released();
+        let request = &released.order.request;
+        self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
         match self.options.max_concurrency {
             None => self.send(released, None),

@@ -84,7 +84,7 @@ async fn fly<E: Engine>(
     let mut records = Vec::new();
     let footer = run.fly(feed, |landed| records.push(landed.record)).await;
     drop(wish);
-    let snapshot = progress.snapshot();
+    let snapshot = progress.snapshot(footer.ended);
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
     records.sort_by_key(|record| record.index);
     Flown { records, footer }

@@ -3,6 +3,7 @@
 mod dataset;
 mod deployment;
 mod generator;
+mod live;
 mod model;
 mod run;
 mod server;
@@ -13,6 +14,7 @@ mod workload;
 
 pub(super) use deployment::{DeploymentArgs, label};
 pub(super) use generator::{MachineArgs, ShareArgs};
+pub(super) use live::LiveArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{FiledServer, Server, ServerArgs};

@@ -7,18 +7,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
+use super::args::{
+    DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
+};
 use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Setup};
+use super::formats::{FormatArgs, Outputs};
 use super::interrupts::Interrupts;
-use super::outcome::{self, Format};
+use super::outcome;
 use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::{datasets, folder, series};
 use crate::analysis::Objective;
-use crate::live::Screen;
 use crate::record::RunEnding;
-use crate::report::Beside;
+use crate::report::{Beside, Told};
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -54,13 +56,11 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
-    /// Print the summary as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    format: FormatArgs,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl BenchArgs {
@@ -72,7 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
-            screen: if self.quiet { Screen::Quiet } else { Screen::detect() },
+            screen: self.live.screen(),
         }
     }
 }
@@ -80,6 +80,12 @@ impl BenchArgs {
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
+    let outputs = args.format.outputs()?;
+    if args.workload.repeats > 1 {
+        outputs.check_runs()?;
+    } else {
+        outputs.check_run()?;
+    }
     let spec = args.workload.spec(printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
     let setup = args.setup();
@@ -96,17 +102,17 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     pair::asked(args, &spec)?;
     let field = setup.open(&spec, datasets, checked, &interrupts, printer)?;
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(args, &field, run),
+        Ok([run]) => once(args, &outputs, &field, run),
         Err(runs) => {
             let engine = &field.session.engine.facts().engine;
             let parent = folder::create(&args.out, &spec.name, engine, jiff::Timestamp::now())?;
-            repeats::fly_all(args, &field, runs, &parent)
+            repeats::fly_all(args, &outputs, &field, runs, &parent)
         }
     }
 }
 
 /// One run, one report.
-fn once(args: &BenchArgs, field: &Field<'_>, run: PlannedRun) -> Result<Exit, Stop> {
+fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: PlannedRun) -> Result<Exit, Stop> {
     let Field { interrupts, printer, .. } = field;
     let pair = args.paired_open.then(|| (run.workload.clone(), run.schedule.clone()));
     if pair.is_some() {
@@ -120,13 +126,24 @@ fn once(args: &BenchArgs, field: &Field<'_>, run: PlannedRun) -> Result<Exit, St
         Some((workload, schedule)) => pair::fly_open(args, field, (&workload, &schedule), &flown),
         None => Ok(None),
     };
-    let format = if args.json { Format::Json } else { Format::Text };
     // Whatever became of the open run, the closed one is reported.
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
     let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
-    printer.data(&outcome::render(&flown.summary, beside, format)?)?;
-    flown.stored.and(open)?;
-    printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render(&flown.summary, beside, format)?)?;
+    }
+    let told = Told { log: &flown.log, summary: &flown.summary, beside };
+    let written = outputs.write_run(told, &flown.folder, *printer);
+    if paired_open.is_some() {
+        // The page that was written when the closed run was over knew nothing of the open one.
+        outcome::store_page(&flown.log, &flown.summary, beside, &flown.folder)?;
+    }
+    flown.stored.and(open.map(drop)).and(written)?;
+    let folder = flown.folder.display();
+    printer.words(&format!(
+        "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
+        flown.folder.join(outcome::PAGE_FILE_NAME).display()
+    ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {

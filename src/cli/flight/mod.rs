@@ -28,7 +28,7 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
-use crate::live::{LiveLine, Screen};
+use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
     Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
@@ -156,6 +156,7 @@ pub(super) struct Field<'a> {
 
 /// What a run leaves behind.
 pub(super) struct Flown {
+    pub(super) log: RunLog,
     pub(super) summary: Summary,
     pub(super) diagnosis: Diagnosis,
     pub(super) folder: PathBuf,
@@ -167,16 +168,16 @@ pub(super) struct Flown {
 impl Flown {
     /// What `log`, which was `written` to `folder`, says; kept beside it.
     fn of(
-        log: &RunLog,
+        log: RunLog,
         objectives: &[Objective],
         folder: PathBuf,
         written: Result<(), Stop>,
         ending: RunEnding,
     ) -> Self {
-        let summary = analysis::summarise(log, objectives);
-        let diagnosis = Diagnosis::of_run(log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
-        Self { summary, diagnosis, folder, stored: written.and(stored), ending }
+        let summary = analysis::summarise(&log, objectives);
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = outcome::store(&log, &summary, &diagnosis, &folder);
+        Self { log, summary, diagnosis, folder, stored: written.and(stored), ending }
     }
 }
 
@@ -225,7 +226,7 @@ impl Field<'_> {
         let Self { setup, session, pages, interrupts, calibration, template_tokens, printer, .. } = self;
         let Setup { share, .. } = *setup;
         let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, texts));
-        let PlannedRun { repeat, workload: spec, schedule, plan } = run;
+        let PlannedRun { repeat, workload: spec, schedule, plan, part } = run;
         let options = setup.run.options(&spec);
         let sending = connections::Sending::of(&spec, share.shard);
         self.warn_of_connections(&options, &plan, sending);
@@ -284,11 +285,22 @@ impl Field<'_> {
             keeper.keep_check(asked);
         }
 
-        let times = pages::times(&setup.run.telemetry, &plan);
-        let scraping = Scraping::start(pages, times, clock, keeper.reading_keeper());
-        let samples = Some(SampleSink::new(keeper.client_keeper()));
         let progress = Arc::new(Progress::default());
-        let live = LiveLine::start(setup.screen, Arc::clone(&progress), clock, plan.window_end);
+        let times = pages::times(&setup.run.telemetry, &plan);
+        let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
+        let scraping = Scraping::start(pages, times, clock, told);
+        let samples = Some(SampleSink::new(keeper.client_keeper()));
+        let engine_facts = &header.engine;
+        let watched = Watched {
+            title: format!("{} on {}, {}", header.workload.name, engine_facts.engine, engine_facts.model),
+            part,
+            progress: Arc::clone(&progress),
+            clock,
+            drained: plan.window_end.after(options.drain),
+            plan: plan.clone(),
+            objectives: setup.objectives.to_vec(),
+        };
+        let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
@@ -324,6 +336,6 @@ impl Field<'_> {
         }
         let ending = footer.ending;
         let log = RunLog { header, records, checks, telemetry, footer: Some(footer) };
-        Ok(Flown::of(&log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
+        Ok(Flown::of(log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }

@@ -54,7 +54,7 @@ impl Typed {
             machine: args.machine,
             share: ShareArgs::default(),
             objectives: &self.objectives,
-            screen: args.screen(),
+            screen: args.live.screen(),
         }
     }
 

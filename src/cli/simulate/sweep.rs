@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{ENGINE, SimulateArgs, header, keep};
 use crate::analysis::summarise;
+use crate::analysis::wording::seconds;
 use crate::cli::args::Described;
 use crate::cli::exit::{Exit, Stop};
 use crate::cli::folder;
@@ -18,6 +19,7 @@ use crate::experiment::{
     Diagnosis, Load, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
 };
 use crate::generator::Datasets;
+use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
 use crate::workload::WorkloadSpec;
 
@@ -107,11 +109,15 @@ pub(super) fn run(
         None => None,
     };
     let mut engine = None;
+    let mut line = StepLine::start(Screen::detect());
     let stopped = drive(&mut search, |wanted| {
+        let Wanted { number, load, window_s, .. } = wanted;
+        line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let (trial, facts) = fly(args, spec, datasets, described, wanted, parent.as_deref())?;
         engine.get_or_insert(facts);
         Ok(Some(trial))
     })?;
+    drop(line);
     let engine =
         engine.ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?;
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };

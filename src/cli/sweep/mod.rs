@@ -63,7 +63,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let engine = &field.session.engine.facts().engine;
     let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
     let shelf = resumed.map_or_else(create, Ok)?;
-    let told = Told { printer, screen: args.screen() };
+    let told = Told { printer, screen: args.live.screen() };
     let flights = Flights {
         field: &field,
         shelf: &shelf,

@@ -5,7 +5,9 @@ use std::path::Path;
 use super::exit;
 use crate::analysis::{Objective, summarise};
 use crate::cli::exit::{Exit, Stop};
-use crate::cli::outcome::{self, Format, Invalid};
+use crate::cli::folder;
+use crate::cli::formats::Outputs;
+use crate::cli::outcome::{self, Invalid};
 use crate::cli::printer::Printer;
 use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, Wanted};
 use crate::record::RunLog;
@@ -14,20 +16,23 @@ use crate::record::RunLog;
 pub(in crate::cli) fn show(
     path: &Path,
     objectives: &[Objective],
-    format: Format,
+    outputs: &Outputs<'_>,
     invalid: Invalid,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let kept = Sweep::read(path).map_err(Stop::usage)?;
     let sweep = if objectives.is_empty() { kept } else { held_against(kept, path, objectives)? };
-    printer.data(&outcome::render_sweep(&sweep, format)?)?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render_sweep(&sweep, format)?)?;
+    }
+    outputs.write_sweep(&sweep, folder::of(path), printer)?;
     Ok(exit(&sweep, invalid))
 }
 
 /// The sweep as it would have been told with these objectives, its runs being those that were flown.
 fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     outcome::fit(objectives, &kept.workload)?;
-    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let folder = folder::of(path);
     let texts = objectives.iter().map(ToString::to_string).collect();
     let plan = SweepPlan { objectives: texts, ..kept.plan };
     let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;

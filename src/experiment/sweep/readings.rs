@@ -77,7 +77,8 @@ impl Readings {
             tpot_p99: percentile(Metric::Tpot, Quantile::P99),
             e2e_p50: percentile(Metric::E2e, Quantile::P50),
             e2e_p99: percentile(Metric::E2e, Quantile::P99),
-            goodput: rate(Flow::Goodput),
+            // Where nothing was promised it would be the completed requests once more.
+            goodput: rate(Flow::Goodput).filter(|_| run.slo.declared),
             attainment: share(Share::SloAttainment),
             errors: share(Share::Errors),
             completed: rate(Flow::CompletedRequests),

@@ -58,6 +58,23 @@ impl Axis {
         }
     }
 
+    /// Logarithmic, over all of `values` that are above 0.
+    pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = ends(values.into_iter().filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
+        let (low, high) = (low * 0.9, high * 1.1);
+        Self {
+            title: format!("{title} (log)"),
+            scale: Scale::Logarithmic((low..high).log_scale().into()),
+            low,
+            high,
+        }
+    }
+
+    /// From `low` to `high` and no further.
+    pub(crate) fn between(title: &str, low: f64, high: f64) -> Self {
+        Self::straight(title, low, if high > low { high } else { low + 1.0 })
+    }
+
     /// Of things that are counted, from 1 to `last`.
     pub(crate) fn counted(title: &str, last: u64) -> Self {
         let (low, high) = (0.6, last.max(1) as f64 + 0.4);

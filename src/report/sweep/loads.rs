@@ -32,13 +32,14 @@ const COLUMNS: [Column; 12] = [
 /// A column of intervals: its title, its worth, and the figure.
 type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
 
-/// The columns of this sweep but the first and the last.
+/// The columns of this sweep but the first and the last: those in which there is something.
 pub(in crate::report) fn columns(sweep: &Sweep) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if sweep.deployment.gpus.is_some() {
         let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
         columns.insert(11, per_gpu);
     }
+    columns.retain(|(_, _, cell)| sweep.points.iter().any(|point| cell(point) != NOTHING));
     columns
 }
 

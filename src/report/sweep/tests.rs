@@ -178,9 +178,11 @@ fn whether_it_held_is_not_known_where_the_run_does_not_count() {
 #[test]
 fn saturated_loads_show_no_goodput() {
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
-    let (_, _, goodput) = columns(&sweep).into_iter().find(|(title, ..)| *title == "goodput").unwrap();
+    let column = |sweep: &Sweep| columns(sweep).into_iter().find(|(title, ..)| *title == "goodput");
+    assert!(column(&sweep).is_none(), "nothing was promised");
     let known = sweep.points[0].figures.completed_requests_per_s.clone();
     sweep.points[0].figures.goodput_per_s = known;
+    let (_, _, goodput) = column(&sweep).unwrap();
     assert_ne!(goodput(&sweep.points[0]), crate::report::grid::NOTHING);
     sweep.points[0].class = LoadClass::Saturated;
     assert_eq!(goodput(&sweep.points[0]), crate::report::grid::NOTHING);

@@ -1,0 +1,330 @@
+//! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
+
+use std::fmt::Write as _;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::exit::Stop;
+use super::printer::Printer;
+use crate::experiment::{AbTest, Sweep};
+use crate::report::{Content, Document, Export, Format, Out, Told, UsualPlace};
+
+/// The forms that a report is wanted in.
+#[derive(Debug, Args)]
+pub(super) struct FormatArgs {
+    #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help = help())]
+    formats: Vec<Asked>,
+
+    /// Print the summary as JSON on standard output, and nothing else: --format json
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--help` says of the formats.
+fn help() -> String {
+    let mut help = String::from(
+        "Have the report in these formats, with commas between them; may be repeated. text and json go to standard \
+         output, text where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, \
+         FORMAT=- on standard output. Where a format is several files, the name of one is a format too:\n",
+    );
+    for export in Export::ALL {
+        // Nothing can be wrong with writing to a string.
+        let _ = write!(help, "\n{:<9} {}", export.name, export.what);
+    }
+    help
+}
+
+/// One format, as it was typed.
+#[derive(Clone, Debug)]
+struct Asked {
+    typed: String,
+    export: &'static Export,
+    /// The one file of it that is wanted; absent: all.
+    file: Option<&'static str>,
+    place: Place,
+}
+
+/// Where a document goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Where such go.
+    Usual,
+    StandardOutput,
+    Path(PathBuf),
+}
+
+impl FromStr for Asked {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let (name, place) = match typed.split_once('=') {
+            None => (typed, Place::Usual),
+            Some((_, "")) => return Err("after the = comes a path, or - for standard output".to_owned()),
+            Some((name, "-")) => (name, Place::StandardOutput),
+            Some((name, path)) => (name, Place::Path(path.into())),
+        };
+        let found = Export::ALL.iter().find_map(|export| {
+            if export.name == name {
+                return Some((export, None));
+            }
+            export.files().find(|file| *file == name).map(|file| (export, Some(file)))
+        });
+        let Some((export, file)) = found else {
+            let names: Vec<_> = Export::ALL.iter().map(|export| export.name).collect();
+            return Err(format!("the formats are {}", names.join(", ")));
+        };
+        Ok(Self { typed: typed.to_owned(), export, file, place })
+    }
+}
+
+impl Asked {
+    /// The form in which it is shown on standard output, if that is what is asked.
+    fn shown(&self) -> Option<Format> {
+        match (self.export.place, &self.place) {
+            (UsualPlace::Shown(format), Place::Usual | Place::StandardOutput) => Some(format),
+            _ => None,
+        }
+    }
+}
+
+/// What was asked for, free of contradictions.
+#[derive(Debug)]
+pub(super) struct Outputs<'a> {
+    /// What is shown; absent where a document goes to standard output.
+    shown: Option<Format>,
+    /// What is written.
+    written: Vec<&'a Asked>,
+}
+
+/// A document that is to be written.
+struct Planned<W: 'static> {
+    asked: String,
+    document: &'static Document<W>,
+    place: Place,
+}
+
+impl FormatArgs {
+    /// What was asked for. Two things cannot both go to standard output.
+    pub(super) fn outputs(&self) -> Result<Outputs<'_>, Stop> {
+        let json = self.json.then_some(("--json", Some(Format::Json)));
+        let to_stdout = self.formats.iter().filter_map(|asked| match asked.shown() {
+            None if asked.place != Place::StandardOutput => None,
+            shown => Some((asked.typed.as_str(), shown)),
+        });
+        let mut first = None;
+        for (typed, shown) in json.into_iter().chain(to_stdout) {
+            match first {
+                None => first = Some((typed, shown)),
+                Some((_, before)) if before.is_some() && before == shown => {}
+                Some((before, _)) => {
+                    return Err(Stop::usage(format!(
+                        "{before} and {typed} both go to standard output\n\
+                         hint: name a file for one of them, as in --format {}=report.txt",
+                        typed.trim_start_matches("--").split('=').next().unwrap_or(typed)
+                    )));
+                }
+            }
+        }
+        let shown = first.map_or(Some(Format::Text), |(_, shown)| shown);
+        let written = self.formats.iter().filter(|asked| asked.shown().is_none()).collect();
+        Ok(Outputs { shown, written })
+    }
+}
+
+impl Outputs<'_> {
+    /// What is shown on standard output; absent where a document goes there.
+    pub(super) fn shown(&self) -> Option<Format> {
+        self.shown
+    }
+
+    /// Finds what cannot be written of a run, before it is flown.
+    pub(super) fn check_run(&self) -> Result<(), Stop> {
+        let planned = self.planned("a run", |export| export.run)?;
+        planned.iter().try_for_each(|planned| match &planned.place {
+            Place::Path(path) => try_to_write(path),
+            Place::Usual | Place::StandardOutput => Ok(()),
+        })
+    }
+
+    /// The same of several runs, each of which writes into its own folder; what they say together is shown.
+    pub(super) fn check_runs(&self) -> Result<Format, Stop> {
+        self.planned("a run", |export| export.run)?;
+        match (self.written.iter().find(|asked| asked.place != Place::Usual), self.shown) {
+            (None, Some(format)) => Ok(format),
+            (asked, _) => {
+                let typed = asked.map_or("", |asked| asked.typed.as_str());
+                Err(Stop::usage(format!(
+                    "--format {typed}: of several runs each writes a file into its own folder\n\
+                     hint: name the format alone, or write one of the runs with `skyline report`"
+                )))
+            }
+        }
+    }
+
+    /// Writes a run that is kept in `folder`.
+    pub(super) fn write_run(&self, told: Told<'_>, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        let planned = self.planned("a run", |export| export.run)?;
+        write_all(&planned, folder, printer, |write, out| write(told, out))
+    }
+
+    /// Writes a sweep that is kept in `folder`.
+    pub(super) fn write_sweep(&self, sweep: &Sweep, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        let planned = self.planned("a sweep", |export| export.sweep)?;
+        write_all(&planned, folder, printer, |write, out| write(sweep, out))
+    }
+
+    /// Writes an A/B experiment that is kept in `folder`.
+    pub(super) fn write_ab(&self, test: &AbTest, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        let planned = self.planned("an A/B experiment", |export| export.ab)?;
+        write_all(&planned, folder, printer, |write, out| write(test, out))
+    }
+
+    /// The documents of all that was asked for, of `subject`.
+    fn planned<W>(
+        &self,
+        subject: &str,
+        of: fn(&'static Export) -> &'static [Document<W>],
+    ) -> Result<Vec<Planned<W>>, Stop> {
+        let mut all: Vec<Planned<W>> = Vec::new();
+        for asked in &self.written {
+            let documents: Vec<_> = of(asked.export)
+                .iter()
+                .filter(|document| asked.file.is_none_or(|file| file == document.file))
+                .collect();
+            if documents.is_empty() {
+                let possible: Vec<_> = Export::ALL
+                    .iter()
+                    .filter(|export| !of(export).is_empty())
+                    .map(|export| export.name)
+                    .collect();
+                return Err(Stop::usage(format!(
+                    "--format {}: {subject} has no such form\nhint: its formats are {}",
+                    asked.typed,
+                    possible.join(", ")
+                )));
+            }
+            let several = documents.len() > 1;
+            for document in documents {
+                let place = place(asked, document, several)?;
+                if place != Place::Usual && all.iter().any(|other| other.place == place) {
+                    return Err(Stop::usage(format!(
+                        "--format {}: something else is written there too\nhint: name a place for each",
+                        asked.typed
+                    )));
+                }
+                all.push(Planned { asked: asked.export.name.to_owned(), document, place });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Where a document goes, one of `several` of its format or the only one.
+fn place<W>(asked: &Asked, document: &Document<W>, several: bool) -> Result<Place, Stop> {
+    match &asked.place {
+        Place::Usual => Ok(Place::Usual),
+        Place::StandardOutput if several => Err(Stop::usage(format!(
+            "--format {}: {} comes in several files, and standard output takes one\n\
+             hint: name the file: --format {}=-",
+            asked.typed, asked.export.name, document.file
+        ))),
+        Place::StandardOutput if document.content == Content::Binary && std::io::stdout().is_terminal() => {
+            Err(Stop::usage(format!(
+                "--format {}: {} is no text, and standard output is a terminal\n\
+                 hint: redirect it to a file, or name one: --format {}=PATH",
+                asked.typed, document.file, asked.export.name
+            )))
+        }
+        Place::StandardOutput => Ok(Place::StandardOutput),
+        Place::Path(path) if path.is_dir() => Ok(Place::Path(path.join(document.file))),
+        Place::Path(_) if several => Err(Stop::usage(format!(
+            "--format {}: {} comes in several files, so a folder is named, and there is none of this name\n\
+             hint: create it, or name one file: --format {}=PATH",
+            asked.typed, asked.export.name, document.file
+        ))),
+        Place::Path(path) => Ok(Place::Path(path.clone())),
+    }
+}
+
+/// The name under which a file is written until it is whole.
+fn unfinished(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.new"))
+}
+
+/// Whether what is at `path` is replaced as a whole; a device or a pipe is written to.
+fn is_replaced(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file()) || !path.exists()
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::impossible(format!(
+        "cannot write {}: {error}\nhint: FORMAT=PATH writes to another place",
+        path.display()
+    ))
+}
+
+/// Finds out whether a file can be written to `path`.
+fn try_to_write(path: &Path) -> Result<(), Stop> {
+    if !is_replaced(path) {
+        return Ok(());
+    }
+    let beside = unfinished(path);
+    std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(|error| {
+        Stop::usage(format!(
+            "cannot write {}: {error}\nhint: name a place in a folder that can be written",
+            path.display()
+        ))
+    })
+}
+
+/// Writes each document, and says where. One that cannot be written does not keep the others from being.
+fn write_all<W>(
+    planned: &[Planned<W>],
+    folder: &Path,
+    printer: Printer,
+    write: impl Fn(&W, Out<'_>) -> std::io::Result<()>,
+) -> Result<(), Stop> {
+    let mut outcome = Ok(());
+    for Planned { asked, document, place } in planned {
+        let path = match place {
+            Place::StandardOutput => {
+                let written = printer.stream(|out| write(&document.write, out));
+                outcome = outcome.and(written);
+                continue;
+            }
+            Place::Usual => &folder.join(document.file),
+            Place::Path(path) => path,
+        };
+        match write_to(path, |out| write(&document.write, out)) {
+            Ok(()) => printer.words(&format!("{asked}: {}", path.display())),
+            Err(error) => outcome = outcome.and(Err(cannot(path, &error))),
+        }
+    }
+    outcome
+}
+
+/// Writes a file whole or not at all.
+fn write_to(path: &Path, write: impl FnOnce(Out<'_>) -> std::io::Result<()>) -> std::io::Result<()> {
+    let beside = if is_replaced(path) { unfinished(path) } else { path.to_owned() };
+    let open = || {
+        std::fs::OpenOptions::new().write(true).create(beside != path).truncate(beside != path).open(&beside)
+    };
+    let mut out = BufWriter::new(open()?);
+    let written = write(&mut out).and_then(|()| out.flush());
+    if beside == path {
+        return written;
+    }
+    let finished = written.and_then(|()| std::fs::rename(&beside, path));
+    if finished.is_err() {
+        // Half a file is of no use, and what went wrong is told.
+        let _ = std::fs::remove_file(&beside);
+    }
+    finished
+}
+
+#[cfg(test)]
+mod tests;

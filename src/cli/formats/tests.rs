@@ -1,0 +1,77 @@
+//! What `--format` takes and what it refuses.
+
+use super::*;
+use crate::report::Beside;
+
+fn args(typed: &[&str]) -> FormatArgs {
+    FormatArgs { formats: typed.iter().map(|typed| typed.parse().unwrap()).collect(), json: false }
+}
+
+fn refusal<T: std::fmt::Debug>(outcome: Result<T, Stop>) -> String {
+    outcome.unwrap_err().message().to_owned()
+}
+
+#[test]
+fn standard_output_takes_one_thing() {
+    let shown = |typed: &[&str]| args(typed).outputs().map(|outputs| outputs.shown());
+    assert_eq!(shown(&[]).unwrap(), Some(Format::Text));
+    assert_eq!(shown(&["json"]).unwrap(), Some(Format::Json));
+    assert_eq!(shown(&["json", "json=-"]).unwrap(), Some(Format::Json));
+    assert_eq!(shown(&["json=/dev/null"]).unwrap(), Some(Format::Text));
+    assert_eq!(shown(&["html"]).unwrap(), Some(Format::Text));
+    assert_eq!(shown(&["html=-"]).unwrap(), None);
+    assert!(refusal(shown(&["json", "text"])).contains("json and text both go to standard output"));
+    assert!(refusal(shown(&["json", "html=-"])).contains("both go to standard output"));
+    let json = FormatArgs { json: true, ..args(&["json"]) };
+    assert_eq!(json.outputs().unwrap().shown(), Some(Format::Json));
+    assert!(refusal(FormatArgs { json: true, ..args(&["text"]) }.outputs()).contains("--json and text"));
+}
+
+#[test]
+fn an_unknown_format_is_answered_with_the_known() {
+    let error = "word".parse::<Asked>().unwrap_err();
+    assert!(error.starts_with("the formats are text, json, "), "{error}");
+    assert!("html=".parse::<Asked>().unwrap_err().contains("a path"));
+}
+
+#[test]
+fn files_are_written_whole_and_where_they_are_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = crate::analysis::test_runs::run(1_000, Vec::new());
+    let summary = crate::analysis::summarise(&log, &[]);
+    let told = Told { log: &log, summary: &summary, beside: Beside::default() };
+    let there = folder.path().join("mine.json");
+    std::fs::write(&there, "old").unwrap();
+    let asked = args(&[&format!("json={}", there.display()), &format!("text={}", folder.path().display())]);
+    let outputs = asked.outputs().unwrap();
+    outputs.check_run().unwrap();
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "old", "a check changes nothing");
+    outputs.write_run(told, folder.path(), Printer).unwrap();
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), crate::report::json(&summary).unwrap());
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["mine.json", "summary.txt"], "nothing unfinished is left");
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before() {
+    let nowhere = args(&["json=/nowhere/at/all/summary.json"]);
+    let refusal = refusal(nowhere.outputs().unwrap().check_run());
+    assert!(refusal.contains("cannot write /nowhere/at/all/summary.json"), "{refusal}");
+    args(&["json=/dev/null"]).outputs().unwrap().check_run().unwrap();
+}
+
+#[test]
+fn two_documents_do_not_share_a_file() {
+    let twice = args(&["json=/dev/null", "text=/dev/null"]);
+    let refusal = refusal(twice.outputs().unwrap().check_run());
+    assert!(refusal.contains("something else is written there too"), "{refusal}");
+}
+
+#[test]
+fn several_runs_write_into_their_own_folders() {
+    assert_eq!(args(&["json"]).outputs().unwrap().check_runs().unwrap(), Format::Json);
+    let refusal = refusal(args(&["json=all.json"]).outputs().unwrap().check_runs());
+    assert!(refusal.contains("each writes a file into its own folder"), "{refusal}");
+}

@@ -1,0 +1,151 @@
+//! The formats that reports are written in: a row each.
+
+use std::io::{self, Write};
+
+use super::{
+    Style, Told, ab_json, ab_page, ab_text, json_beside, sweep_json, sweep_page, sweep_text, text_beside,
+};
+use crate::experiment::{AbTest, Sweep};
+
+/// The form in which a summary is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For a person.
+    Text,
+    /// For a program.
+    Json,
+}
+
+/// A format that a report can be asked for in, and the files that it comes in.
+#[derive(Debug)]
+pub struct Export {
+    /// What is typed.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub what: &'static str,
+    /// Where it goes unless another place is named.
+    pub place: UsualPlace,
+    /// What a run is written as; nothing: it is not for runs.
+    pub run: &'static [Document<WriteRun>],
+    /// What a sweep is written as.
+    pub sweep: &'static [Document<WriteSweep>],
+    /// What an A/B experiment is written as.
+    pub ab: &'static [Document<WriteAb>],
+}
+
+/// Where a format goes unless another place is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsualPlace {
+    /// Standard output.
+    Shown(Format),
+    /// The folder of what is reported.
+    Folder,
+}
+
+/// One file of a format.
+#[derive(Debug)]
+pub struct Document<W> {
+    /// Its usual name.
+    pub file: &'static str,
+    /// What its bytes are.
+    pub content: Content,
+    /// What writes it.
+    pub write: W,
+}
+
+/// What the bytes of a document are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text, which a terminal can show.
+    Text,
+    /// Anything else.
+    Binary,
+}
+
+/// Where a document is written to.
+pub type Out<'a> = &'a mut (dyn Write + Send);
+/// Writes a run.
+pub type WriteRun = fn(Told<'_>, Out<'_>) -> io::Result<()>;
+/// Writes a sweep.
+pub type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
+/// Writes an A/B experiment.
+pub type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
+
+impl<W> Document<W> {
+    const fn text(file: &'static str, write: W) -> Self {
+        Self { file, content: Content::Text, write }
+    }
+}
+
+impl Export {
+    /// Every format.
+    pub const ALL: &'static [Self] = &[
+        Self {
+            name: "text",
+            what: "for people, on standard output",
+            place: UsualPlace::Shown(Format::Text),
+            run: &[Document::text("summary.txt", |told, out| {
+                out.write_all(text_beside(told.summary, told.beside, Style::PLAIN).as_bytes())
+            })],
+            sweep: &[Document::text("sweep.txt", |sweep, out| {
+                out.write_all(sweep_text(sweep, Style::PLAIN).as_bytes())
+            })],
+            ab: &[Document::text("ab.txt", |test, out| {
+                out.write_all(ab_text(test, Style::PLAIN).as_bytes())
+            })],
+        },
+        Self {
+            name: "json",
+            what: "for programs, on standard output",
+            place: UsualPlace::Shown(Format::Json),
+            run: &[Document::text("summary.json", |told, out| {
+                out.write_all(json_beside(told.summary, told.beside)?.as_bytes())
+            })],
+            sweep: &[Document::text("sweep.json", |sweep, out| out.write_all(sweep_json(sweep)?.as_bytes()))],
+            ab: &[Document::text("ab.json", |test, out| out.write_all(ab_json(test)?.as_bytes()))],
+        },
+        Self {
+            name: "html",
+            what: "a page with pictures, of a sweep or an A/B experiment",
+            place: UsualPlace::Folder,
+            run: &[],
+            sweep: &[Document::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
+            ab: &[Document::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+        },
+    ];
+
+    /// The usual names of its files, whatever they tell of, each once.
+    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+        let run = self.run.iter().map(|document| document.file);
+        let sweep = self.sweep.iter().map(|document| document.file);
+        let ab = self.ab.iter().map(|document| document.file);
+        let mut files: Vec<_> = run.chain(sweep).chain(ab).collect();
+        files.sort_unstable();
+        files.dedup();
+        files.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_format() {
+        let mut names = HashSet::new();
+        for export in Export::ALL {
+            assert!(names.insert(export.name), "{}", export.name);
+        }
+        let files: Vec<_> = Export::ALL.iter().flat_map(Export::files).collect();
+        for file in &files {
+            assert!(names.insert(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_format_is_for_something() {
+        assert!(Export::ALL.iter().all(|export| export.files().next().is_some()));
+    }
+}
