@@ -27,7 +27,7 @@ pub use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
     CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, MetricsPage, OpenAiEngine,
-    OpenPage, SmokeError, SmokeReport,
+    OpenPage, OtherServer, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};
@@ -35,3 +35,4 @@ pub use target::{
     AnswerForm, CertificateCheck, Endpoint, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
 pub use wire::Exchange;
+pub(crate) use wire::client_config;

@@ -15,10 +15,13 @@ mod engine_fit;
 mod faults;
 mod fit;
 mod help;
+#[cfg(target_os = "linux")]
+mod live;
 mod marks;
 mod matrix;
 mod mistakes;
 mod mock;
+mod otlp;
 mod promises;
 mod quality;
 #[path = "../support/quick.rs"]

@@ -11,7 +11,7 @@ use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
 };
 use super::exit::{Exit, Stop};
-use super::flight::{self, Field, Setup};
+use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
 use super::interrupts::Interrupts;
 use super::outcome;
@@ -72,6 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
+            lowered: Lowered::OfOneRun,
             screen: self.live.screen(),
         }
     }
@@ -133,11 +134,11 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
         printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
-    let written = outputs.write_run(told, &flown.folder, *printer);
     if paired_open.is_some() {
         // The page that was written when the closed run was over knew nothing of the open one.
-        outcome::store_page(&flown.log, &flown.summary, beside, &flown.folder)?;
+        outcome::store_page(told, &flown.folder)?;
     }
+    let written = outputs.write_run(told, &flown.folder, *printer);
     flown.stored.and(open.map(drop)).and(written)?;
     let folder = flown.folder.display();
     printer.words(&format!(

@@ -37,6 +37,7 @@ use crate::telemetry::{FoundPage, Scraping};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::asked::AskedOfServer;
+pub(super) use self::machine::Lowered;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
@@ -52,6 +53,8 @@ pub(super) struct Setup<'a> {
     pub(super) share: ShareArgs,
     /// What each run is held against.
     pub(super) objectives: &'a [Objective],
+    /// How the load is lowered that is too much.
+    pub(super) lowered: Lowered,
     /// Whether progress is shown.
     pub(super) screen: Screen,
 }

@@ -21,7 +21,6 @@ use self::told::told;
 use super::shell;
 use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::grid::cell;
 use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
 
 /// Bounds that have room in one picture.
@@ -93,7 +92,7 @@ fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
         match bounds.iter_mut().find(|(other, _)| *other == bound) {
             Some((_, label)) if label.contains(&promise.class) => {}
             Some((_, label)) => *label += &format!(", {}", promise.class),
-            None => bounds.push((bound, format!("SLO {} ms: {}", cell(bound), promise.class))),
+            None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
         }
     }
     let objectives =
