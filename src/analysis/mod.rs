@@ -37,6 +37,7 @@ mod prefix_cache;
 mod quality;
 mod quantile;
 mod rates;
+mod reproduction;
 mod sampled;
 mod scope;
 mod sessions;
@@ -46,6 +47,7 @@ mod steady_state;
 mod subject;
 mod summary;
 mod taken;
+mod telemetry;
 #[cfg(test)]
 pub(crate) mod test_runs;
 mod timeline;
@@ -83,12 +85,14 @@ pub use measure::{Measure, NotAMeasure};
 pub use metric::Metric;
 pub use objective::{Objective, ObjectiveError, UnfitObjective};
 pub use objective_preset::ObjectivePreset;
+pub use observed::of_request;
 pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use quality::{CheckExample, CheckPasses, Passes, Quality};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
+pub use reproduction::{Reproduction, Untold};
 pub use sampled::{Dot, Fate, SampledRequests, Scatter};
 pub use scope::{PartKind, Scope};
 pub use sessions::{Sessions, TurnGroup};
@@ -96,6 +100,10 @@ pub use steady_state::{Beginning, SteadyState, Unsettled};
 pub use subject::{Comparison, Flow, Sense, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
+pub use telemetry::{
+    BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, GaugeSummary,
+    PageSummary, ServerSide, TimeBeside, TimeSummary,
+};
 pub use timeline::{Bin, BinWait, Timeline};
 pub use tokens::{Balance, MadePrompts, TokenAccount};
 pub use trend::Trend;

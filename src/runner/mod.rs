@@ -25,3 +25,4 @@ pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use pacer::Feed;
 pub use progress::{LiveLatency, Progress, RECENT_S, Rates, Second, Snapshot, Spread, Tally};
 pub use run::Run;
+pub use watch::SampleSink;

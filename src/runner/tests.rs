@@ -80,7 +80,7 @@ async fn fly<E: Engine>(
     };
     let options = RunOptions { pacing: Pacing::Timer, ..options };
     let progress = Arc::new(Progress::default());
-    let run = Run { engine, clock, plan, options, progress: Arc::clone(&progress), interrupt };
+    let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
     let footer = run.fly(feed, |landed| records.push(landed.record)).await;
     drop(wish);

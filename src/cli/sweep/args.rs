@@ -11,7 +11,7 @@ use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs,
     above_zero, duration, some_time,
 };
-use crate::cli::flight::Setup;
+use crate::cli::flight::{Lowered, Setup};
 use crate::experiment::LoadAxis;
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
@@ -135,6 +135,7 @@ impl SweepArgs {
             machine: self.machine,
             share: ShareArgs::default(),
             objectives: &self.objectives,
+            lowered: Lowered::OfLoads,
             screen: self.live.screen(),
         }
     }

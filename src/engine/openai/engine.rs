@@ -5,19 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
+use http::header::HeaderMap;
 
 use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
 use super::golden;
+use super::identity::{self, OtherServer};
+use super::page::MetricsPage;
 use super::probe::{self, FormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use super::templates::BodyTemplates;
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
-use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
-use crate::engine::{Answer, AnswerEvent, Engine, Keep, PreparedRequest, Secrets, Target};
+use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
+use crate::engine::{Answer, AnswerEvent, Engine, Keep, MetricsUrl, PreparedRequest, Secrets, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
@@ -176,6 +179,23 @@ impl OpenAiEngine {
         counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
     }
 
+    /// The server's own page of metrics; `None` where its kind has none.
+    #[must_use]
+    pub fn metrics_page(&self) -> Option<MetricsPage> {
+        self.control.metrics_page()
+    }
+
+    /// Another page of metrics, at `url`: authorities are trusted as they are for the server, and nothing of what
+    /// requests carry is sent there.
+    ///
+    /// # Errors
+    ///
+    /// When TLS cannot be set up.
+    pub fn page_elsewhere(&self, url: &MetricsUrl) -> Result<MetricsPage, String> {
+        let tls = client_config(&self.target.tls, url.scheme())?;
+        Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, Secrets::default()))
+    }
+
     /// Requests that the server has now, in work or waiting, whoever sent them; `None` where it does not tell.
     pub async fn present(&self) -> Option<u64> {
         counters::present(&self.control, self.target.dialect.traits().counters?).await
@@ -208,17 +228,31 @@ impl OpenAiEngine {
         cache::warm(answers).await
     }
 
-    /// Sends each of the requests once, a few at a time, and waits for all, so that a server has done before the first run
-    /// what it does once: compiled kernels, captured graphs, filled pools.
+    /// Sends each of the requests once, `together` at a time, and waits for all, so that a server has done before the first
+    /// run what it does once: compiled kernels, captured graphs, filled pools; and to see how long that takes.
     ///
     /// # Errors
     ///
     /// The first that is not answered, and why.
-    pub async fn warm_server(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), Failure> {
+    pub async fn warm_server(
+        &self,
+        requests: impl Iterator<Item = RequestSpec>,
+        together: usize,
+    ) -> Result<(), Failure> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let delays = Arc::default();
         let answers = requests.map(|request| self.exchange(self.prepare(&request), clock, &delays));
-        cache::all_answered(answers).await
+        cache::all_answered(answers, together).await
+    }
+
+    /// Asks the server once more who it is.
+    ///
+    /// # Errors
+    ///
+    /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
+    /// alone proves nothing.
+    pub async fn still_the_same(&self) -> Result<(), OtherServer> {
+        identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
     /// Asks for one token in each form that answers of a run must have.

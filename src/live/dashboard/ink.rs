@@ -28,7 +28,7 @@ impl Ink {
 
     /// Headings.
     pub(super) fn heading(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
     /// How much of the time is over.

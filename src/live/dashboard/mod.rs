@@ -54,7 +54,7 @@ pub(super) fn show(watched: &Watched, stopped: &Receiver<()>) {
             // The fault that gave it back has said what it is.
             Ok(Ended::GivenBack) => {}
             Err(error) => {
-                super::say(&format!("the dashboard cannot be drawn: {error}; here are lines instead"))
+                super::say(&format!("the dashboard cannot be drawn: {error}; here are lines instead"));
             }
         }
     }

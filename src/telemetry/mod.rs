@@ -1,0 +1,11 @@
+//! What the server and its devices tell of themselves: pages of metrics, read while a run is on, on the run's own clock.
+
+mod find;
+mod names;
+mod scrape;
+mod taken;
+#[cfg(test)]
+mod tests;
+
+pub use find::FoundPage;
+pub use scrape::{Scraping, Times};
