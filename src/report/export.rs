@@ -115,7 +115,7 @@ impl Export {
         },
         Self {
             name: "html",
-            what: "a page with pictures, which every run, sweep and A/B experiment has in its folder anyway",
+            what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
             run: &[Document::text("report.html", |told, out| {
                 out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())

@@ -21,7 +21,7 @@ use self::told::told;
 use super::shell;
 use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
+use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
 
 /// Bounds that have room in one picture.
 const MOST_BOUNDS: usize = 5;
@@ -50,6 +50,7 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (told(|page| quality::forms(page, summary)))
         (told(|page| quality::checks(page, summary)))
         (trouble::section(summary, beside.diagnosis))
+        (told(|page| server::section(page, summary)))
         (reproduction::section(log, summary))
         (reproduction::glossary(summary))
     };
