@@ -3,14 +3,19 @@
     skyline report RUN --format markdown,junit,vllm,br,openmetrics,json=RUN/all.json
     python3 tests/interop/formats.py RUN [LLM_D_BENCHMARK]
 
-It needs `pip install junitparser prometheus_client cmarkgfm numpy`, and for the Benchmark Report `pydantic pyyaml` and a
+It needs `pip install junitparser prometheus_client cmarkgfm numpy opentelemetry-proto`, the binary in `target/debug` or in
+the environment's SKYLINE, and for the Benchmark Report `pydantic pyyaml` and a
 checkout of llm-d-benchmark, whose own model then reads it. Statistics of the vLLM file are computed again by numpy from
 its lists. It prints what each reader found and fails where one disagrees.
 """
 
+import http.server
 import json
+import os
 import pathlib
+import subprocess
 import sys
+import threading
 
 run = pathlib.Path(sys.argv[1])
 summary = json.loads((run / "all.json").read_text())
@@ -95,6 +100,38 @@ def benchmark_report(checkout):
     agree("verdict", report.results.observability.skyline["verdict"]["valid"], summary["verdict"]["valid"])
 
 
+def otlp():
+    from google.protobuf.json_format import Parse
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    got = []
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    skyline = os.environ.get("SKYLINE", "target/debug/skyline")
+    address = f"http://127.0.0.1:{server.server_port}"
+    subprocess.run([skyline, "report", str(run), "--otlp", address, "--allow-invalid"], capture_output=True)
+    [(path, body)] = got
+    agree("path", path, "/v1/metrics")
+    request = Parse(body, ExportMetricsServiceRequest())
+    metrics = {metric.name: metric for metric in request.resource_metrics[0].scope_metrics[0].metrics}
+    points = metrics["skyline.ttft"].gauge.data_points
+    at = {"quantile": "0.95", "workload": summary["run"]["workload"], "model": summary["run"]["engine"]["model"]}
+    labels = lambda point: {one.key: one.value.string_value for one in point.attributes}
+    whole = [point.as_double for point in points if labels(point) == at]
+    agree("p95 of TTFT", whole, [summary["latency"]["ttft"]["p95"]["value_ms"] / 1e3])
+
+
 def markdown():
     import cmarkgfm
 
@@ -104,7 +141,7 @@ def markdown():
     agree("scripts", html.count("<script"), 0)
 
 
-for read in [junit, openmetrics, vllm, markdown]:
+for read in [junit, openmetrics, otlp, vllm, markdown]:
     print(read.__name__)
     read()
 if len(sys.argv) > 2:

@@ -1,11 +1,11 @@
 //! What a run found, as the report has it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::scenario::SERVER;
 use super::statistics::{of_counts, of_latency, of_whole};
 use crate::analysis::{LatencyRow, Metric, Summary};
-use crate::record::{Outcome, Phase, RequestRecord};
+use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
 use crate::report::Told;
 
 pub(super) fn results(told: Told<'_>) -> serde_json::Result<Value> {
@@ -75,8 +75,22 @@ fn throughput(summary: &Summary) -> Value {
     })
 }
 
-/// What the server used of what it has, where that is known.
+/// What the server told of itself over the window, where it did.
 fn resources(summary: &Summary) -> Option<Value> {
-    let measured = summary.prefix_cache.as_ref()?.measured?;
-    Some(json!({ "cache_hit_rate": of_whole(Some(measured.rate * 100.0), "percent") }))
+    let hits = summary.prefix_cache.as_ref().and_then(|cache| cache.measured).map(|hits| hits.rate);
+    let gauge = |gauge, units: &str, scale: f64| {
+        let told = summary.server.as_ref()?.gauge(gauge)?;
+        Some(json!({ "units": units, "mean": told.mean * scale, "max": told.max * scale }))
+    };
+    let preemptions = summary.server.as_ref().and_then(|server| server.rise(Counter::Preemptions));
+    let told = [
+        ("kv_cache_usage", gauge(Gauge::KvUsage, "percent", 100.0)),
+        ("cache_hit_rate", of_whole(hits.map(|rate| rate * 100.0), "percent")),
+        ("running_requests", gauge(Gauge::Running, "count", 1.0)),
+        ("waiting_requests", gauge(Gauge::Waiting, "count", 1.0)),
+        ("preemptions", of_whole(preemptions, "count")),
+    ];
+    let told: Map<String, Value> =
+        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    (!told.is_empty()).then_some(Value::Object(told))
 }

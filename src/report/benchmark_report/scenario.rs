@@ -37,13 +37,15 @@ pub(super) fn server(run: &RunDescription) -> Value {
     if let (Value::Object(standardized), Value::Object(facts)) = (&mut standardized, facts) {
         standardized.extend(facts);
     }
-    let labels: Map<String, Value> =
+    // How it was started: what a person said of it, and above that what it tells itself.
+    let mut args: Map<String, Value> =
         said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    args.extend(engine.serving_flags.clone());
     let texts = [&engine.engine, version, &engine.model, &standardized.to_string()];
     json!({
         "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": engine.url },
         "standardized": standardized,
-        "native": { "args": (!labels.is_empty()).then_some(labels) },
+        "native": { "args": (!args.is_empty()).then_some(args) },
     })
 }
 

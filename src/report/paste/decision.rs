@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Judgement, RunDescription, Summary};
-use crate::record::PromptMethod;
+use crate::record::{PromptMethod, TelemetrySource};
 use crate::report::markdown::text;
 use crate::report::{Told, arrivals, promises};
 use crate::units::count;
@@ -18,7 +20,8 @@ pub fn decision_fields(told: Told<'_>) -> String {
     let said = &run.deployment;
     let label = |name: &str| said.labels.get(name).cloned();
     let model = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") };
-    let driver = label("driver").unwrap_or_else(|| missing("driver", "--label driver=…"));
+    let driver = label("driver").or_else(|| pages(told).find_map(|page| page.driver.clone()));
+    let driver = or_missing(driver, "driver", "--label driver=…");
     let (risk, reasons) = risk(summary);
     let fields = [
         (
@@ -27,9 +30,9 @@ pub fn decision_fields(told: Told<'_>) -> String {
         ),
         ("Tokenizer / template", tokenizer(told)),
         ("Runtime / version", runtime(run)),
-        ("Hardware / driver", format!("{} / {driver}", hardware(run))),
+        ("Hardware / driver", format!("{} / {driver}", hardware(told))),
         ("Precision / quantization", or_missing(said.precision.clone(), "precision", "--precision")),
-        ("Serving flags", or_missing(label("flags"), "serving flags", "--label flags=…")),
+        ("Serving flags", serving_flags(run)),
         ("Traffic mix", traffic(summary)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),
@@ -75,12 +78,35 @@ fn runtime(run: &RunDescription) -> String {
     )
 }
 
-fn hardware(run: &RunDescription) -> String {
-    match (&run.deployment.hardware, run.deployment.gpus) {
+fn hardware(told: Told<'_>) -> String {
+    let said = &told.summary.run.deployment;
+    match (&said.hardware, said.gpus) {
         (Some(hardware), Some(gpus)) => format!("{gpus} × {hardware}"),
         (Some(hardware), None) => hardware.clone(),
-        (None, _) => missing("hardware", "--hardware, --gpus"),
+        (None, _) => {
+            let seen = pages(told).find_map(|page| page.hardware.clone());
+            or_missing(seen, "hardware", "--hardware, --gpus")
+        }
     }
+}
+
+/// The pages of metrics that were read, which may tell of devices.
+fn pages(told: Told<'_>) -> impl Iterator<Item = &TelemetrySource> {
+    told.log.header.telemetry.iter()
+}
+
+/// How the server was started, as a label says or it tells itself.
+fn serving_flags(run: &RunDescription) -> String {
+    let told = &run.engine.serving_flags;
+    let labelled = run.deployment.labels.get("flags").cloned();
+    let told = (!told.is_empty()).then(|| {
+        let flags = told.iter().map(|(name, value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            value => format!("{name}={value}"),
+        });
+        flags.collect::<Vec<_>>().join(", ")
+    });
+    or_missing(labelled.or(told), "serving flags", "--label flags=…")
 }
 
 /// Shares and lengths of the classes, and how they arrived.
