@@ -68,7 +68,8 @@ impl Measure {
     /// where nothing is promised.
     pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
         let Self { text, subject, scope } = self.clone();
-        Objective { text, subject, scope, comparison: Comparison::AtMost, bound: 0.0 }.check(workload)
+        let as_objective = Objective { text, subject, scope, comparison: Comparison::AtMost, bound: 0.0 };
+        as_objective.check(workload).map_err(UnfitObjective::of_figure)
     }
 
     /// The figure in `summary`; `None` where the run has none.
@@ -130,6 +131,7 @@ mod tests {
         assert_eq!(figure("p50 ttft"), Some(100.0));
         assert_eq!(figure("p50 ttft of chat"), Some(100.0));
         assert_eq!((figure("p50 ttft of search"), figure("error_rate")), (None, Some(0.0)));
-        assert!("p50 ttft of search".parse::<Measure>().unwrap().check(&log.header.workload).is_err());
+        let unfit = "p50 ttft of search".parse::<Measure>().unwrap().check(&log.header.workload).unwrap_err();
+        assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
     }
 }

@@ -47,13 +47,21 @@ impl ObjectiveError {
         or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive";
 }
 
-/// An objective that a workload leaves nothing to hold against.
+/// An objective, or a figure, that a workload leaves nothing to hold against.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the objective `{text}` does not fit the workload `{workload}`: {problem}")]
+#[error("the {noun} `{text}` does not fit the workload `{workload}`: {problem}")]
 pub struct UnfitObjective {
+    noun: &'static str,
     text: String,
     workload: String,
     problem: String,
+}
+
+impl UnfitObjective {
+    /// The same of a figure on which there is no bound.
+    pub(super) fn of_figure(self) -> Self {
+        Self { noun: "figure", ..self }
+    }
 }
 
 impl FromStr for Objective {
@@ -138,7 +146,8 @@ impl Objective {
             }
             Ok(_) => return Ok(()),
         };
-        Err(UnfitObjective { text: self.text.clone(), workload: workload.name.clone(), problem })
+        let (text, workload) = (self.text.clone(), workload.name.clone());
+        Err(UnfitObjective { noun: "objective", text, workload, problem })
     }
 
     /// Whether it is about the share of failed requests of the whole run.

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{self, above_zero};
+use super::args::{self, ModelArgs, above_zero};
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
 use super::printer::Printer;
+use super::simulate;
 use crate::analysis::Objective;
-use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, Candidate, Capacity, Contract, Offer, Queueing, Replicas};
+use crate::experiment::capacity::{Candidate, Capacity, Contract, NoQueue, Offer, Queueing, Replicas};
+use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
+use crate::record::RunLog;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
 #[derive(Debug, Args)]
@@ -42,7 +44,8 @@ pub(super) struct CapacityArgs {
     max_gpus: Option<u64>,
 
     /// Model the queues of the instances behind one router too, and count and price as many as those take: the fewest that
-    /// meet the objectives, or N, and whether they do [default: division alone]
+    /// meet the objectives, or N, and whether they do; where an objective on the pace of tokens decides, by an engine fitted
+    /// to the runs of the sweep [default: division alone]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "fewest",
           value_parser = replicas)]
     replicas: Option<Replicas>,
@@ -66,8 +69,11 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         max_gpus: args.max_gpus,
     };
     let prices = prices(&args.gpu_hour, args.sweeps.len())?;
-    let offers =
-        args.sweeps.iter().zip(prices).map(|(path, price)| offer(path, price, &contract, args.replicas));
+    let offers = args
+        .sweeps
+        .iter()
+        .zip(prices)
+        .map(|(path, price)| offer(path, price, &contract, args.replicas, printer));
     let capacity = Capacity::of(contract, offers.collect::<Result<_, _>>()?);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;
@@ -94,22 +100,35 @@ fn offer(
     gpu_hour: Option<f64>,
     contract: &Contract,
     replicas: Option<Replicas>,
+    printer: Printer,
 ) -> Result<Offer, Stop> {
     let (name, sweep) = (name(path), Sweep::read(path).map_err(Stop::usage)?);
     let candidate = Candidate { name: &name, sweep: &sweep, gpu_hour };
     let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
-    match (replicas, offer.per_instance) {
-        (Some(asked), Some(basis)) => {
-            Ok(Offer::by_queues(&candidate, contract, queueing(&sweep, basis, contract, asked)?))
-        }
-        _ => Ok(offer),
+    let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
+    let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
+    let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
+    let fit = || {
+        fitted(path, &sweep, printer)
+            .map_err(|stop| stop.message().lines().next().unwrap_or_default().to_owned())
+    };
+    match Queueing::of(&sweep, basis, contract, &objectives, asked, fit) {
+        Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
+        Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
+        Err(refusal) => Err(Stop::usage(refusal)),
     }
 }
 
-fn queueing(sweep: &Sweep, basis: Basis, contract: &Contract, asked: Replicas) -> Result<Queueing, Stop> {
-    let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
-    let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
-    Queueing::of(sweep, basis, contract, &objectives, asked).map_err(Stop::usage)
+/// An engine fitted to the sweep at `path`, as `simulate --fit` does: to the first run of each load that can be trusted.
+fn fitted(path: &Path, sweep: &Sweep, printer: Printer) -> Result<EngineFit, Stop> {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let first = |point: &SweepPoint| point.trials.iter().find(|trial| trial.is_valid()).cloned();
+    let runs = sweep.points.iter().filter_map(first).map(|trial| {
+        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
+        Ok(MeasuredRun { name: trial.run, log })
+    });
+    let runs = runs.collect::<Result<Vec<_>, Stop>>()?;
+    simulate::fitted_to(&runs, &ModelArgs::untyped()?, printer).map(|(_, fit)| fit)
 }
 
 /// The last part of a sweep's folder.

@@ -61,11 +61,17 @@ Exit codes:
   2  the runs cannot be held against each other
   3  one of them is INVALID";
 
+/// What to name in place of something else.
+const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
+
 fn condition() -> impl TypedValueParser<Value = Condition> {
     PossibleValuesParser::new(Condition::ALL.map(Condition::name)).try_map(|name| name.parse::<Condition>())
 }
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
+    if let Some(absent) = args.folders.iter().find(|folder| !folder.exists()) {
+        return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
+    }
     let names = names(&args.folders);
     let is_sweep = |folder: &PathBuf| Sweep::is_kept_in(folder);
     let (text, page, passed) = match args.folders.iter().find(|folder| !is_sweep(folder)) {
@@ -170,9 +176,7 @@ fn side(folder: &Path, name: String) -> Result<Side, Stop> {
 }
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {
-    let log = RunLog::read(folder).map_err(|error| {
-        Stop::usage(format!("{error}\nhint: name the folder of a run, of repeats or of a sweep"))
-    })?;
+    let log = RunLog::read(folder).map_err(|error| Stop::usage(format!("{error}\n{NAME_ONE}")))?;
     let objectives = outcome::objectives_of(&log.header)?;
     let summary = summarise(&log, &objectives);
     Ok((log.header, summary))

@@ -140,6 +140,17 @@ impl Outputs<'_> {
         self.shown
     }
 
+    /// The form in which `subject` is shown, of which no other is written.
+    pub(super) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
+        match (self.shown, self.written.first()) {
+            (Some(format), None) => Ok(format),
+            (_, asked) => Err(Stop::usage(format!(
+                "--format {}: {subject} has no such form\nhint: its formats are text and json, on standard output",
+                asked.map_or("", |asked| asked.typed.as_str())
+            ))),
+        }
+    }
+
     /// Finds what cannot be written of a run, before it is flown.
     pub(super) fn check_run(&self) -> Result<(), Stop> {
         let planned = self.planned("a run", |export| export.run)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use console::Term;
+use serde::Serialize;
 
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
@@ -57,6 +58,11 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
 /// A fitted engine, for a person.
 pub(super) fn render_fit(fit: &EngineFit) -> String {
     report::engine_fit_text(fit, style())
+}
+
+/// What was predicted from a fitted engine as JSON, with how well it fits.
+pub(super) fn render_fitted(told: &impl Serialize, fit: &EngineFit) -> Result<String, Stop> {
+    report::fitted_json(told, fit).map_err(Stop::impossible)
 }
 
 /// What a fitted engine predicts of several rates, in the form asked for.

@@ -9,6 +9,9 @@ use crate::generator::{Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
 use crate::workload::WorkloadSpec;
 
+/// What gives a run more to measure, by the options of a run by itself.
+const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
+
 /// One run that is about to be flown.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedRun {
@@ -35,35 +38,41 @@ impl PlannedRun {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)?.in_full()
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
+                .in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
     }
 
-    /// A run by itself of `workload`, whose datasets are these.
-    pub(super) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>) -> Result<Self, Stop> {
-        Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload)
+    /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
+    pub(super) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
+        Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }
 
     /// A run by itself of `workload`, drawn from the datasets of `schedule`.
     pub(super) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
-        Self::flown(None, schedule.of(&workload), workload)
+        Self::flown(None, schedule.of(&workload), workload, MORE)
     }
 
     /// One generator's share of the run.
     pub(super) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;
         let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
-        Self::flown(repeat, schedule, workload)
+        Self::flown(repeat, schedule, workload, MORE)
     }
 
-    fn flown(repeat: Option<Repeat>, schedule: Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
+    fn flown(
+        repeat: Option<Repeat>,
+        schedule: Schedule,
+        workload: WorkloadSpec,
+        cure: &str,
+    ) -> Result<Self, Stop> {
         let plan = schedule.facts();
         // Users who began in the warm-up go on in the window.
         let goes_on = workload.arrival.users().is_some() && plan.warmup_requests > 0;
         if plan.measured_requests == 0 && !goes_on {
             return Err(Stop::usage(format!(
-                "the plan of `{}` with seed {} has no request to measure\nhint: give it more seconds or a higher --rate (a trace: --rate-scale)",
+                "the plan of `{}` with seed {} has no request to measure\nhint: {cure}",
                 workload.name, workload.seed
             )));
         }

@@ -1,16 +1,16 @@
 //! `skyline report`: a stored run, shown again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::formats::{FormatArgs, Outputs};
+use super::formats::FormatArgs;
 use super::outcome;
 use super::printer::Printer;
-use super::{ab, folder, pair, series, sweep};
-use crate::analysis::{Objective, Summary};
+use super::{ab, folder, matrix, pair, series, sweep};
+use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
 use crate::report::{Beside, Told};
@@ -19,7 +19,8 @@ use crate::report::{Beside, Told};
 #[derive(Debug, Args)]
 #[command(after_help = GLOSSARY)]
 pub(super) struct ReportArgs {
-    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep or of an A/B experiment
+    /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
+    /// table of experiments
     run: PathBuf,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
@@ -66,11 +67,23 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         outputs.write_ab(&test, &args.run, printer)?;
         return Ok(exit);
     }
+    if let Some((table, exit)) = matrix::stored(&args.run, args.validity.policy())? {
+        if !args.objectives.is_empty() {
+            return Err(Stop::usage(
+                "--objective is for runs, and a table of experiments has a contract of its own\n\
+                 hint: show one of its rows, such as row-A",
+            ));
+        }
+        let format = outputs.only_shown("a table of experiments")?;
+        printer.data(&matrix::shown(&table, format)?)?;
+        return Ok(exit);
+    }
     let repeats = series::runs_in(&args.run);
     if !repeats.is_empty() {
         let format = outputs.check_runs()?;
-        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary| {
-            write(log, summary, folder, &outputs, printer)
+        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
+            let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+            outputs.write_run(Told { log, summary, beside }, folder, printer)
         })?;
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
@@ -92,17 +105,4 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(&args.run), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
-}
-
-/// Writes one of several runs into its folder.
-fn write(
-    log: &RunLog,
-    summary: &Summary,
-    folder: &Path,
-    outputs: &Outputs<'_>,
-    printer: Printer,
-) -> Result<(), Stop> {
-    let diagnosis = Diagnosis::of_run(log, summary);
-    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
-    outputs.write_run(Told { log, summary, beside }, folder, printer)
 }

@@ -7,7 +7,7 @@ use super::folder;
 use super::outcome::{self, Format, Invalid};
 use super::printer::Printer;
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::Repeats;
+use crate::experiment::{Diagnosis, EngineFit, Repeats};
 use crate::record::RunLog;
 
 /// Name of a run's folder before its number.
@@ -21,17 +21,26 @@ pub(super) struct Series<'a> {
     parent: Option<&'a Path>,
     objectives: &'a [Objective],
     printer: Printer,
+    /// The fitted engine that predicts them, where one does.
+    engine_fit: Option<&'a EngineFit>,
     runs: Vec<Summary>,
+    diagnoses: Vec<Diagnosis>,
 }
 
 impl<'a> Series<'a> {
     pub(super) fn new(parent: Option<&'a Path>, objectives: &'a [Objective], printer: Printer) -> Self {
-        Self { parent, objectives, printer, runs: Vec::new() }
+        Self { parent, objectives, printer, engine_fit: None, runs: Vec::new(), diagnoses: Vec::new() }
+    }
+
+    /// The same, of runs that a fitted engine predicts.
+    pub(super) fn predicted_by(self, engine_fit: Option<&'a EngineFit>) -> Self {
+        Self { engine_fit, ..self }
     }
 
     /// Takes one run more and keeps what is known so far, so that a later accident costs nothing.
-    pub(super) fn add(&mut self, run: Summary) -> Result<(), Stop> {
+    pub(super) fn add(&mut self, run: Summary, diagnosis: Diagnosis) -> Result<(), Stop> {
         self.runs.push(run);
+        self.diagnoses.push(diagnosis);
         let Some(parent) = &self.parent else { return Ok(()) };
         outcome::store_repeats(&self.joined()?, parent)
     }
@@ -39,7 +48,11 @@ impl<'a> Series<'a> {
     /// Shows all of them together.
     pub(super) fn finish(&self, format: Format, invalid: Invalid) -> Result<Exit, Stop> {
         let repeats = self.joined()?;
-        self.printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        let shown = match (format, self.engine_fit) {
+            (Format::Json, Some(fit)) => outcome::render_fitted(&repeats, fit)?,
+            _ => outcome::render_repeats(&repeats, format)?,
+        };
+        self.printer.data(&shown)?;
         if let Some(parent) = &self.parent {
             let parent = parent.display();
             self.printer.words(&format!(
@@ -50,7 +63,8 @@ impl<'a> Series<'a> {
     }
 
     fn joined(&self) -> Result<Repeats, Stop> {
-        Repeats::of(&self.runs, self.objectives).map_err(Stop::impossible)
+        let repeats = Repeats::of(&self.runs, self.objectives).map_err(Stop::impossible)?;
+        Ok(repeats.diagnosed(&self.runs, &self.diagnoses))
     }
 }
 
@@ -91,9 +105,9 @@ pub(super) fn runs_in(folder: &Path) -> Vec<PathBuf> {
 pub(super) fn again(
     folders: &[PathBuf],
     objectives: &[Objective],
-    tell: impl Fn(&Path, &RunLog, &Summary) -> Result<(), Stop>,
+    tell: impl Fn(&Path, &RunLog, &Summary, &Diagnosis) -> Result<(), Stop>,
 ) -> Result<Repeats, Stop> {
-    let mut runs = Vec::new();
+    let (mut runs, mut diagnoses) = (Vec::new(), Vec::new());
     let mut demanded = objectives.to_vec();
     for folder in folders {
         let log = RunLog::read(folder).map_err(Stop::usage)?;
@@ -102,14 +116,17 @@ pub(super) fn again(
         }
         outcome::fit(objectives, &log.header.workload)?;
         let summary = summarise(&log, &demanded);
-        tell(folder, &log, &summary)?;
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        tell(folder, &log, &summary, &diagnosis)?;
+        diagnoses.push(diagnosis);
         runs.push(summary);
     }
-    Repeats::of(&runs, &demanded).map_err(|error| {
+    let repeats = Repeats::of(&runs, &demanded).map_err(|error| {
         let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));
         Stop::usage(format!(
             "{} does not hold runs that repeat one another: {error}\nhint: show one of them: skyline report {0}/{PREFIX}1",
             folder.display()
         ))
-    })
+    })?;
+    Ok(repeats.diagnosed(&runs, &diagnoses))
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use self::fit::FitArgs;
+pub(super) use self::fit::fitted_to;
 use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
@@ -108,11 +109,13 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
-    if let Some(fit) = engine_fit.as_ref().filter(|_| args.loads.sweep || args.workload.repeats > 1) {
+    let apart = (args.loads.sweep || args.workload.repeats > 1) && !args.json;
+    if let Some(fit) = engine_fit.as_ref().filter(|_| apart) {
         printer.words(&outcome::render_fit(fit));
     }
     if args.loads.sweep {
-        return sweep::run(args, &spec, &datasets, &described, printer);
+        let fitted = Fitted { described: &described, engine_fit: engine_fit.as_ref() };
+        return sweep::run(args, &spec, &datasets, fitted, printer);
     }
     if let (Some(fit), Some(axis)) = (engine_fit.clone(), &args.loads.rates) {
         return rates(args, &spec, &datasets, &described, (fit, axis), printer);
@@ -122,8 +125,18 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
     match <[PlannedRun; 1]>::try_from(runs) {
         Ok([run]) => once(args, run, &described, engine_fit, format, printer),
-        Err(runs) => repeatedly(args, runs, &described, format, printer),
+        Err(runs) => {
+            let fitted = Fitted { described: &described, engine_fit: engine_fit.as_ref() };
+            repeatedly(args, runs, fitted, format, printer)
+        }
     }
+}
+
+/// What is simulated, and the fit that it comes from where it comes from one.
+#[derive(Clone, Copy)]
+struct Fitted<'a> {
+    described: &'a Described,
+    engine_fit: Option<&'a EngineFit>,
 }
 
 /// One run, one prediction.
@@ -193,13 +206,13 @@ fn rates(
 fn repeatedly(
     args: &SimulateArgs,
     runs: Vec<PlannedRun>,
-    described: &Described,
+    Fitted { described, engine_fit }: Fitted<'_>,
     format: Format,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let name = runs.first().map_or("", |run| &run.workload.name);
     let parent = folder_for(args, name, jiff::Timestamp::now())?;
-    let mut series = Series::new(parent.as_deref(), &args.objectives, printer);
+    let mut series = Series::new(parent.as_deref(), &args.objectives, printer).predicted_by(engine_fit);
     for run in runs {
         let number = run.number();
         let described = described.with_seed(seed_of_run(described.fleet.seed, number));
@@ -209,7 +222,7 @@ fn repeatedly(
             predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
         let folder = parent.as_deref().map(|parent| folder_of(parent, number)).transpose()?;
         keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
-        series.add(prediction.summary)?;
+        series.add(prediction.summary, prediction.diagnosis)?;
     }
     series.finish(format, args.validity.policy())
 }

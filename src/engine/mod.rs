@@ -22,8 +22,8 @@ pub use dialect::{
 pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
 pub use openai::{
-    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, OpenAiEngine, SmokeError,
-    SmokeReport,
+    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, OpenAiEngine, OtherServer,
+    SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};

@@ -32,7 +32,9 @@ pub use ab::{
 };
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
-pub use diagnosis::{CouldNotTell, Diagnosis, LoadFigures, Regime, Symptom, warm_like_cold};
+pub use diagnosis::{
+    CouldNotTell, Diagnosis, JointDiagnosis, JointSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
+};
 pub use engine_fit::{
     CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
     PredictedRates, RunCheck,

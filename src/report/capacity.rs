@@ -1,9 +1,10 @@
 //! What a rate takes and what it costs, as a person or a program reads it.
 
+use super::engine_fit;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
-use crate::analysis::wording::percent;
-use crate::experiment::capacity::{Basis, Capacity, Offer};
+use crate::analysis::wording::{counted, percent};
+use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};
 use crate::units::{count, three_digits};
 
 /// The offers as indented JSON with a line break at its end.
@@ -85,13 +86,7 @@ fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
         page.entry(Tone::Normal, "  by division: ", &text);
     }
     if let Some(queueing) = &offer.queueing {
-        let text = format!(
-            "{}; an instance modelled as {} places, {} ms to the first token and {} ms each after it, least-loaded routing",
-            queueing.sentence,
-            count(queueing.places),
-            three_digits(queueing.ttft_ms),
-            three_digits(queueing.tpot_ms)
-        );
+        let text = format!("{}; {}, least-loaded routing", queueing.sentence, modelled(&queueing.instance));
         page.entry(Tone::Normal, "  by queueing: ", &text);
     }
     if let Some(share) = offer.slo_share {
@@ -103,5 +98,22 @@ fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
     }
     for note in &offer.notes {
         page.entry(Tone::Normal, "  note: ", note);
+    }
+}
+
+/// What an instance was taken for.
+fn modelled(instance: &ModelledInstance) -> String {
+    match instance {
+        ModelledInstance::Places { places, ttft_ms, tpot_ms } => format!(
+            "an instance modelled as {} places, {} ms to the first token and {} ms each after it",
+            count(*places),
+            three_digits(*ttft_ms),
+            three_digits(*tpot_ms)
+        ),
+        ModelledInstance::Engine { engine_fit, .. } => {
+            let (_, verdict) = engine_fit::verdict(engine_fit);
+            let runs = counted(engine_fit.runs.len() as u64, "run");
+            format!("an instance modelled as an engine fitted to {runs} of the sweep ({verdict})")
+        }
     }
 }

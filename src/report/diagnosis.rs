@@ -1,7 +1,7 @@
 //! A diagnosis as a person reads it: each symptom with its regime, what would confirm it, and what to try first.
 
 use super::page::{Page, Style, Tone};
-use crate::experiment::{Diagnosis, Symptom};
+use crate::experiment::{Diagnosis, JointDiagnosis, Symptom};
 
 /// The diagnosis by itself; empty where there is nothing to say.
 #[must_use]
@@ -12,21 +12,33 @@ pub fn diagnosis_text(diagnosis: &Diagnosis, style: Style) -> String {
 }
 
 pub(crate) fn section(page: &mut Page, diagnosis: &Diagnosis) {
-    if diagnosis.is_silent() {
-        return;
+    if !diagnosis.is_silent() {
+        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        diagnosis.symptoms.iter().for_each(|seen| symptom(page, seen, detail));
     }
+}
+
+/// The same of runs that repeat one another.
+pub(crate) fn joint_section(page: &mut Page, diagnosis: &JointDiagnosis) {
+    if !diagnosis.symptoms.is_empty() {
+        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        diagnosis.symptoms.iter().for_each(|seen| symptom(page, &seen.among(diagnosis.runs), detail));
+    }
+}
+
+/// The heading, and how much is told below it.
+fn head(page: &mut Page, reservation: Option<&str>, promises_kept: bool) -> Detail {
     page.heading("Diagnosis: symptoms, = the likely regime, ? what would confirm it, → what to try first");
-    if let Some(reservation) = &diagnosis.reservation {
-        page.entry(Tone::Bad, "  ! ", reservation);
-    } else if diagnosis.promises_kept() {
-        let kept = "the promises were kept: this says where the time goes; nothing needs a cure";
-        page.entry(Tone::Normal, "  ", kept);
+    match reservation {
+        Some(reservation) => page.entry(Tone::Bad, "  ! ", reservation),
+        None if promises_kept => {
+            let kept = "the promises were kept: this says where the time goes; nothing needs a cure";
+            page.entry(Tone::Normal, "  ", kept);
+            return Detail::Regime;
+        }
+        None => {}
     }
-    let well = diagnosis.promises_kept() && diagnosis.reservation.is_none();
-    let detail = if well { Detail::Regime } else { Detail::WithCures };
-    for seen in &diagnosis.symptoms {
-        symptom(page, seen, detail);
-    }
+    Detail::WithCures
 }
 
 /// How much is told of a symptom.

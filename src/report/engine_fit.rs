@@ -1,5 +1,7 @@
 //! A fitted engine as a person reads it: its costs, how well it tells runs again, what it predicts.
 
+use serde::Serialize;
+
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
@@ -60,6 +62,19 @@ pub fn rates_json(predicted: &PredictedRates) -> serde_json::Result<String> {
     Ok(text)
 }
 
+/// What was predicted from a fitted engine as indented JSON, the fit under `engine_fit`, with a line break at its end.
+pub fn fitted_json(told: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Fitted<'a, T: Serialize> {
+        #[serde(flatten)]
+        told: &'a T,
+        engine_fit: &'a EngineFit,
+    }
+    let mut text = serde_json::to_string_pretty(&Fitted { told, engine_fit })?;
+    text.push('\n');
+    Ok(text)
+}
+
 pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     let runs = counted(fit.runs.len() as u64, "run");
     page.line(Tone::Strong, &format!("Engine fitted to {runs}: {}", fit.form));
@@ -90,7 +105,8 @@ pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     page.entry(tone, "  ", &words);
 }
 
-fn verdict(fit: &EngineFit) -> (Tone, String) {
+/// How well it is fitted, and by what that is judged.
+pub(super) fn verdict(fit: &EngineFit) -> (Tone, String) {
     let (tone, words) = match (fit.grade, fit.worst(Quantile::P50)) {
         (Grade::Good, _) => (Tone::Good, "GOOD FIT: medians within 10 %"),
         (Grade::Rough, _) => {

@@ -43,7 +43,7 @@ pub use compare::{compared_json, compared_text};
 pub use compare_sweeps::{compared_sweeps_json, compared_sweeps_text};
 pub use decision::decision_markdown;
 pub use diagnosis::diagnosis_text;
-pub use engine_fit::{engine_fit_text, rates_json, rates_text};
+pub use engine_fit::{engine_fit_text, fitted_json, rates_json, rates_text};
 pub use export::{Content, Document, Export, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
 pub use fit::text as fit_text;
 pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, sweep_page};

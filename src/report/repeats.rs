@@ -2,7 +2,7 @@
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
-use super::{latency, promises};
+use super::{diagnosis, latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
@@ -43,6 +43,9 @@ pub fn repeats_text(repeats: &Repeats, style: Style) -> String {
     precision(&mut page, repeats);
     let judgements = repeats.objectives.iter().map(|judgement| (judgement.status, judgement.line.as_str()));
     promises::judgements(&mut page, judgements);
+    if let Some(diagnosis) = &repeats.diagnosis {
+        diagnosis::joint_section(&mut page, diagnosis);
+    }
     page.finish()
 }
 

@@ -58,7 +58,9 @@ impl<'a> Ground<'a> {
     /// The field of `side`, made ready: switched to, connected, warmed, reset.
     pub(super) fn ready(&mut self, side: AbSide, folder: &Path) -> Result<&Field<'a>, Stop> {
         let mut output = Output::to(folder.join(OUTPUT));
-        if !self.ready.iter().any(|(known, _)| *known == side) {
+        if let Some((_, field)) = self.ready.iter().find(|(known, _)| *known == side) {
+            field.ask_who_it_is().map_err(|stop| stop.about(&format!("side {side}")))?;
+        } else {
             if let Some(command) = &self.args.sides.switch_cmd {
                 // Whoever was served so far is gone.
                 self.ready.clear();

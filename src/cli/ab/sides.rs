@@ -3,7 +3,7 @@
 use super::args::{AbArgs, SideArgs};
 use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs};
 use crate::cli::exit::Stop;
-use crate::cli::flight::Setup;
+use crate::cli::flight::{Lowered, Setup};
 use crate::engine::BaseUrl;
 use crate::experiment::AbSide;
 use crate::live::Screen;
@@ -50,6 +50,7 @@ impl Sides {
             machine: self.machine,
             share: ShareArgs::default(),
             objectives: &[],
+            lowered: Lowered::OfAllRuns,
             screen: self.screen,
         }
     }

@@ -7,7 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Parser};
 use serde_json::{Map, Value, json};
 
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
@@ -215,6 +215,17 @@ impl ModelArgs {
             precision: self.precision.unwrap_or(Precision::Bf16),
             tensor_parallel: self.tensor_parallel.unwrap_or(1),
         }
+    }
+
+    /// What is described where nothing is typed.
+    pub(in crate::cli) fn untyped() -> Result<Self, Stop> {
+        #[derive(Parser)]
+        #[command(no_binary_name = true)]
+        struct Nothing {
+            #[command(flatten)]
+            model: ModelArgs,
+        }
+        Nothing::try_parse_from(<[&str; 0]>::default()).map(|nothing| nothing.model).map_err(Stop::usage)
     }
 
     /// The same with what is said of a server that was measured, where nothing was typed; names that no preset has are

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
 use super::exit::{Exit, Stop};
-use super::flight::{self, Field, Setup};
+use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
 use super::interrupts::Interrupts;
 use super::outcome;
@@ -72,6 +72,7 @@ impl BenchArgs {
             machine: self.machine,
             share: self.share,
             objectives: &self.objectives,
+            lowered: Lowered::OfOneRun,
             screen: if self.quiet { Screen::Quiet } else { Screen::detect() },
         }
     }

@@ -35,8 +35,8 @@ pub(super) fn fly_all(
         let beside = Beside { paired_open: None, diagnosis: Some(&flown.diagnosis) };
         let told = Told { log: &flown.log, summary: &flown.summary, beside };
         let written = outputs.write_run(told, &flown.folder, *printer);
-        let Flown { summary, stored, ending, .. } = flown;
-        series.add(summary)?;
+        let Flown { summary, diagnosis, stored, ending, .. } = flown;
+        series.add(summary, diagnosis)?;
         stored.and(written)?;
         if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {
             series.finish(format, args.validity.policy())?;

@@ -59,6 +59,7 @@ mod tests {
 
     use super::*;
     use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs};
+    use crate::cli::flight::Lowered;
     use crate::cli::shelf::Shelf;
     use crate::live::Screen;
 
@@ -84,6 +85,7 @@ mod tests {
             machine,
             share: ShareArgs::default(),
             objectives: &[],
+            lowered: Lowered::OfOneRun,
             screen: Screen::Quiet,
         };
         setup.asked().unwrap()

@@ -11,12 +11,37 @@ use crate::cli::printer::Printer;
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, Shard};
 use crate::units::{count, three_digits};
-use crate::workload::WorkloadSpec;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
 /// Time for a person to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
+
+/// How a person lowers the load of what is flown, where it is more than this machine bears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Lowered {
+    /// By the rate of the run, or by sharing it out over generators.
+    OfOneRun,
+    /// By the rate of all runs.
+    OfAllRuns,
+    /// By the loads of a sweep.
+    OfLoads,
+    /// In the file of a table.
+    InFile,
+}
+
+impl Lowered {
+    /// By which option.
+    fn option(self, arrival: &ArrivalPattern) -> &'static str {
+        match self {
+            Self::OfLoads => "--rates or --start-rate",
+            Self::InFile => "`rate_per_s` of the row",
+            Self::OfOneRun | Self::OfAllRuns if arrival.trace().is_some() => "--rate-scale",
+            Self::OfOneRun | Self::OfAllRuns => "--rate",
+        }
+    }
+}
 
 /// What this machine can do, where it is asked and can be.
 pub(super) fn calibrated(args: MachineArgs, printer: Printer) -> Option<Calibration> {
@@ -40,32 +65,40 @@ pub(super) fn bears(
     };
     let shard = setup.share.shard;
     let demand = shard.map_or(whole, |shard| whole.shared(shard));
-    Capacity(found).judge(demand).map_err(|overload| refusal(&overload, shard, spec))
+    Capacity(found).judge(demand).map_err(|overload| refusal(&overload, setup.lowered, shard, spec))
 }
 
-fn refusal(overload: &Overload, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
+fn refusal(overload: &Overload, lowered: Lowered, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
     let Demand { requests_per_s, events_per_request } = overload.demand;
     let mean = spec.arrival.mean_rate_per_s();
     let trusted = overload.trusted_rate_per_s(mean);
-    let (option, most) = match spec.arrival.trace() {
-        None => ("--rate", trusted),
-        Some(trace) => ("--rate-scale", trace.rate_scale * trusted / mean),
+    // The loads of a sweep and the rows of a table are rates of requests, of a trace too.
+    let most = match (spec.arrival.trace(), lowered) {
+        (Some(trace), Lowered::OfOneRun | Lowered::OfAllRuns) => trace.rate_scale * trusted / mean,
+        _ => trusted,
     };
+    let option = lowered.option(&spec.arrival);
     let most = format!("{most:.3}");
-    let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
+    let shared = if lowered == Lowered::OfOneRun {
+        let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
+        format!(
+            "hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
+             {}\n  skyline merge FOLDER_OF_EACH\n",
+            count(generators),
+            commands(generators).join("\n")
+        )
+    } else {
+        String::new()
+    };
     Stop::impossible(format!(
         "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
          average, take {} cores of the one that a client has; it is trusted up to half of it\n\
          hint: lower the rate: {option} {} at most\n\
-         hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
-         {}\n  skyline merge FOLDER_OF_EACH\n\
-         hint: or fly it as it is, with --force; the report may say INVALID",
+         {shared}hint: or fly it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),
         most.trim_end_matches('0').trim_end_matches('.'),
-        count(generators),
-        commands(generators).join("\n")
     ))
 }
 

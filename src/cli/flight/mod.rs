@@ -35,6 +35,7 @@ use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::asked::AskedOfServer;
+pub(super) use self::machine::Lowered;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
@@ -50,6 +51,8 @@ pub(super) struct Setup<'a> {
     pub(super) share: ShareArgs,
     /// What each run is held against.
     pub(super) objectives: &'a [Objective],
+    /// How the load is lowered that is too much.
+    pub(super) lowered: Lowered,
     /// Whether progress is shown.
     pub(super) screen: Screen,
 }

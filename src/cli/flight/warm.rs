@@ -11,6 +11,10 @@ use crate::generator::{RequestSpec, Schedule};
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;
+/// Requests sent at a time to warm a server.
+const FEW: usize = 8;
+/// Requests of each user that tell how fast users are answered.
+const OF_EACH: usize = 3;
 /// The number of the texts that these requests say: no run has it.
 const TEXTS: u64 = u64::MAX;
 /// Time between two looks at whether a server is at rest.
@@ -23,7 +27,7 @@ impl Field<'_> {
     /// the runs to show. An interrupt ends it.
     pub(in crate::cli) fn warm_server(&self, schedule: &Schedule, requests: usize) {
         let Self { session, interrupts, printer, .. } = self;
-        let warm = session.engine.warm_server(self.first(schedule, 0, requests));
+        let warm = session.engine.warm_server(self.first(schedule, 0, requests), FEW);
         let failed = session.runtime.block_on(async {
             tokio::select! {
                 answered = warm => answered.err(),
@@ -43,7 +47,7 @@ impl Field<'_> {
         let mut stays = Vec::new();
         for request in self.first(schedule, after, ALONE) {
             let begin = clock.now();
-            let answer = session.engine.warm_server(std::iter::once(request));
+            let answer = session.engine.warm_server(std::iter::once(request), 1);
             let answered = session.runtime.block_on(async {
                 tokio::select! {
                     answered = answer => Some(answered),
@@ -62,6 +66,45 @@ impl Field<'_> {
             }
         }
         Ok(stays.into_iter().max())
+    }
+
+    /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
+    /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
+    pub(in crate::cli) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
+        let Self { session, interrupts, .. } = self;
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let requests = self.first(schedule, 0, Self::asked_by(users) as usize);
+        let answers = session.engine.warm_server(requests, users as usize);
+        let begin = clock.now();
+        let answered = session.runtime.block_on(async {
+            tokio::select! {
+                answered = answers => Some(answered),
+                () = interrupts.stop_wished() => None,
+            }
+        });
+        match answered {
+            Some(Ok(())) => Ok(Some(clock.now().since(begin) / OF_EACH as u32)),
+            Some(Err(failure)) => Err(Stop::impossible(format!(
+                "the server answered a request before the first run with {failure}\nhint: look at the server's log"
+            ))),
+            None => Ok(None),
+        }
+    }
+
+    /// Requests that tell how fast so many users are answered.
+    pub(in crate::cli) const fn asked_by(users: u64) -> u64 {
+        users * OF_EACH as u64
+    }
+
+    /// Refuses a server that is another than the one that was connected to, as far as it tells.
+    pub(in crate::cli) fn ask_who_it_is(&self) -> Result<(), Stop> {
+        let Self { session, .. } = self;
+        session.runtime.block_on(session.engine.still_the_same()).map_err(|other| {
+            Stop::impossible(format!(
+                "{other}: rounds of two servers are not one experiment\n\
+                 hint: serve what was served before, and go on with --resume; or begin anew"
+            ))
+        })
     }
 
     /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.

@@ -1,5 +1,6 @@
 //! `skyline matrix`: a table of experiments, flown row by row, held against its hypotheses and its contract.
 
+mod again;
 mod fly;
 mod planned;
 mod serving;
@@ -10,13 +11,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+pub(super) use self::again::stored;
 use self::fly::Flight;
 use self::planned::Asked;
+pub(super) use self::show::shown;
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
 use super::interrupts::Interrupts;
-use super::outcome::Invalid;
 use super::printer::Printer;
 use super::shelf::Shelf;
 use crate::experiment::matrix::{Experiments, Trust};
@@ -126,10 +128,7 @@ impl MatrixArgs {
     }
 
     fn trust(&self) -> Trust {
-        match self.validity.policy() {
-            Invalid::Refused => Trust::ValidOnly,
-            Invalid::Allowed => Trust::All,
-        }
+        show::trust(self.validity.policy())
     }
 }
 

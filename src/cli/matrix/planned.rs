@@ -13,7 +13,7 @@ use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
 use crate::cli::datasets;
 use crate::cli::exit::Stop;
-use crate::cli::flight::{self, AskedOfServer, Checked, Setup};
+use crate::cli::flight::{self, AskedOfServer, Checked, Lowered, Setup};
 use crate::cli::outcome;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
@@ -54,6 +54,7 @@ impl Typed {
             machine: args.machine,
             share: ShareArgs::default(),
             objectives: &self.objectives,
+            lowered: Lowered::InFile,
             screen: args.screen(),
         }
     }
@@ -152,12 +153,14 @@ fn one(
     for run in &runs {
         flight::check_plan(run)?;
     }
-    let folder = if experiments.has_one_variant() {
-        format!("row-{}", row.name)
-    } else {
-        format!("{}/row-{}", variant.name, row.name)
-    };
+    let folder = folder_of(experiments, slot);
     Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, typed })
+}
+
+/// The folder of a row under a variant inside that of the table.
+pub(super) fn folder_of(experiments: &Experiments, slot: Slot) -> String {
+    let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
+    if experiments.has_one_variant() { format!("row-{row}") } else { format!("{variant}/row-{row}") }
 }
 
 /// What decides which runs a table has, so that it is gone on with only if the same is asked.

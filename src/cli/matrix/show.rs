@@ -6,14 +6,14 @@ use super::MatrixArgs;
 use super::planned::PlannedCell;
 use crate::cli::command_line;
 use crate::cli::exit::{Exit, Stop};
-use crate::cli::outcome;
+use crate::cli::outcome::{self, Format, Invalid};
 use crate::cli::printer::Printer;
 use crate::cli::shelf::Shelf;
-use crate::experiment::matrix::{Experiments, Matrix, Stopped};
+use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
 use crate::report::{self, PlannedRow, Style};
 
 /// The table for programs, for people, the decision record, and the page.
-const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
+pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
 
 /// What would be flown.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
@@ -46,12 +46,7 @@ pub(super) fn finish(
     shelf: &Shelf,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let shown = if args.json {
-        report::matrix_json(matrix).map_err(Stop::impossible)?
-    } else {
-        report::matrix_text(matrix, outcome::style())
-    };
-    printer.data(&shown)?;
+    printer.data(&shown(matrix, if args.json { Format::Json } else { Format::Text })?)?;
     let folder = shelf.folder().display().to_string();
     printer.words(&format!("kept in {folder} (the decision: {folder}/{})", FILES[2]));
     let again =
@@ -63,16 +58,34 @@ pub(super) fn finish(
         }
         Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
         Stopped::AllFlown | Stopped::FirstAccepted { .. } => {
-            printer.words(&format!("show it again: {}", again(&[])));
+            printer.words(&format!("show it again: skyline report {folder}"));
         }
     }
-    Ok(exit(args, matrix))
+    Ok(exit(matrix, args.trust()))
+}
+
+/// The table in the form asked for.
+pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Json => report::matrix_json(matrix).map_err(Stop::impossible),
+        Format::Text => Ok(report::matrix_text(matrix, outcome::style())),
+    }
+}
+
+/// Which runs are believed.
+pub(super) const fn trust(invalid: Invalid) -> Trust {
+    match invalid {
+        Invalid::Refused => Trust::ValidOnly,
+        Invalid::Allowed => Trust::All,
+    }
 }
 
 /// 3 before 1: a hypothesis that figures without belief refute says nothing.
-fn exit(args: &MatrixArgs, matrix: &Matrix) -> Exit {
-    let unbelieved =
-        matrix.has_unbelievable_rows() && args.trust() == crate::experiment::matrix::Trust::ValidOnly;
+pub(super) fn exit(matrix: &Matrix, trust: Trust) -> Exit {
+    if matrix.stopped == Stopped::Interrupted {
+        return Exit::Interrupted;
+    }
+    let unbelieved = matrix.has_unbelievable_rows() && trust == Trust::ValidOnly;
     if matrix.has_failed_rows() || !matrix.unstopped.is_empty() || unbelieved {
         Exit::Invalid
     } else if matrix.is_as_hoped() {

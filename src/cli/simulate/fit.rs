@@ -42,59 +42,64 @@ impl FitArgs {
             return Ok((model.describe()?, None));
         }
         let runs = read_all(&self.fit)?;
-        let Some(first) = runs.first() else {
-            return Err(Stop::usage(
-                "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
-            ));
-        };
-        runs.iter().try_for_each(|run| of_one_server(first, run))?;
-        let model =
-            runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
-        let mut described = model.describe()?;
-        let Engine::Batching(config) = &described.fleet.engine else {
-            return Err(Stop::usage(
-                "--fit needs a batching engine to fit\nhint: leave out --ttft and --itl",
-            ));
-        };
-        let mut config = config.clone();
-        let by_physics = match &config.step_time {
-            StepTime::Roofline(roofline) if model.names_both() => {
-                by_physics(&runs, &config, roofline.deployment(), printer)?
-            }
-            _ => None,
-        };
-        let fit = if let Some(fit) = by_physics {
-            fit
-        } else {
-            let told = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
-            unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
-            for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"]
-            {
-                described.facts.remove(name);
-            }
-            described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
-            described.model.clone_from(&first.log.header.engine.model);
-            fitted(&runs, &config, &Family::Linear)?
-        };
-        described.fleet = fit.applied_to(&described.fleet);
-        described.max_model_len = Some(u64::from(config.limits.max_model_len));
-        let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-        described.facts.insert("fitted_to".to_owned(), json!(names.join(", ")));
-        described.facts.insert("fit_grade".to_owned(), json!(fit.grade));
-        for (name, quantile) in [("fit_median_off", Quantile::P50), ("fit_p99_off", Quantile::P99)] {
-            if let Some(off) = fit.worst(quantile).filter(|off| off.is_finite()) {
-                described.facts.insert(name.to_owned(), json!(off));
-            }
-        }
-        for cost in &fit.costs {
-            if let (Ok(kind), Some(value)) = (serde_json::to_value(cost.kind), cost.value)
-                && let Some(kind) = kind.as_str()
-            {
-                described.facts.insert(format!("fitted_{kind}"), json!(value));
-            }
-        }
-        Ok((described, Some(fit)))
+        fitted_to(&runs, model, printer).map(|(described, fit)| (described, Some(fit)))
     }
+}
+
+/// The model that was described, its engine fitted to `runs`; a fit that is poor all the same.
+pub(in crate::cli) fn fitted_to(
+    runs: &[MeasuredRun],
+    model: &ModelArgs,
+    printer: Printer,
+) -> Result<(Described, EngineFit), Stop> {
+    let Some(first) = runs.first() else {
+        return Err(Stop::usage(
+            "--fit: no runs are in there\nhint: name the folders of runs, or that of a sweep",
+        ));
+    };
+    runs.iter().try_for_each(|run| of_one_server(first, run))?;
+    let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
+    let mut described = model.describe()?;
+    let Engine::Batching(config) = &described.fleet.engine else {
+        return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
+    };
+    let mut config = config.clone();
+    let by_physics = match &config.step_time {
+        StepTime::Roofline(roofline) if model.names_both() => {
+            by_physics(runs, &config, roofline.deployment(), printer)?
+        }
+        _ => None,
+    };
+    let fit = if let Some(fit) = by_physics {
+        fit
+    } else {
+        let told = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+        unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
+        for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"] {
+            described.facts.remove(name);
+        }
+        described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
+        described.model.clone_from(&first.log.header.engine.model);
+        fitted(runs, &config, &Family::Linear)?
+    };
+    described.fleet = fit.applied_to(&described.fleet);
+    described.max_model_len = Some(u64::from(config.limits.max_model_len));
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    described.facts.insert("fitted_to".to_owned(), json!(names.join(", ")));
+    described.facts.insert("fit_grade".to_owned(), json!(fit.grade));
+    for (name, quantile) in [("fit_median_off", Quantile::P50), ("fit_p99_off", Quantile::P99)] {
+        if let Some(off) = fit.worst(quantile).filter(|off| off.is_finite()) {
+            described.facts.insert(name.to_owned(), json!(off));
+        }
+    }
+    for cost in &fit.costs {
+        if let (Ok(kind), Some(value)) = (serde_json::to_value(cost.kind), cost.value)
+            && let Some(kind) = kind.as_str()
+        {
+            described.facts.insert(format!("fitted_{kind}"), json!(value));
+        }
+    }
+    Ok((described, fit))
 }
 
 /// Refuses runs of which the facts say that different servers answered.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::{ENGINE, SimulateArgs, header, keep};
+use super::{ENGINE, Fitted, SimulateArgs, header, keep};
 use crate::analysis::summarise;
 use crate::cli::args::Described;
 use crate::cli::exit::{Exit, Stop};
@@ -29,6 +29,10 @@ const PRECISION: f64 = 0.05;
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
 const LONGEST_S: f64 = 86_400.0;
+
+/// What gives a run of it more to measure.
+const MORE: &str =
+    "give its runs more requests (--samples), or begin at a higher load (--rates, --sweep-users)";
 
 /// The first look at how fast users are answered, seconds; each further one is so many times as long.
 const FIRST_LOOK_S: f64 = 10.0;
@@ -91,7 +95,7 @@ pub(super) fn run(
     args: &SimulateArgs,
     spec: &WorkloadSpec,
     datasets: &Arc<Datasets>,
-    described: &Described,
+    Fitted { described, engine_fit }: Fitted<'_>,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let mut plan = args.loads.plan(args, spec);
@@ -119,7 +123,11 @@ pub(super) fn run(
     if let Some(folder) = &parent {
         outcome::store_sweep(&sweep, folder)?;
     }
-    printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    let shown = match engine_fit.filter(|_| args.json) {
+        Some(fit) => outcome::render_fitted(&sweep, fit)?,
+        None => outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?,
+    };
+    printer.data(&shown)?;
     if let Some(folder) = parent {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
@@ -156,7 +164,7 @@ fn fly(
     wanted: &Wanted,
     parent: Option<&Path>,
 ) -> Result<(Trial, EngineFacts), Stop> {
-    let run = PlannedRun::alone(at_load(spec, wanted)?, datasets)?;
+    let run = PlannedRun::alone(at_load(spec, wanted)?, datasets, MORE)?;
     let described = described.with_seed(wanted.seed);
     let schedule = run.schedule.clone();
     let header = header(run, &described, &args.objectives);

@@ -11,7 +11,7 @@ use crate::cli::args::{
     self, DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs, above_zero,
     duration, some_time,
 };
-use crate::cli::flight::Setup;
+use crate::cli::flight::{Lowered, Setup};
 use crate::experiment::LoadAxis;
 use crate::live::Screen;
 
@@ -137,6 +137,7 @@ impl SweepArgs {
             machine: self.machine,
             share: ShareArgs::default(),
             objectives: &self.objectives,
+            lowered: Lowered::OfLoads,
             screen: self.screen(),
         }
     }

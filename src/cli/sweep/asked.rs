@@ -78,9 +78,25 @@ fn samples_for(objectives: &[Objective]) -> u64 {
     needed.max().unwrap_or_else(|| Quantile::P99.floor())
 }
 
-/// The rate at which the search in `folder` began: it was measured then. `None` where no search was asked for.
-pub(super) fn begun_at(folder: &Path) -> Result<Option<f64>, Stop> {
-    Ok(Shelf::asked_in(folder)?.pointer("/plan/axis/from_per_s").and_then(Value::as_f64))
+/// What was measured before the first run of a sweep, and decided its course.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// The rate at which the search began; absent where no search was asked for.
+    pub(super) from_per_s: Option<f64>,
+    /// How fast the fewest users were answered, requests per second; absent where no users were swept.
+    pub(super) fewest_users_per_s: Option<f64>,
+}
+
+impl Begun {
+    /// That of the sweep in `folder`.
+    pub(super) fn of(folder: &Path) -> Result<Self, Stop> {
+        let asked = Shelf::asked_in(folder)?;
+        let number = |pointer| asked.pointer(pointer).and_then(Value::as_f64);
+        Ok(Self {
+            from_per_s: number("/plan/axis/from_per_s"),
+            fewest_users_per_s: number("/plan/fewest_users_per_s"),
+        })
+    }
 }
 
 #[cfg(test)]

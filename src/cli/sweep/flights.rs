@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::MORE;
 use super::asked::Asked;
 use super::at_load::at_load;
 use crate::analysis::{Objective, Rule, Summary, summarise};
@@ -73,7 +74,7 @@ impl Flights<'_> {
             return Ok(Fate::Beyond(reason.clone()));
         }
         let workload = at_load(&self.asked.workload, wanted)?;
-        let run = PlannedRun::alone(workload, self.datasets)?;
+        let run = PlannedRun::alone(workload, self.datasets, MORE)?;
         if let Some(summary) = self.kept(&wanted.run, &run.plan.hash, self.objectives)? {
             self.course.read += 1;
             return Ok(self.judged(Box::new(summary)));
@@ -128,7 +129,7 @@ impl Flights<'_> {
     pub(super) fn pair(&mut self, wanted: &Wanted, closed: &Summary) -> Result<Option<PairedOpen>, Stop> {
         let workload = at_load(&self.asked.workload, wanted)?;
         let Some(workload) = PairedOpen::workload(&workload, closed) else { return Ok(None) };
-        let run = PlannedRun::alone(workload, self.datasets)?;
+        let run = PlannedRun::alone(workload, self.datasets, MORE)?;
         let name = format!("{}/{}", wanted.run, pair::FOLDER);
         let open = if let Some(summary) = self.kept(&name, &run.plan.hash, &[])? {
             summary

@@ -10,8 +10,9 @@ mod shown;
 mod told;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use self::asked::{Asked, begun_at};
+use self::asked::{Asked, Begun};
 use self::climb::Climb;
 use self::flights::{Course, Flights};
 use self::told::Told;
@@ -25,12 +26,16 @@ use super::shelf::Shelf;
 use super::{command_line, datasets, folder};
 use crate::experiment::{Load, LoadAxis, LoadClass, Search, Step, StopReason, Sweep, Wanted};
 use crate::generator::Datasets;
-use crate::workload::{Overrides, WorkloadSpec};
+use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
 pub(super) use at_load::at_load;
 pub(super) use loads::{rates, sweepable, users};
 pub(super) use shown::show;
+
+/// What gives a run of a sweep more to measure.
+const MORE: &str =
+    "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
 
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
@@ -40,9 +45,9 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec(&Overrides::default(), printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let begun = args.resume.as_deref().map(begun_at).transpose()?.flatten();
+    let begun = args.resume.as_deref().map(Begun::of).transpose()?.unwrap_or_default();
     let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
-    let from_per_s = args.loads.start_rate.or(begun);
+    let from_per_s = args.loads.start_rate.or(begun.from_per_s);
     let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
     let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
     let lowest = check(args, &spec, &axis, &datasets)?;
@@ -52,11 +57,19 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
     interrupts.series_begins();
     let mut asked = Asked::of(args, &spec, axis, &field)?;
+    asked.plan.fewest_users_per_s = begun.fewest_users_per_s;
     let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
     if typed.is_none() && from_per_s.is_none() {
         match start_of_search(args, &field, &lowest)? {
             Some(from_per_s) => asked.plan.axis = search_from(from_per_s),
+            None => return Ok(Exit::Interrupted),
+        }
+    }
+    if let (LoadAxis::Users { users }, None) = (&asked.plan.axis, &resumed) {
+        let fewest = users.first().copied().unwrap_or(1);
+        match pace_of_users(fewest, &field, &spec, &lowest)? {
+            Some(per_s) => asked.plan.fewest_users_per_s = Some(per_s),
             None => return Ok(Exit::Interrupted),
         }
     }
@@ -126,7 +139,7 @@ fn check(
     if let Some(load) = highest {
         at_load(spec, &Wanted { load, ..lowest.clone() })?;
     }
-    PlannedRun::alone(at_load(spec, &lowest)?, datasets)
+    PlannedRun::alone(at_load(spec, &lowest)?, datasets, MORE)
 }
 
 /// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person
@@ -134,6 +147,26 @@ fn check(
 fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
     let stay = field.alone(&lowest.schedule, args.loads.warmup_requests as usize)?;
     Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
+}
+
+/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
+/// `None` where a person stopped it. Rounded, so that it is read again as it was written.
+fn pace_of_users(
+    users: u64,
+    field: &Field<'_>,
+    spec: &WorkloadSpec,
+    lowest: &PlannedRun,
+) -> Result<Option<f64>, Stop> {
+    // A schedule has the first request of each user, and no more: more users have as many as are needed.
+    let asking = Overrides { users: Some(Field::asked_by(users)), ..Overrides::default() };
+    let asking = PlannedRun::like(&lowest.schedule, spec.clone().with(&asking).map_err(Stop::usage)?)?;
+    let think_s = match &lowest.workload.arrival {
+        ArrivalPattern::Users { think_time_s, .. } => think_time_s.mean_s(),
+        _ => 0.0,
+    };
+    let answered = field.shared(&asking.schedule, users)?;
+    let per_s = |answered: Duration| users as f64 / (answered.as_secs_f64() + think_s).max(1e-3);
+    Ok(answered.map(|answered| (per_s(answered) * 1e3).round().max(1.0) / 1e3))
 }
 
 /// The largest of 1, 2 and 5 times a power of ten that is no larger.

@@ -50,12 +50,15 @@ pub(super) async fn reset(control: &Control, dialect: Dialect) -> Result<(), Cac
 }
 
 pub(super) async fn warm(answers: impl Iterator<Item = Exchange>) -> Result<(), CacheError> {
-    all_answered(answers).await.map_err(CacheError::NotWarmed)
+    all_answered(answers, TOGETHER).await.map_err(CacheError::NotWarmed)
 }
 
-/// Waits for all answers, a few at a time.
-pub(super) async fn all_answered(answers: impl Iterator<Item = Exchange>) -> Result<(), Failure> {
-    let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(TOGETHER);
+/// Waits for all answers, so many at a time.
+pub(super) async fn all_answered(
+    answers: impl Iterator<Item = Exchange>,
+    together: usize,
+) -> Result<(), Failure> {
+    let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(together);
     while let Some(end) = ends.next().await {
         end?;
     }

@@ -11,6 +11,7 @@ use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_requ
 use super::control::Control;
 use super::counters::{self, CounterReading};
 use super::golden;
+use super::identity::{self, OtherServer};
 use super::probe::{self, FormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use super::templates::BodyTemplates;
@@ -208,17 +209,31 @@ impl OpenAiEngine {
         cache::warm(answers).await
     }
 
-    /// Sends each of the requests once, a few at a time, and waits for all, so that a server has done before the first run
-    /// what it does once: compiled kernels, captured graphs, filled pools.
+    /// Sends each of the requests once, `together` at a time, and waits for all, so that a server has done before the first
+    /// run what it does once: compiled kernels, captured graphs, filled pools; and to see how long that takes.
     ///
     /// # Errors
     ///
     /// The first that is not answered, and why.
-    pub async fn warm_server(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), Failure> {
+    pub async fn warm_server(
+        &self,
+        requests: impl Iterator<Item = RequestSpec>,
+        together: usize,
+    ) -> Result<(), Failure> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let delays = Arc::default();
         let answers = requests.map(|request| self.exchange(self.prepare(&request), clock, &delays));
-        cache::all_answered(answers).await
+        cache::all_answered(answers, together).await
+    }
+
+    /// Asks the server once more who it is.
+    ///
+    /// # Errors
+    ///
+    /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
+    /// alone proves nothing.
+    pub async fn still_the_same(&self) -> Result<(), OtherServer> {
+        identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
     /// Asks for one token in each form that answers of a run must have.

@@ -8,6 +8,7 @@ mod counters;
 mod engine;
 mod form;
 mod golden;
+mod identity;
 mod probe;
 mod smoke;
 mod templates;
@@ -16,6 +17,7 @@ pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
+pub use identity::OtherServer;
 pub use probe::FormRefused;
 pub use smoke::{SmokeError, SmokeReport};
 

@@ -8,5 +8,5 @@ mod settled;
 
 pub use contract::Contract;
 pub use offer::{Basis, Candidate, NoOffer, Offer};
-pub use queueing::{NoQueue, Queueing, Replicas};
+pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};
 pub use settled::{Capacity, Compared};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Contract, Queueing};
+use super::{Contract, ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
 use crate::experiment::{Load, LoadAxis, Sweep, SweepPoint};
 use crate::units::three_digits;
@@ -139,6 +139,13 @@ impl Offer {
         Self::counted(candidate, contract, Some(queueing))
     }
 
+    /// The same, told why the queues that were asked about are not modelled.
+    #[must_use]
+    pub fn without_queues(mut self, why: &NoQueue) -> Self {
+        self.notes.insert(0, why.to_string());
+        self
+    }
+
     fn counted(candidate: &Candidate<'_>, contract: &Contract, queueing: Option<Queueing>) -> Self {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
@@ -229,6 +236,15 @@ fn notes(
     {
         let measured = counted(u64::from(measured), "GPU");
         notes.push(format!("it was measured on {measured}, and is counted with {asked}"));
+    }
+    if let Some(ModelledInstance::Engine { alone_meets: false, .. }) =
+        queueing.map(|queueing| &queueing.instance)
+    {
+        notes.push(
+            "by itself the modelled instance misses the objectives at the highest rate of the measured one, which met them: \
+             the model counts too many rather than too few"
+                .to_owned(),
+        );
     }
     if let Some(queueing) = queueing.filter(|queueing| queueing.instances != queueing.by_division) {
         let instances = counted(queueing.instances, "instance");

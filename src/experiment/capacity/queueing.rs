@@ -6,27 +6,19 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use self::model::Model;
+use self::model::{Instance, Model};
 use super::{Basis, Contract};
-use crate::analysis::wording::counted;
-use crate::analysis::{Metric, Objective, Subject};
-use crate::experiment::Sweep;
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Metric, Objective, Quantile, Subject};
+use crate::experiment::{EngineFit, Grade, Sweep};
 use crate::units::{count, three_digits};
 
 /// What the queues of several instances do behind a router that sends each request to the one with the fewest.
-///
-/// An instance is modelled as so many places that serve at the pace that was measured: the first token after the
-/// median TTFT of the lowest load, then one each median TPOT of the load nearest to the answer. There are as many places
-/// as just let one instance meet the objectives at its highest rate, so that one modelled instance does what the
-/// measured one did. Several then share what no division shows: a burst at one finds a place at another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queueing {
-    /// Places of an instance.
-    pub places: u64,
-    /// Its time to first token without a queue, milliseconds.
-    pub ttft_ms: f64,
-    /// Its time per token, milliseconds.
-    pub tpot_ms: f64,
+    /// What an instance was taken for.
+    #[serde(flatten)]
+    pub instance: ModelledInstance,
     /// Instances by division.
     pub by_division: u64,
     /// The fewest instances that meet the objectives at the target and its headroom, or those that were asked about.
@@ -35,6 +27,32 @@ pub struct Queueing {
     pub meets: bool,
     /// The difference, for a person.
     pub sentence: String,
+}
+
+/// What one instance is taken for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "instance", rename_all = "snake_case")]
+pub enum ModelledInstance {
+    /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest load,
+    /// then one each median TPOT of the load nearest to the answer. There are as many places as just let one instance meet
+    /// the objectives at its highest rate, so that one modelled instance does what the measured one did. Several then share
+    /// what no division shows: a burst at one finds a place at another.
+    Places {
+        /// How many.
+        places: u64,
+        /// The time to first token without a queue, milliseconds.
+        ttft_ms: f64,
+        /// The time per token, milliseconds.
+        tpot_ms: f64,
+    },
+    /// An engine fitted to runs of the sweep, where an objective on the pace of tokens decides: that pace is what more
+    /// requests at a time change, and places do not have it.
+    Engine {
+        /// The engine, and how well it tells the runs again.
+        engine_fit: Box<EngineFit>,
+        /// Whether one such engine meets the objectives at the highest rate of the measured instance, as that did.
+        alone_meets: bool,
+    },
 }
 
 /// Of how many instances the queues are modelled.
@@ -54,18 +72,16 @@ pub enum NoQueue {
         "the queues cannot be modelled: the requests of `{0}` come from a dataset or a trace\nhint: leave --replicas out"
     )]
     Taken(String),
-    /// A pace decides, not a queue.
+    /// The pace of tokens decides, and no engine could be fitted that has it.
     #[error(
-        "the queues cannot be modelled: `{objective}` decides, which tells how fast answers are made and not how long they \
-         wait\n\
-         hint: fit the engine to the runs of the sweep and simulate N of it: `skyline simulate WORKLOAD --fit SWEEP --replicas \
-         N --rate {rate} --objective \"{objective}\"`; or leave --replicas out"
+        "the queues are not modelled, for `{objective}` decides, which takes an engine fitted to the runs of the sweep: \
+         {why}; instances are by division alone"
     )]
-    Pace {
+    Unfitted {
         /// The objective.
         objective: String,
-        /// The rate that has to fit, requests per second.
-        rate: String,
+        /// Why not.
+        why: String,
     },
     /// There is no time to serve by.
     #[error(
@@ -103,31 +119,65 @@ pub enum NoQueue {
 
 impl Queueing {
     /// For `contract`, of `sweep`, one instance of which carries `basis` within `objectives`, those of the sweep; of `asked`
-    /// instances where that is given, else of the fewest that will do.
+    /// instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit` is to bring
+    /// an engine fitted to the runs of the sweep, or to say why there is none.
     ///
     /// # Errors
     ///
-    /// When such a queue does not do what was measured.
+    /// When such a queue does not do what was measured, or there is no engine to be believed.
     pub fn of(
         sweep: &Sweep,
         basis: Basis,
         contract: &Contract,
         objectives: &[Objective],
         asked: Replicas,
+        fit: impl FnOnce() -> Result<EngineFit, String>,
     ) -> Result<Self, NoQueue> {
-        check(sweep, objectives, contract)?;
+        refuse_taken(sweep)?;
         let model = Model::of(sweep, objectives, basis.per_s()).ok_or(NoQueue::NoPoint)?;
-        let places = model.places_for(basis.per_s())?;
+        let fitted = match decided_by_pace(sweep, objectives) {
+            None => None,
+            Some(objective) => Some(fit().and_then(believed).map_err(|why| {
+                let objective = objective.text.clone();
+                NoQueue::Unfitted { objective, why }
+            })?),
+        };
+        let instance = match &fitted {
+            None => Instance::Places(model.places_for(basis.per_s())?),
+            Some(fit) => Instance::Fitted(fit),
+        };
         let (rate, by_division) = (contract.with_headroom(), contract.instances(basis.per_s()));
-        let meets = |instances: u64| model.meets(places, instances, rate);
+        let meets = |instances: u64| model.meets(instance, instances, rate);
         let instances = match asked {
             Replicas::Exactly(instances) => instances,
             Replicas::Fewest => fewest(by_division, meets)?,
         };
         let met = asked == Replicas::Fewest || meets(instances)?;
         let sentence = sentence(contract, by_division, instances, asked, met);
-        let (ttft_ms, tpot_ms) = (model.pace.ttft_s * 1e3, model.pace.tpot_s * 1e3);
-        Ok(Self { places: places as u64, ttft_ms, tpot_ms, by_division, instances, meets: met, sentence })
+        let modelled = match instance {
+            Instance::Places(places) => ModelledInstance::Places {
+                places: places as u64,
+                ttft_ms: model.pace.ttft_s * 1e3,
+                tpot_ms: model.pace.tpot_s * 1e3,
+            },
+            Instance::Fitted(fit) => ModelledInstance::Engine {
+                engine_fit: Box::new(fit.clone()),
+                alone_meets: model.meets(instance, 1, basis.per_s())?,
+            },
+        };
+        Ok(Self { instance: modelled, by_division, instances, meets: met, sentence })
+    }
+}
+
+/// Refuses an engine that does not do again what was measured.
+fn believed(fit: EngineFit) -> Result<EngineFit, String> {
+    match (fit.grade, fit.worst(Quantile::P50)) {
+        (Grade::Good | Grade::Rough, _) => Ok(fit),
+        (Grade::Poor, Some(off)) if off.is_finite() => {
+            Err(format!("the fitted one tells a median again that is off by {}", percent(off)))
+        }
+        (Grade::Poor, Some(_)) => Err("the fitted one does not keep up with what was sent".to_owned()),
+        (Grade::Poor, None) => Err("no median was measured to hold the fitted one against".to_owned()),
     }
 }
 
@@ -177,23 +227,23 @@ fn sentence(contract: &Contract, by_division: u64, instances: u64, asked: Replic
     }
 }
 
-fn check(sweep: &Sweep, objectives: &[Objective], contract: &Contract) -> Result<(), NoQueue> {
+fn refuse_taken(sweep: &Sweep) -> Result<(), NoQueue> {
     let spec = &sweep.workload;
     if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_taken()) {
         return Err(NoQueue::Taken(spec.name.clone()));
     }
+    Ok(())
+}
+
+/// The objective that decides, where it is on how fast answers are made and not on how long they wait.
+fn decided_by_pace<'o>(sweep: &Sweep, objectives: &'o [Objective]) -> Option<&'o Objective> {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_ref());
     let decides = objectives.iter().find(|objective| Some(&objective.text) == tightest);
-    let of_pace = |objective: &&Objective| {
+    decides.filter(|objective| {
         matches!(
             objective.subject,
             Subject::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
         )
-    };
-    decides.filter(of_pace).map_or(Ok(()), |objective| {
-        // As the command line takes it: no separators, and no more digits than are meant.
-        let rate = ((contract.with_headroom() * 1e3).round() / 1e3).to_string();
-        Err(NoQueue::Pace { objective: objective.text.clone(), rate })
     })
 }
 

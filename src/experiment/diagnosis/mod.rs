@@ -9,6 +9,7 @@ mod cache;
 mod course;
 mod crowd;
 mod decode;
+mod joint;
 mod line;
 mod physics;
 mod prefill;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 pub use self::cache::warm_like_cold;
 pub use self::course::LoadFigures;
+pub use self::joint::{JointDiagnosis, JointSymptom};
 pub use self::symptom::{Regime, Symptom};
 
 use self::crowd::Crowd;

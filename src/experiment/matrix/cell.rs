@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::accept::Accept;
 use super::contract::Contract;
@@ -55,7 +55,7 @@ pub struct Failure {
 }
 
 /// Who failed where a row could not be flown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedBy {
     /// The server: it did not start, was never ready, or ended.

@@ -1,6 +1,6 @@
 //! The decision: which variants keep the contract, and which do not.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::accept::Accept;
 use super::cell::{Cell, FailedBy};
@@ -40,7 +40,7 @@ pub enum VariantStanding {
 }
 
 /// Why no more was flown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Stopped {
     /// There was no more.

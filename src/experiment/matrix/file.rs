@@ -81,7 +81,7 @@ impl Experiments {
         Self::from_node(parse_toml(text), origin)
     }
 
-    fn from_node(
+    pub(super) fn from_node(
         node: Result<crate::workload::reading::Node, Mistakes>,
         origin: &str,
     ) -> Result<Self, SpecError> {

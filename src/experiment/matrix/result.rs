@@ -1,6 +1,6 @@
 //! The table when it has been flown: `matrix.json`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellRuns, Flown, Trust};
 use super::claim::{Claim, Reference};
@@ -35,7 +35,7 @@ pub struct Matrix {
 }
 
 /// A server that may serve on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unstopped {
     /// Name of the variant.
     pub variant: String,

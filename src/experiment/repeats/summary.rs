@@ -8,6 +8,7 @@ use crate::analysis::{
     Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Rule, Statistic, Subject, Summary,
     counts_over_runs,
 };
+use crate::experiment::{Diagnosis, JointDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 
 /// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
@@ -37,6 +38,9 @@ pub struct Repeats {
     pub figures: Figures,
     /// What was demanded, and whether the whole interval meets it.
     pub objectives: Vec<AcrossJudgement>,
+    /// The regimes in which the counted runs found the server; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<JointDiagnosis>,
 }
 
 /// Whether the figures over several runs can be trusted.
@@ -177,7 +181,21 @@ impl Repeats {
                 .iter()
                 .map(|objective| AcrossJudgement::of(objective, &counted, load_s))
                 .collect(),
+            diagnosis: None,
         })
+    }
+
+    /// The same with what the rules say of its `runs`, in whatever order, each with its diagnosis at the same place.
+    #[must_use]
+    pub fn diagnosed(self, runs: &[Summary], diagnoses: &[Diagnosis]) -> Self {
+        let mut found: Vec<_> = runs
+            .iter()
+            .zip(diagnoses)
+            .filter(|(run, _)| counts(run))
+            .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
+            .collect();
+        found.sort_by_key(|(number, _)| *number);
+        Self { diagnosis: Some(JointDiagnosis::of(&found)), ..self }
     }
 }
 

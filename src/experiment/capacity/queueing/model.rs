@@ -6,7 +6,7 @@ use super::NoQueue;
 use crate::analysis::wording::counted;
 use crate::analysis::{Judgement, Objective, Rule, summarise};
 use crate::experiment::capacity::offer::tokens_per_request;
-use crate::experiment::{AcrossRuns, Sweep, SweepPoint, fly_virtually};
+use crate::experiment::{AcrossRuns, EngineFit, Sweep, SweepPoint, fly_virtually};
 use crate::generator::Schedule;
 use crate::record::{HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::simulator::{Delay, Engine, Fleet, Layout, RoutingRule};
@@ -62,6 +62,15 @@ impl Pace {
     }
 }
 
+/// What an instance is taken for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Instance<'a> {
+    /// So many places that serve at the pace that was measured.
+    Places(usize),
+    /// An engine that was fitted to the runs.
+    Fitted(&'a EngineFit),
+}
+
 /// Instances like the one of a sweep.
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
@@ -88,7 +97,7 @@ impl Model<'_> {
     /// The fewest places with which one instance meets the objectives at `per_s`.
     pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
         let mut plenty = 1;
-        while !self.meets(plenty, 1, per_s)? {
+        while !self.meets(Instance::Places(plenty), 1, per_s)? {
             plenty *= 2;
             if plenty > MOST_PLACES {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
@@ -97,7 +106,7 @@ impl Model<'_> {
         let mut too_few = plenty / 2;
         while plenty - too_few > 1 {
             let middle = usize::midpoint(too_few, plenty);
-            if self.meets(middle, 1, per_s)? {
+            if self.meets(Instance::Places(middle), 1, per_s)? {
                 plenty = middle;
             } else {
                 too_few = middle;
@@ -107,11 +116,13 @@ impl Model<'_> {
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
-    pub(super) fn meets(&self, places: usize, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
+    pub(super) fn meets(&self, instance: Instance<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
         // queue grows without end, however long a run has to be to show it.
-        if requests_per_s * self.service_s() > places as f64 * instances as f64 {
+        if let Instance::Places(places) = instance
+            && requests_per_s * self.service_s() > places as f64 * instances as f64
+        {
             return Ok(false);
         }
         let length = Length::of(requests_per_s, self.service_s(), self.sweep.workload.warmup_s);
@@ -126,19 +137,32 @@ impl Model<'_> {
         }
         let workload = self.at(per_s, length)?;
         let schedule = Schedule::draw(&workload);
-        let Pace { ttft_s, tpot_s } = self.pace;
-        let count = u32::try_from(instances).unwrap_or(u32::MAX);
-        let fleet = Fleet {
-            engine: Engine::Plain { places, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
-            layout: Layout::Replicas { count, rule: RoutingRule::LeastLoaded },
-            seed: workload.seed,
-            front_end: Duration::ZERO,
-        };
+        let fleet = self.fleet(instance, instances, workload.seed);
         let header = self.header(workload, &schedule);
         let log =
             fly_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
         let run = summarise(&log, self.objectives);
         Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
+    }
+
+    /// So many instances behind one router.
+    fn fleet(&self, instance: Instance<'_>, instances: u64, seed: u64) -> Fleet {
+        let Pace { ttft_s, tpot_s } = self.pace;
+        let count = u32::try_from(instances).unwrap_or(u32::MAX);
+        let places = match instance {
+            Instance::Places(places) => places,
+            Instance::Fitted(_) => 1,
+        };
+        let fleet = Fleet {
+            engine: Engine::Plain { places, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
+            layout: Layout::Replicas { count, rule: RoutingRule::LeastLoaded },
+            seed,
+            front_end: Duration::ZERO,
+        };
+        match instance {
+            Instance::Places(_) => fleet,
+            Instance::Fitted(fit) => fit.applied_to(&fleet),
+        }
     }
 
     fn at(&self, per_s: f64, Length { warmup_s, window_s }: Length) -> Result<WorkloadSpec, NoQueue> {

@@ -1,0 +1,80 @@
+//! A table that was kept, judged again from the logs of its runs.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::planned::folder_of;
+use super::show::{self, FILES};
+use crate::analysis::summarise;
+use crate::cli::exit::{Exit, Stop};
+use crate::cli::outcome::Invalid;
+use crate::cli::series::PREFIX;
+use crate::cli::shelf::ASKED;
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
+use crate::record::{RunEnding, RunLog};
+
+/// What was asked of it, as far as it is judged by that.
+#[derive(Deserialize)]
+struct Kept {
+    experiments: serde_json::Value,
+}
+
+/// The table in `path`, its folder or its `matrix.json`, and what it says to a script; `None` where there is none.
+pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Matrix, Exit)>, Stop> {
+    let Some(folder) = folder_in(path) else { return Ok(None) };
+    let unreadable = |file: &str, error: &dyn std::fmt::Display| {
+        Stop::usage(format!(
+            "cannot read {}: {error}\nhint: show one of its runs, such as row-A/run-1",
+            folder.join(file).display()
+        ))
+    };
+    let text =
+        |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
+    let ended: Ended =
+        serde_json::from_str(&text(FILES[0])?).map_err(|error| unreadable(FILES[0], &error))?;
+    if ended.schema > Matrix::SCHEMA {
+        let newer =
+            format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
+        return Err(unreadable(FILES[0], &newer));
+    }
+    let kept: Kept = serde_json::from_str(&text(ASKED)?).map_err(|error| unreadable(ASKED, &error))?;
+    let experiments = Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(ASKED, &error))?;
+    let mut flown = Vec::new();
+    for slot in experiments.order() {
+        let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };
+        flown.extend(ended.completed(&experiments, slot, runs));
+    }
+    let matrix = Matrix::of(&experiments, &flown, ended.stopped, show::trust(policy));
+    let matrix = Matrix { unstopped: ended.unstopped, ..matrix };
+    let exit = show::exit(&matrix, show::trust(policy));
+    Ok(Some((matrix, exit)))
+}
+
+/// The folder of the table that is meant.
+fn folder_in(path: &Path) -> Option<PathBuf> {
+    let named = path.file_name().is_some_and(|name| name == FILES[0]);
+    let folder = if named { path.parent()? } else { path };
+    folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
+}
+
+/// The runs of a row that were flown to their end.
+fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowRun>, Stop> {
+    let row = &experiments.rows[slot.row];
+    let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
+    let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
+    let mut runs = Vec::new();
+    for number in 1..=row.repeats() {
+        let name = format!("{}/{PREFIX}{number}", folder_of(experiments, slot));
+        let place = folder.join(&name);
+        if !place.join(RunLog::FILE_NAME).exists() {
+            continue;
+        }
+        let log = RunLog::read(&place).map_err(Stop::usage)?;
+        let ending = log.footer.as_ref().map(|footer| footer.ending);
+        if matches!(ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) {
+            runs.push(RowRun { folder: name, summary: summarise(&log, objectives) });
+        }
+    }
+    Ok(runs)
+}

@@ -1,0 +1,45 @@
+//! Asks a server again who it is, between two runs that are to be those of one server.
+
+use super::control::Control;
+use crate::record::EngineFacts;
+
+/// A server that is another than the one that was connected to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its {what} was {before} when it was connected to, and is {now} now")]
+pub struct OtherServer {
+    /// What changed.
+    pub what: &'static str,
+    /// What it was.
+    pub before: String,
+    /// What it is.
+    pub now: String,
+}
+
+/// Holds what the server tells now of its version and models against what it told before.
+pub(super) async fn compare(
+    facts: &EngineFacts,
+    listed: &[String],
+    control: &Control,
+) -> Result<(), OtherServer> {
+    if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
+        && *before != now
+    {
+        return Err(OtherServer { what: "server version", before: before.clone(), now });
+    }
+    // A list that cannot be had is no other list: the run will tell what is wrong with the server.
+    let models = control.models().await.unwrap_or_default();
+    let asked_for = models.iter().find(|model| model.id == facts.model);
+    match asked_for {
+        None if !models.is_empty() && listed.contains(&facts.model) => {
+            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
+            Err(OtherServer { what: "list of models", before: listed.join(", "), now: now.join(", ") })
+        }
+        None => Ok(()),
+        Some(model) => match (facts.max_model_len, model.max_len) {
+            (Some(before), Some(now)) if before != now => {
+                Err(OtherServer { what: "longest context", before: before.to_string(), now: now.to_string() })
+            }
+            _ => Ok(()),
+        },
+    }
+}

@@ -1,0 +1,120 @@
+//! What the rules say of several runs of one workload together.
+
+use serde::Serialize;
+
+use super::{CouldNotTell, Diagnosis, KEPT, Symptom};
+use crate::analysis::wording::counted;
+
+/// The regimes in which runs that repeat one another found the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JointDiagnosis {
+    /// Runs that were looked at.
+    pub runs: u64,
+    /// Why to take it with care: some run is INVALID. Absent where none is.
+    pub reservation: Option<String>,
+    /// Share of requests that kept their promise, between 0 and 1, in the run in which it is least; absent where nothing was
+    /// promised.
+    pub slo_attainment: Option<f64>,
+    /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
+    pub symptoms: Vec<JointSymptom>,
+    /// Rules that could not tell in some run and saw nothing in the others, with what they first lacked.
+    pub could_not_tell: Vec<CouldNotTell>,
+}
+
+/// A symptom, and the runs that have it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JointSymptom {
+    /// It, with the figures of the first of these runs.
+    #[serde(flatten)]
+    pub symptom: Symptom,
+    /// Their numbers.
+    pub in_runs: Vec<u64>,
+}
+
+impl JointDiagnosis {
+    /// Of runs by their ascending numbers.
+    #[must_use]
+    pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
+        let mut symptoms: Vec<JointSymptom> = Vec::new();
+        let mut could_not_tell: Vec<CouldNotTell> = Vec::new();
+        for (number, diagnosis) in runs {
+            for symptom in &diagnosis.symptoms {
+                match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
+                    Some(known) if known.in_runs.last() == Some(number) => {}
+                    Some(known) => known.in_runs.push(*number),
+                    None => symptoms.push(JointSymptom { symptom: symptom.clone(), in_runs: vec![*number] }),
+                }
+            }
+            for rule in &diagnosis.could_not_tell {
+                if could_not_tell.iter().all(|known| known.about != rule.about) {
+                    could_not_tell.push(rule.clone());
+                }
+            }
+        }
+        symptoms.sort_by_key(|known| known.symptom.regime);
+        let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
+        let of = counted(runs.len() as u64, "run");
+        let reservation = (doubted > 0).then(|| {
+            format!("{doubted} of {of} INVALID: take what follows as a guess until valid runs say it too")
+        });
+        let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
+        Self {
+            runs: runs.len() as u64,
+            reservation,
+            slo_attainment: shares.min_by(f64::total_cmp),
+            symptoms,
+            could_not_tell,
+        }
+    }
+
+    /// Whether nearly all promises were kept in every run, so that no symptom needs a cure.
+    #[must_use]
+    pub fn promises_kept(&self) -> bool {
+        self.slo_attainment.is_some_and(|share| share >= KEPT)
+    }
+}
+
+impl JointSymptom {
+    /// It as one that a single run has, told in how many of `runs` it was seen.
+    #[must_use]
+    pub fn among(&self, runs: u64) -> Symptom {
+        let Symptom { symptom, .. } = &self.symptom;
+        let seen = self.in_runs.len() as u64;
+        let (first, of) = (self.in_runs.first().copied().unwrap_or_default(), counted(runs, "run"));
+        let symptom = match seen {
+            1 if runs == 1 => symptom.clone(),
+            1 => format!("in run {first} of {of}: {symptom}"),
+            _ if seen == runs => format!("in all {of}: {symptom} (the figures of run {first})"),
+            _ => format!("in {seen} of {of}: {symptom} (the figures of run {first})"),
+        };
+        Symptom { symptom, ..self.symptom.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::symptom::seen;
+    use super::*;
+    use crate::experiment::Regime;
+
+    fn diagnosis(regimes: &[Regime], slo_attainment: f64) -> Diagnosis {
+        let symptoms = regimes.iter().map(|regime| seen(*regime, format!("{regime:?}"), "likely")).collect();
+        Diagnosis { symptoms, slo_attainment: Some(slo_attainment), ..Diagnosis::default() }
+    }
+
+    #[test]
+    fn a_regime_is_told_once_with_the_runs_that_have_it() {
+        let one = diagnosis(&[Regime::Queueing], 0.8);
+        let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
+        let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
+        let joint = JointDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
+        let told: Vec<_> =
+            joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
+        assert_eq!(told, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
+        assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
+        assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
+        assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");
+        assert_eq!((joint.slo_attainment, joint.promises_kept()), (Some(0.8), false));
+        assert!(joint.reservation.unwrap().starts_with("1 of 3 runs INVALID"));
+    }
+}
