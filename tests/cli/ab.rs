@@ -10,7 +10,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, signal};
+use crate::support::{Desk, answer, control, serve, signal, stream};
 
 /// A mock that ends with the test.
 struct Mock {
@@ -258,4 +258,34 @@ fn mistakes_are_told_before_anything_is_sent() {
     ab(&[]).stderr(contains("--a <URL>"));
     ab(&["--switch-cmd", "true"]).stderr(contains("name them with --a and --b"));
     assert!(desk.runs().is_empty());
+}
+
+/// A server that is updated between two rounds: the next round is not flown, and the rounds before are kept.
+#[test]
+fn rounds_of_a_server_that_was_exchanged_are_not_pooled() {
+    let desk = Desk::new();
+    let results = desk.file("results/.keep", "").with_file_name("");
+    let watched = results.clone();
+    let address = serve(move |seen| {
+        let second = || {
+            let mut folders = std::fs::read_dir(&watched).unwrap().flatten();
+            folders.any(|folder| folder.path().join("round-1/b/summary.json").exists())
+        };
+        if seen.path == "/version" && second() {
+            return answer("200 OK", "application/json", r#"{"version":"10.0"}"#);
+        }
+        control(seen).unwrap_or_else(|| stream(8))
+    });
+    let mock = Mock::start(&["--ttft", "5ms"]);
+    let url = format!("http://{address}");
+    let sides = ["--engine", "vllm", "--b-engine", "mock", "--a", &url, "--b", &mock.url, "--rounds", "3"];
+    let typed = [&["ab", "quick.toml", "0.5", "--pause", "0s", "--no-calibration"][..], &sides].concat();
+    let out = desk.skyline(&typed).arg("--allow-invalid").assert().code(3);
+    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
+    for part in ["side A", "server version was 9.9", "is 10.0 now", "not one experiment", "go on with:"] {
+        assert!(words.contains(part), "no {part} in {words}");
+    }
+    std::fs::remove_file(results.join(".keep")).unwrap();
+    // B flies first in the second round, and A not at all.
+    assert!(!desk.run().join("round-2/a").exists() && desk.run().join("ab.json").exists());
 }

@@ -75,3 +75,49 @@ fn what_cannot_be_searched_or_read_is_refused() {
         .code(2)
         .stderr(contains("folder of a sweep"));
 }
+
+/// Where the pace of tokens decides, the instances are engines fitted to the sweep; without its runs there is division.
+#[test]
+fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
+    let desk = Desk::new();
+    let sweep = ["simulate", "quick.toml", "--sweep", "--hardware", "l40s", "--rates", "20,100,400"];
+    let asked = ["--samples", "200", "--objective", "p50 tpot < 23ms", "--out", "results"];
+    desk.skyline(&[&sweep[..], &asked].concat()).assert().success();
+    let folder = desk.runs().remove(0);
+    let path = folder.to_str().unwrap();
+    let needs = ["capacity", path, "--target-rate", "500", "--gpus-per-instance", "1"];
+    let text = desk.skyline(&needs).arg("--replicas").assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap().replace('\n', " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("an engine fitted to 3 runs of the sweep (GOOD FIT: medians within 10 %"),
+        "{text}"
+    );
+
+    let out = desk.skyline(&needs).args(["--replicas=1", "--json"]).assert().code(1);
+    let one: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let queueing = &one["offers"][0]["queueing"];
+    assert_eq!((&queueing["instance"], &queueing["meets"]), (&Value::from("engine"), &Value::from(false)));
+    assert_eq!((&queueing["engine_fit"]["grade"], &queueing["alone_meets"]), (&"good".into(), &true.into()));
+    // One of the true engine does not keep its pace at that rate either, and as many as the model says do.
+    let fewest: Value = serde_json::from_slice(
+        &desk.skyline(&needs).args(["--replicas", "--json"]).assert().success().get_output().stdout,
+    )
+    .unwrap();
+    let instances = fewest["offers"][0]["instances"].as_u64().unwrap();
+    let truth = |replicas: u64| {
+        let run = ["simulate", "quick.toml", "20", "--rate", "625", "--hardware", "l40s", "--allow-invalid"];
+        let replicas = ["--replicas".to_owned(), replicas.to_string()];
+        desk.skyline(&run).args(replicas).args(["--objective", "p50 tpot < 23ms"]).assert()
+    };
+    truth(1).code(1);
+    truth(instances).code(0);
+
+    std::fs::remove_file(folder.join("run-001/run.jsonl")).unwrap();
+    let out = desk.skyline(&needs).args(["--replicas", "--json"]).assert().success();
+    let divided: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    let offer = &divided["offers"][0];
+    assert_eq!((&offer["queueing"], offer["instances"].as_u64()), (&Value::Null, Some(7)));
+    let note = offer["notes"][0].to_string();
+    assert!(note.contains("run-001") && note.contains("by division alone"), "{note}");
+}

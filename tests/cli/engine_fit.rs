@@ -122,6 +122,17 @@ fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
         let told = desk.skyline(&fitted).args(more).assert();
         let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
         assert!(words.contains("GOOD FIT") && words.contains("8 users"), "{more:?}: {words}");
+        // As JSON the fit is part of what is printed, and not told beside it.
+        let told = desk.skyline(&fitted).args(more).arg("--json").assert();
+        let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+        let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+        let fit = &told["engine_fit"];
+        assert_eq!(
+            (&fit["grade"], &fit["runs"][0]["users"]),
+            (&"good".into(), &8.into()),
+            "{more:?}: {told}"
+        );
+        assert!(!words.contains("GOOD FIT"), "{words}");
     }
     let sweep = std::fs::read_dir(desk.file("mark", "").with_file_name("s"))
         .unwrap()
@@ -164,4 +175,35 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
     assert!(diagnosis["symptoms"].is_array() && diagnosis["could_not_tell"].is_array(), "{diagnosis}");
     // The embedded mock is not what was said of it, so that no rule may find it as fast as its memory allows.
     assert!(!diagnosis["symptoms"].to_string().contains("memory_bound_decode"), "{diagnosis}");
+}
+
+/// Answers that came over HTTP, on a clock that others use too: the fit is graded, and predicted from unless it is poor.
+#[test]
+fn an_engine_is_fitted_to_what_was_measured_over_http() {
+    let desk = Desk::new();
+    let bench =
+        ["bench", "quick.toml", "4", "--rate", "12", "--no-calibration", "--allow-invalid", "--quiet"];
+    desk.skyline(&bench).assert().success();
+    let fitted = ["simulate", "quick.toml", "10", "--fit", "results", "--rates", "6,12", "--json"];
+    let told = desk.skyline(&fitted).assert();
+    let output = told.get_output();
+    if output.status.code() == Some(3) {
+        // A machine so busy that its mock is no engine of steady steps.
+        assert!(String::from_utf8_lossy(&output.stderr).contains("POOR FIT"));
+        return;
+    }
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fit = &told["engine_fit"];
+    assert_eq!(fit["runs"].as_array().unwrap().len(), 1, "{fit}");
+    assert!(fit["equations"].as_u64().unwrap() >= 40 && fit["grade"] != "poor", "{fit}");
+    // The mock's steps take tens of milliseconds, and a token of an answer comes with each.
+    let measured = &told["rates"][1]["measured"]["figures"];
+    let figure = |metric: &str| {
+        let all = measured.as_array().unwrap();
+        let found = all.iter().find(|figure| figure["metric"] == metric && figure["quantile"] == "p50");
+        found.unwrap()["measured_ms"].as_f64().unwrap()
+    };
+    let predicted = told["rates"][1]["tpot_p50"]["value_ms"].as_f64().unwrap();
+    assert!((predicted / figure("tpot") - 1.0).abs() <= 0.25, "{predicted}, not {}", figure("tpot"));
+    assert!(told["rates"][0]["measured"].is_null(), "6/s was not flown");
 }

@@ -151,6 +151,20 @@ fn variants_are_started_flown_decided_on_and_ended() {
         .assert()
         .code(2)
         .stderr(contains("row-A.server.parameters.top_p was null, and is 0.9 now"));
+    // Shown again it is judged from the logs; without the runs' being believed nothing is accepted.
+    let path = folder.to_str().unwrap();
+    let shown = desk.skyline(&["report", path, "--json", "--allow-invalid"]).assert();
+    let shown_code = shown.get_output().status.code();
+    assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), matrix);
+    assert_eq!(shown_code, again.get_output().status.code());
+    let text = desk.skyline(&["report", path, "--allow-invalid"]).assert();
+    let text = String::from_utf8_lossy(&text.get_output().stdout).into_owned();
+    assert_eq!(text, std::fs::read_to_string(folder.join("matrix.txt")).unwrap());
+    assert!(text.contains("accepted") && text.contains("rejected"), "{text}");
+    desk.skyline(&["report", path, "--objective", "p50 ttft < 1s"])
+        .assert()
+        .code(2)
+        .stderr(contains("row-A"));
     desk.file("t.toml", &two_variants(port).replace("150ms", "151ms"));
     desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
         .assert()

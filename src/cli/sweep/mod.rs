@@ -37,6 +37,9 @@ pub(super) use shown::show;
 const MORE: &str =
     "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
 
+/// Where the length and the load of its runs come from.
+const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
+
 /// A rate of an automatic search before it is known where that begins, requests per second.
 const ANY_RATE: f64 = 1.0;
 
@@ -136,10 +139,13 @@ fn check(
         LoadAxis::Users { users } => users.last().copied().map(Load::Users),
         LoadAxis::Automatic { .. } => None,
     };
+    let planned = |wanted: &Wanted| {
+        at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
+    };
     if let Some(load) = highest {
-        at_load(spec, &Wanted { load, ..lowest.clone() })?;
+        planned(&Wanted { load, ..lowest.clone() })?;
     }
-    PlannedRun::alone(at_load(spec, &lowest)?, datasets, MORE)
+    PlannedRun::alone(planned(&lowest)?, datasets, MORE)
 }
 
 /// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person

@@ -153,7 +153,7 @@ impl Queueing {
             Replicas::Fewest => fewest(by_division, meets)?,
         };
         let met = asked == Replicas::Fewest || meets(instances)?;
-        let sentence = sentence(contract, by_division, instances, asked, met);
+        let sentence = sentence(contract, by_division, instances, asked, met, instance.why_fewer());
         let modelled = match instance {
             Instance::Places(places) => ModelledInstance::Places {
                 places: places as u64,
@@ -202,7 +202,14 @@ fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Res
     Ok(enough)
 }
 
-fn sentence(contract: &Contract, by_division: u64, instances: u64, asked: Replicas, met: bool) -> String {
+fn sentence(
+    contract: &Contract,
+    by_division: u64,
+    instances: u64,
+    asked: Replicas,
+    met: bool,
+    why_fewer: &str,
+) -> String {
     let rate = three_digits(contract.with_headroom());
     let division = format!("division says {}", count(by_division));
     let those = counted(instances, "instance");
@@ -217,10 +224,9 @@ fn sentence(contract: &Contract, by_division: u64, instances: u64, asked: Replic
         (Replicas::Fewest, _, Ordering::Equal) => {
             format!("by their queues {those} {verb} the objectives at {rate}/s, as division says")
         }
-        (Replicas::Fewest, _, Ordering::Less) => format!(
-            "by their queues {those} {verb} the objectives at {rate}/s and {division}: behind one router a burst at one \
-             finds a place at another"
-        ),
+        (Replicas::Fewest, _, Ordering::Less) => {
+            format!("by their queues {those} {verb} the objectives at {rate}/s and {division}: {why_fewer}")
+        }
         (Replicas::Fewest, _, Ordering::Greater) => {
             format!("by their queues it takes {those} to meet the objectives at {rate}/s and {division}")
         }

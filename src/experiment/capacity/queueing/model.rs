@@ -71,6 +71,19 @@ pub(super) enum Instance<'a> {
     Fitted(&'a EngineFit),
 }
 
+impl Instance<'_> {
+    /// Why several of them behind one router do with fewer than division says.
+    pub(super) const fn why_fewer(self) -> &'static str {
+        match self {
+            Self::Places(_) => "behind one router a burst at one finds a place at another",
+            Self::Fitted(_) => {
+                "behind one router a burst at one finds room at another, and the engine may carry more than the rate that \
+                 was seen to pass"
+            }
+        }
+    }
+}
+
 /// Instances like the one of a sweep.
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
