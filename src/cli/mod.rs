@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 mod capacity;
 mod check;
+mod collector;
 mod command_line;
 mod compare;
 mod datasets;

@@ -35,3 +35,4 @@ pub use target::{
     AnswerForm, CertificateCheck, Endpoint, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
 pub use wire::Exchange;
+pub(crate) use wire::client_config;

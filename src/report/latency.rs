@@ -7,7 +7,7 @@ use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Su
 use crate::units::{count, three_digits};
 
 /// The rows of the report; the other metrics are in the JSON.
-const ROWS: [(Metric, &str); 8] = [
+pub(crate) const ROWS: [(Metric, &str); 8] = [
     (Metric::Ttft, "TTFT"),
     (Metric::Ttfa, "TTFA"),
     (Metric::Tpot, "TPOT"),

@@ -21,6 +21,7 @@ mod marks;
 mod matrix;
 mod mistakes;
 mod mock;
+mod otlp;
 mod promises;
 mod quality;
 #[path = "../support/quick.rs"]
