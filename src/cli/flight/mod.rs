@@ -295,7 +295,8 @@ impl Field<'_> {
         let samples = Some(SampleSink::new(keeper.client_keeper()));
         let engine_facts = &header.engine;
         let watched = Watched {
-            title: format!("{} on {}, {}", header.workload.name, engine_facts.engine, engine_facts.model),
+            workload: header.workload.name.clone(),
+            server: format!("{}, {}", engine_facts.engine, engine_facts.model),
             part,
             progress: Arc::clone(&progress),
             clock,
