@@ -1,32 +1,25 @@
 //! What pages of metrics and this program's own meters told, over the bins of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::over_time::{Scale, Strand};
 use crate::analysis::Timeline;
 use crate::record::{Gauge, Reading, RunLog};
 use crate::report::chart::{Ink, TrackForm};
 
-/// What several servers or devices say together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Together {
-    Added,
-    Averaged,
-}
-
-/// The gauges that are drawn: panel, name, colour, what a value is multiplied by, and what several say together.
-const GAUGES: [(&str, &str, Ink, Gauge, f64, Together); 5] = [
-    ("server: requests", "running", Ink::First, Gauge::Running, 1.0, Together::Added),
-    ("server: requests", "waiting", Ink::Second, Gauge::Waiting, 1.0, Together::Added),
-    ("server: KV cache in use, %", "KV cache", Ink::First, Gauge::KvUsage, 100.0, Together::Averaged),
-    ("devices: busy, %", "busy", Ink::First, Gauge::Utilisation, 100.0, Together::Averaged),
-    ("devices: power, W", "power", Ink::First, Gauge::PowerW, 1.0, Together::Added),
+/// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
+const GAUGES: [(&str, &str, Ink, Gauge, f64); 5] = [
+    ("server: requests", "running", Ink::First, Gauge::Running, 1.0),
+    ("server: requests", "waiting", Ink::Second, Gauge::Waiting, 1.0),
+    ("server: KV cache in use, %", "KV cache", Ink::First, Gauge::KvUsage, 100.0),
+    ("devices: busy, %", "busy", Ink::First, Gauge::Utilisation, 100.0),
+    ("devices: power, W", "power", Ink::First, Gauge::PowerW, 1.0),
 ];
 
 /// One strand for each gauge that was told, then those of this machine.
 pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
-    let gauges = GAUGES.into_iter().filter_map(|(panel, name, ink, gauge, times, together)| {
-        let values = told(&log.telemetry.readings, timeline, gauge, together);
+    let gauges = GAUGES.into_iter().filter_map(|(panel, name, ink, gauge, times)| {
+        let values = told(&log.telemetry.readings, timeline, gauge);
         let values: Vec<_> = values.into_iter().map(|value| Some(value? * times)).collect();
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
         strand((panel, name), scale, ink, TrackForm::Line, values)
@@ -59,31 +52,33 @@ fn strand(
     told.then(|| Strand { panel: panel.to_owned(), scale, name: name.to_owned(), ink, form, values })
 }
 
-/// A gauge by bins: of each page the mean of what it told in a bin, of several pages together.
-fn told(readings: &[Reading], timeline: &Timeline, gauge: Gauge, together: Together) -> Vec<Option<f64>> {
+/// A gauge by bins: of each page the mean of what it told in a bin, of several pages together. A bin that one of them told
+/// nothing in has no value: the sum of the others is not that of all.
+fn told(readings: &[Reading], timeline: &Timeline, gauge: Gauge) -> Vec<Option<f64>> {
     let mut by_page: BTreeMap<(usize, u16), Vec<f64>> = BTreeMap::new();
     for reading in readings {
         let devices = reading.devices.values().filter_map(|device| device.gauges.get(&gauge).copied());
         let values: Vec<f64> = reading.gauges.get(&gauge).copied().into_iter().chain(devices).collect();
         let middle = f64::midpoint(reading.asked.as_secs_f64(), reading.answered.as_secs_f64());
-        if let (Some(value), Some(bin)) = (all(&values, together), bin_of(timeline, middle)) {
+        if let (Some(value), Some(bin)) = (together(gauge, &values), bin_of(timeline, middle)) {
             by_page.entry((bin, reading.source)).or_default().push(value);
         }
     }
+    let pages = by_page.keys().map(|(_, page)| page).collect::<BTreeSet<_>>().len();
     let mut by_bin: Vec<Vec<f64>> = vec![Vec::new(); timeline.bins.len()];
     for ((bin, _), values) in by_page {
-        by_bin[bin].extend(all(&values, Together::Averaged));
+        by_bin[bin].extend(mean(&values));
     }
-    by_bin.iter().map(|values| all(values, together)).collect()
+    by_bin.iter().map(|values| together(gauge, values).filter(|_| values.len() == pages)).collect()
 }
 
-fn all(values: &[f64], together: Together) -> Option<f64> {
-    let sum: f64 = values.iter().sum();
-    match together {
-        _ if values.is_empty() => None,
-        Together::Added => Some(sum),
-        Together::Averaged => Some(sum / values.len() as f64),
-    }
+/// What several servers or devices say together.
+fn together(gauge: Gauge, values: &[f64]) -> Option<f64> {
+    if gauge.adds_up() && !values.is_empty() { Some(values.iter().sum()) } else { mean(values) }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn bin_of(timeline: &Timeline, seconds: f64) -> Option<usize> {
@@ -164,7 +159,7 @@ mod tests {
         let strands = strands(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);
-        assert_eq!(of("running")[..5], [Some(15.0), None, None, None, Some(1.0)]);
+        assert_eq!(of("running")[..5], [Some(15.0), None, None, None, None], "half of them is not all");
         assert_eq!((of("KV cache")[0], of("power")[0]), (Some(50.0), Some(550.0)));
         assert!(!strands.iter().any(|strand| strand.name == "waiting"), "what was not told is not drawn");
     }
