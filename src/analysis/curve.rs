@@ -16,8 +16,8 @@ const TAIL: [f64; 6] = [0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0];
 pub struct LatencyCurve {
     /// Samples; tokens for `itl`.
     pub n: u64,
-    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending. It ends where
-    /// requests that were cut off leave only bounds.
+    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending. Requests that were
+    /// cut off count with the most that they can have taken; where there is no such most, it ends.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -28,8 +28,8 @@ impl LatencyCurve {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         let figures = measured.filter_map(|record| reading(&latency_of(log, record), metric));
         let sample: Sample = figures.collect();
-        let exact = |share| Some((share, sample.quantile(share).and_then(Figure::exact)?));
-        Self::through(sample.len(), exact)
+        let at_most = |share| Some((share, sample.quantile(share).and_then(Figure::at_most)?));
+        Self::through(sample.len(), at_most)
     }
 
     /// Of the gaps between tokens.

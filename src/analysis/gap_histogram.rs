@@ -39,7 +39,8 @@ impl GapHistogram {
         let mut gaps = Histogram::new(DIGITS).ok()?;
         for (ms, tokens) in token_gaps(log) {
             let nanos = ((ms * 1e6).round() as u64).max(SHORTEST_NS);
-            gaps.saturating_record_n(nanos, u64::from(tokens));
+            // It grows as it must, so that no gap is out of its range.
+            gaps.record_n(nanos, u64::from(tokens)).ok()?;
         }
         (!gaps.is_empty()).then_some(Self { gaps })
     }
@@ -60,8 +61,7 @@ impl GapHistogram {
     /// wide.
     #[must_use]
     pub fn bars(&self) -> Vec<GapBar> {
-        let (least, most) = (self.gaps.min() as f64, self.gaps.max() as f64);
-        let decades = (most / least).log10();
+        let decades = (self.gaps.max() as f64 / self.gaps.min() as f64).log10();
         let per_decade = BARS_OF_A_DECADE.into_iter().find(|bars| f64::from(*bars) * decades <= MOST_BARS);
         let per_decade = f64::from(per_decade.unwrap_or(BARS_OF_A_DECADE[3]));
         let edge = |bar: i64| 10_f64.powf(bar as f64 / per_decade) / 1e6;

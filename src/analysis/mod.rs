@@ -85,6 +85,7 @@ pub use measure::{Measure, NotAMeasure};
 pub use metric::Metric;
 pub use objective::{Objective, ObjectiveError, UnfitObjective};
 pub use objective_preset::ObjectivePreset;
+pub use observed::of_request;
 pub use pauses::{PauseImpact, TouchedPercentile};
 pub use percentile::{Figure, Sample};
 pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};

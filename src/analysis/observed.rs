@@ -183,6 +183,14 @@ pub(super) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency
     if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
 }
 
+/// The latencies of a request of a run, and whether it kept its promise: `None` where it was promised nothing, or nobody can
+/// tell, as of TTFT where answers are not streamed.
+#[must_use]
+pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
+    let Measured { latency, slo, .. } = measure(log, record);
+    (latency, slo.kept())
+}
+
 /// What `record` tells of a run with this log.
 pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = latency_of(log, record);

@@ -15,7 +15,7 @@ use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
 };
 use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
-use crate::report::{self, Beside, Colour, Style};
+use crate::report::{self, Beside, Colour, Style, Told};
 use crate::workload::WorkloadSpec;
 
 pub(super) use crate::report::Format;
@@ -156,17 +156,12 @@ pub(super) fn store(
 ) -> Result<(), Stop> {
     let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
     write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)?;
-    store_page(log, summary, beside, folder)
+    store_page(Told { log, summary, beside }, folder)
 }
 
 /// Writes the page of a run into its folder.
-pub(super) fn store_page(
-    log: &RunLog,
-    summary: &Summary,
-    beside: Beside<'_>,
-    folder: &Path,
-) -> Result<(), Stop> {
-    write(&folder.join(PAGE_FILE_NAME), &report::run_page(log, summary, beside))
+pub(super) fn store_page(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(PAGE_FILE_NAME), &report::run_page(told.log, told.summary, told.beside))
 }
 
 /// Writes what several runs say together beside their folders.

@@ -96,7 +96,7 @@ impl PlannedRun {
 
     /// The same, known to whoever looks on as this part of something.
     #[must_use]
-    pub(super) fn as_part(self, part: String) -> Self {
+    pub(super) fn shown_as(self, part: String) -> Self {
         Self { part: Some(part), ..self }
     }
 

@@ -23,17 +23,18 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// The most that standard error bears: nothing may be drawn on a pipe, on a terminal that can only print
-    /// (`TERM=dumb`), or on one that somebody else works at because this process is in its background.
+    /// The most that standard error bears: nothing can be redrawn in a pipe or on a terminal that only prints
+    /// (`TERM=dumb`), and no dashboard stands where somebody works with another process because this one is in the
+    /// background.
     #[must_use]
     pub fn detect() -> Self {
         let term = std::env::var_os("TERM");
-        if !io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() || term.is_none_or(|term| term.is_empty() || term == "dumb") {
             Self::Plain
-        } else if term.is_none_or(|term| term.is_empty() || term == "dumb") || !typing::is_in_foreground() {
-            Self::Line
-        } else {
+        } else if typing::is_in_foreground() {
             Self::Dashboard
+        } else {
+            Self::Line
         }
     }
 
@@ -61,4 +62,17 @@ pub(super) const fn fits(columns: u16, rows: u16) -> bool {
 /// Whether colours are wanted (<https://no-color.org>).
 pub(super) fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dashboard_needs_room_and_a_line_does_not() {
+        assert!(fits(60, 12) && !fits(59, 24) && !fits(80, 11));
+        let screens = [Screen::Dashboard, Screen::Line, Screen::Plain, Screen::Quiet];
+        let in_a_line = [Screen::Line, Screen::Line, Screen::Plain, Screen::Quiet];
+        assert_eq!(screens.map(Screen::in_a_line), in_a_line);
+    }
 }

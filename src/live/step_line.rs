@@ -1,10 +1,11 @@
 //! Shows which step of a long computation is on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Screen, say};
+use crate::clock::{RunClock, Timestamp};
 
 /// How often a step is printed where there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
@@ -16,7 +17,7 @@ pub struct StepLine(Shown);
 #[derive(Debug)]
 enum Shown {
     InPlace(ProgressBar),
-    Printed { last: Instant },
+    Printed { clock: RunClock, last: Timestamp },
     Nowhere,
 }
 
@@ -26,7 +27,9 @@ impl StepLine {
     pub fn start(screen: Screen) -> Self {
         Self(match screen {
             Screen::Quiet => Shown::Nowhere,
-            Screen::Plain => Shown::Printed { last: Instant::now() },
+            Screen::Plain => {
+                Shown::Printed { clock: RunClock::starting_in(Duration::ZERO), last: Timestamp::ZERO }
+            }
             Screen::Dashboard | Screen::Line => {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
                 if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -42,11 +45,14 @@ impl StepLine {
     pub fn at(&mut self, step: &str) {
         match &mut self.0 {
             Shown::InPlace(bar) => bar.set_message(step.to_owned()),
-            Shown::Printed { last } if last.elapsed() >= PRINT => {
-                *last = Instant::now();
-                say(step);
+            Shown::Printed { clock, last } => {
+                let now = clock.now();
+                if now.since(*last) >= PRINT {
+                    *last = now;
+                    say(step);
+                }
             }
-            Shown::Printed { .. } | Shown::Nowhere => {}
+            Shown::Nowhere => {}
         }
     }
 }

@@ -14,8 +14,10 @@ use crate::runner::{Progress, Snapshot};
 /// A run that is looked at. Its figures stay where they are counted: a screen only reads them.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// What is flown against whom.
-    pub title: String,
+    /// The workload that is flown.
+    pub workload: String,
+    /// Who answers: the engine and its model.
+    pub server: String,
     /// What it is part of, and which part; absent for a run by itself.
     pub part: Option<String>,
     /// Its figures.

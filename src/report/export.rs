@@ -2,10 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::rows::{
+    points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
+};
 use super::{
     Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields, json_beside,
-    junit, openmetrics, percentile_block, run_markdown, sweep_json, sweep_markdown, sweep_page, sweep_text,
-    text_beside, vllm_json,
+    junit, openmetrics, percentile_block, run_markdown, run_page, sweep_json, sweep_markdown, sweep_page,
+    sweep_text, text_beside, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -77,6 +80,10 @@ impl<W> Document<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
     }
+
+    const fn binary(file: &'static str, write: W) -> Self {
+        Self { file, content: Content::Binary, write }
+    }
 }
 
 impl Export {
@@ -108,11 +115,40 @@ impl Export {
         },
         Self {
             name: "html",
-            what: "a page with pictures, of a sweep or an A/B experiment",
+            what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
-            run: &[],
+            run: &[Document::text("report.html", |told, out| {
+                out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
+            })],
             sweep: &[Document::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
             ab: &[Document::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+        },
+        Self {
+            name: "csv",
+            what: "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
+            place: UsualPlace::Folder,
+            run: &[Document::text("summary.csv", summary_csv), Document::text("requests.csv", requests_csv)],
+            sweep: &[Document::text("points.csv", points_csv)],
+            ab: &[Document::text("rounds.csv", rounds_csv)],
+        },
+        Self {
+            name: "jsonl",
+            what: "an object a request: requests.jsonl",
+            place: UsualPlace::Folder,
+            run: &[Document::text("requests.jsonl", requests_jsonl)],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "parquet",
+            what: "for data frames: requests.parquet and tokens.parquet",
+            place: UsualPlace::Folder,
+            run: &[
+                Document::binary("requests.parquet", requests_parquet),
+                Document::binary("tokens.parquet", tokens_parquet),
+            ],
+            sweep: &[],
+            ab: &[],
         },
         Self {
             name: "markdown",

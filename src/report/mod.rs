@@ -32,6 +32,7 @@ mod prediction;
 mod promises;
 mod quality;
 mod repeats;
+mod rows;
 #[cfg(test)]
 mod sample_runs;
 mod series;

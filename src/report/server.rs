@@ -17,7 +17,7 @@ pub(crate) fn section(page: &mut Page, summary: &Summary) {
         ("  KV cache   ", cache(server)),
         ("  TTFT       ", server.accounts.and_then(|both| both.ttft).map(|ttft| beside(&ttft))),
         ("  e2e        ", server.accounts.and_then(|both| both.e2e).map(|e2e| beside(&e2e))),
-        ("  times      ", times(server)),
+        ("  mean times ", times(server)),
         ("  counted    ", counts(server)),
         ("  devices    ", devices(&server.devices)),
         ("  energy     ", energy(server)),
@@ -66,11 +66,11 @@ fn cache(server: &ServerSide) -> Option<String> {
 
 fn beside(time: &TimeBeside) -> String {
     let ms = |value: f64| format!("{} ms", three_digits(value));
-    let here = format!("mean {}, here {} from sending", ms(time.server_ms), ms(time.client_ms));
+    let here = format!("mean {}, here {}", ms(time.server_ms), ms(time.client_ms));
     if time.outside_ms < 0.0 {
-        return format!("{here}, of other requests in part");
+        return format!("{here}: of other requests in part");
     }
-    format!("{here}: {} ({}) outside of the server", ms(time.outside_ms), percent(time.outside_share))
+    format!("{here}: {} ({}) outside of it", ms(time.outside_ms), percent(time.outside_share))
 }
 
 fn times(server: &ServerSide) -> Option<String> {
@@ -82,8 +82,8 @@ fn times(server: &ServerSide) -> Option<String> {
     ];
     let line = named.map(|(name, time)| {
         let time = server.times.get(&time)?;
-        let p99 = time.p99.map(|p99| format!(", p99 {}", in_bucket(p99))).unwrap_or_default();
-        Some(format!("{name} mean {} ms{p99}", three_digits(time.mean_ms)))
+        let p99 = time.p99.map(|p99| format!(" (p99 {})", in_bucket(p99))).unwrap_or_default();
+        Some(format!("{name} {} ms{p99}", three_digits(time.mean_ms)))
     });
     if server.restarted {
         return Some("none: the server was started anew, and its totals with it".to_owned());
@@ -91,12 +91,12 @@ fn times(server: &ServerSide) -> Option<String> {
     joined(line)
 }
 
-/// `≈ 297 (bucket 200–300)`, or `over 300`.
+/// `≈ 297 in 200–300`, a guess inside the bucket in which it is sure to lie, or `over 300`.
 fn in_bucket(quantile: BucketQuantile) -> String {
     let BucketQuantile { ms, from_ms, to_ms } = quantile;
     match to_ms {
         Some(to) => {
-            format!("≈ {} (bucket {}–{})", three_digits(ms), three_digits(from_ms), three_digits(to))
+            format!("≈ {} in {}–{}", three_digits(ms), three_digits(from_ms), three_digits(to))
         }
         None => format!("over {}", three_digits(from_ms)),
     }
@@ -121,26 +121,25 @@ fn devices(devices: &[DeviceSummary]) -> Option<String> {
         Some(GaugeSummary { mean, max, last })
     };
     let memory = all(|device| device.memory_used_bytes)
-        .map(|memory| format!("memory max {} GiB", three_digits(memory.max / GIB)));
-    let power = all(|device| device.power_w).map(|power| format!("power {} W", mean_and_max(power)));
+        .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
+    let power = all(|device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
     let busy = all(|device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
-    Some(if devices.len() == 1 { line } else { format!("{}, each: {line}", devices.len()) })
+    Some(if devices.len() == 1 { line } else { format!("{}, each {line}", devices.len()) })
 }
 
 fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
-    let per = |joules: Option<f64>, what: &str| {
-        joules.map(|joules| format!("{} J for each {what}", three_digits(joules)))
-    };
+    let per =
+        |joules: Option<f64>, what: &str| joules.map(|joules| format!("{} J a {what}", three_digits(joules)));
     let source = match energy.source {
-        EnergySource::Counters => "by the devices' counters",
-        EnergySource::Power => "by power read now and then",
+        EnergySource::Counters => "by the counters",
+        EnergySource::Power => "by the power read now and then",
     };
     joined([
         per(energy.per_output_token_j, "token"),
         per(energy.per_request_j, "request"),
-        Some(format!("{} W of {} {source}", three_digits(energy.power_w), counted(energy.devices, "device"))),
+        Some(format!("{} W {source} of {}", three_digits(energy.power_w), counted(energy.devices, "device"))),
     ])
 }
 

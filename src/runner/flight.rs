@@ -123,9 +123,9 @@ impl Flight {
                 let tokens = tokens.unwrap_or(1);
                 match limits.last_token.replace(at) {
                     None => {
-                        progress.first_tokens(at, tokens, at.since(record.scheduled), record.phase);
+                        progress.first_tokens(at, tokens, record.scheduled, record.phase);
                     }
-                    Some(last) => progress.more_tokens(at, tokens, at.since(last), record.phase),
+                    Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
                 record.chunks.push(TokenChunk { at, tokens });
                 record.merged_reads += u32::from(merged);

@@ -7,7 +7,6 @@ mod times;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 pub use self::snapshot::{LiveLatency, Rates, Snapshot, Spread, Tally};
 pub use self::timeline::Second;
@@ -77,12 +76,17 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// From `earlier` to `later`.
+const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
+    later.as_nanos().saturating_sub(earlier.as_nanos())
+}
+
 impl Progress {
     /// A request was let go at `at`.
     pub(super) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.released.fetch_add(1, Relaxed);
-        held(&self.schedule_lag).record(second, at.since(scheduled), 1, phase);
+        held(&self.schedule_lag).record(second, nanos(scheduled, at), 1, phase);
         if phase == Phase::Measured {
             held(&self.measured).released += 1;
         }
@@ -99,18 +103,19 @@ impl Progress {
         self.censored.fetch_add(1, Relaxed);
     }
 
-    /// The first tokens of an answer came at `at`.
-    pub(super) fn first_tokens(&self, at: Timestamp, tokens: u32, ttft: Duration, phase: Phase) {
+    /// The first tokens of an answer to a request that was scheduled for then came at `at`.
+    pub(super) fn first_tokens(&self, at: Timestamp, tokens: u32, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
-        held(&self.ttft).record(second, ttft, 1, phase);
+        held(&self.ttft).record(second, nanos(scheduled, at), 1, phase);
     }
 
-    /// More of them came at `at`, `gap` after those before: as many inter-token latencies of their share of it.
-    pub(super) fn more_tokens(&self, at: Timestamp, tokens: u32, gap: Duration, phase: Phase) {
+    /// More of them came at `at`, after those at `last`: as many inter-token latencies of their share of the gap.
+    pub(super) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
-        held(&self.itl).record(second, gap / tokens.max(1), u64::from(tokens), phase);
+        let each = nanos(last, at) / u64::from(tokens.max(1));
+        held(&self.itl).record(second, each, tokens, phase);
     }
 
     /// A request came to its end.
@@ -140,11 +145,11 @@ impl Progress {
             held(&self.measured).completed += 1;
         }
         if let Some(last) = record.chunks.last_at().or(record.whole_answer) {
-            held(&self.e2e).record(second, last.since(record.scheduled), 1, record.phase);
+            held(&self.e2e).record(second, nanos(record.scheduled, last), 1, record.phase);
         }
-        let rest = u32::try_from(record.output_tokens.saturating_sub(1)).unwrap_or(u32::MAX);
+        let rest = record.output_tokens.saturating_sub(1);
         if let (Some(first), Some(last), 1..) = (record.chunks.first_at(), record.chunks.last_at(), rest) {
-            held(&self.tpot).record(second, last.since(first) / rest, 1, record.phase);
+            held(&self.tpot).record(second, nanos(first, last) / rest, 1, record.phase);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the server and its devices tell of themselves: pages of metrics, read while a run is on, on the run's own clock.
 
 mod find;
+mod latest;
 mod names;
 mod scrape;
 mod taken;
@@ -8,4 +9,5 @@ mod taken;
 mod tests;
 
 pub use find::FoundPage;
+pub use latest::Latest;
 pub use scrape::{Scraping, Times};

@@ -15,6 +15,8 @@ mod engine_fit;
 mod faults;
 mod fit;
 mod help;
+#[cfg(target_os = "linux")]
+mod live;
 mod marks;
 mod matrix;
 mod mistakes;

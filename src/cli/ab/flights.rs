@@ -106,7 +106,7 @@ impl<'g, 'a> Flights<'g, 'a> {
             printer.words(&part);
         }
         // The same texts on both sides of a round, and others in each round.
-        let flown = field.fly(run.clone().as_part(part), round, |_| self.shelf.place(&name))?;
+        let flown = field.fly(run.clone().shown_as(part), round, |_| self.shelf.place(&name))?;
         flown.stored?;
         if flown.ending == RunEnding::Interrupted {
             return Ok(Fate::Interrupted);

@@ -8,9 +8,9 @@ use crate::live::Screen;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct LiveArgs {
-    /// How progress is shown on a terminal: one of 60 columns and 12 rows or more has room for the dashboard; elsewhere it is
-    /// a line every five seconds
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = LiveForm::Dashboard)]
+    /// How progress is shown on a terminal: `dashboard`, on all of it while a run is on, where there are 60 columns and 12
+    /// rows or more, or `line`; elsewhere a line is printed every five seconds
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, default_value_t = LiveForm::Dashboard)]
     live: LiveForm,
 
     /// Do not show progress

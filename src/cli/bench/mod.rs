@@ -134,12 +134,10 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
         printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
+    // The page that was written when the closed run was over knew nothing of the open one.
+    let paged = paired_open.map_or(Ok(()), |_| outcome::store_page(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);
-    if paired_open.is_some() {
-        // The page that was written when the closed run was over knew nothing of the open one.
-        outcome::store_page(&flown.log, &flown.summary, beside, &flown.folder)?;
-    }
-    flown.stored.and(open.map(drop)).and(written)?;
+    flown.stored.and(open.map(drop)).and(paged).and(written)?;
     let folder = flown.folder.display();
     printer.words(&format!(
         "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",

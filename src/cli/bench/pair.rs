@@ -47,7 +47,7 @@ pub(super) fn fly_open(
         ));
     }
     let part = format!("the open run beside the closed one, at {rate}/s");
-    let run = PlannedRun::like(schedule, workload)?.as_part(part);
+    let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = field.fly(run, 2, |_| pair::folder_in(&closed.folder))?;
     open.stored?;

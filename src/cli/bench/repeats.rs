@@ -32,7 +32,7 @@ pub(super) fn fly_all(
             printer.words(&part);
         }
         // Other texts in each run, so that the runs before have not warmed the prefix cache.
-        let run = run.as_part(part);
+        let run = run.shown_as(part);
         let flown = field.fly(run, number, |_| folder_of(parent, number))?;
         let beside = Beside { paired_open: None, diagnosis: Some(&flown.diagnosis) };
         let told = Told { log: &flown.log, summary: &flown.summary, beside };

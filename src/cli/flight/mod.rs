@@ -288,20 +288,15 @@ impl Field<'_> {
             keeper.keep_check(asked);
         }
 
-        let times = pages::times(&setup.run.telemetry, &plan);
         let progress = Arc::new(Progress::default());
-        let (keep_reading, watching) = (keeper.reading_keeper(), Arc::clone(&progress));
-        let scraping = Scraping::start(pages, times, clock, move |reading| {
-            // A page of devices alone says nothing of the server.
-            if !reading.gauges.is_empty() {
-                watching.server_told(&reading.gauges);
-            }
-            keep_reading(reading);
-        });
+        let times = pages::times(&setup.run.telemetry, &plan);
+        let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
+        let scraping = Scraping::start(pages, times, clock, told);
         let samples = Some(SampleSink::new(keeper.client_keeper()));
         let engine_facts = &header.engine;
         let watched = Watched {
-            title: format!("{} on {}, {}", header.workload.name, engine_facts.engine, engine_facts.model),
+            workload: header.workload.name.clone(),
+            server: format!("{}, {}", engine_facts.engine, engine_facts.model),
             part,
             progress: Arc::clone(&progress),
             clock,

@@ -1,11 +1,15 @@
 //! Pages of metrics that are read beside a run: found before it, told of where they cannot be read.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use crate::cli::args::{OwnPage, TelemetryArgs};
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
 use crate::cli::session::Session;
-use crate::record::PlanFacts;
-use crate::telemetry::{FoundPage, Times};
+use crate::record::{PlanFacts, Reading};
+use crate::runner::Progress;
+use crate::telemetry::{FoundPage, Latest, Times};
 
 /// The pages that were asked for. One that cannot be read is told of here, once; runs go on without it, and say so.
 pub(super) fn find(
@@ -44,4 +48,15 @@ pub(super) fn find(
 /// When they are read in a run of this plan.
 pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> Times {
     Times { every: args.interval(), window_start: plan.window_start, window_end: plan.window_end }
+}
+
+/// What becomes of a reading: it is kept, and whoever looks on is told how the server is.
+pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>) -> impl Fn(Reading) {
+    let latest = RefCell::new(Latest::default());
+    move |reading| {
+        if let Some(gauges) = latest.borrow_mut().with(&reading) {
+            progress.server_told(&gauges);
+        }
+        keep(reading);
+    }
 }

@@ -206,7 +206,7 @@ impl<'a> Flight<'a> {
             }
             serving.reset(&row)?;
             let part = self.say(&row, &variant.name, run.number(), of);
-            let (summary, whole) = self.fly(&field, run.as_part(part), &name)?;
+            let (summary, whole) = self.fly(&field, run.shown_as(part), &name)?;
             if !whole {
                 return Ok(Next::End);
             }

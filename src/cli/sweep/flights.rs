@@ -97,7 +97,7 @@ impl Flights<'_> {
                 return Ok(Fate::Interrupted);
             }
         }
-        let run = run.as_part(announce(wanted));
+        let run = run.shown_as(announce(wanted));
         self.course.flown += 1;
         let flown = self.field.fly(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
         flown.stored?;

@@ -1,4 +1,4 @@
-//! What can be said so far, what failed, and the words that were said meanwhile.
+//! What can be said so far, beside what failed.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ use crate::units::count;
 /// What stands before further lines of a remark.
 const MARK: &str = "   ";
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>, said: Rect) {
+pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>) {
     let remarks = remarks(&seen.snapshot, &seen.watched.objectives);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
     let lines = remarks.into_iter().flat_map(|remark| {
@@ -36,8 +36,6 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, so_far: Rect, failure
         });
         part(seen, frame, area, " failures ", lines.collect());
     }
-    let words = seen.said.iter().map(|line| Line::styled(format!(" {}", plain(line)), seen.ink.heading()));
-    frame.render_widget(Paragraph::new(words.collect::<Vec<_>>()), said);
 }
 
 fn part(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect, title: &'static str, lines: Vec<Line<'_>>) {
@@ -50,7 +48,7 @@ fn part(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect, title: &'static str,
 }
 
 /// The words of `text` in lines of at most `room` characters; a longer word has a line of its own.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

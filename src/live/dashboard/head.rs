@@ -14,11 +14,16 @@ use crate::units::spoken;
 
 pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
     let [title, time] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    let mut spans = vec![Span::styled(format!(" {}", plain(&seen.watched.title)), seen.ink.heading())];
-    if let Some(part) = &seen.watched.part {
-        spans.push(Span::raw(format!(" · {}", plain(part))));
+    let watched = seen.watched;
+    let part = watched.part.as_ref().map_or(String::new(), |part| format!(" · {}", plain(part)));
+    let (workload, server) = (plain(&watched.workload), plain(&watched.server));
+    let mut named = format!(" {workload} on {server}");
+    // Whom all runs of an experiment have in common matters less than which of them this is.
+    if named.chars().count() + part.chars().count() > usize::from(title.width) && !part.is_empty() {
+        named = format!(" {workload}");
     }
-    frame.render_widget(Line::from(spans), title);
+    let spans = [Span::styled(named, seen.ink.heading()), Span::raw(part)];
+    frame.render_widget(Line::from_iter(spans), title);
 
     let said = match seen.snapshot.stopped {
         Some(at) => stopped(at, seen.now, seen.snapshot.in_flight),

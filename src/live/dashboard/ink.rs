@@ -22,13 +22,15 @@ impl Ink {
     }
 
     /// Names of figures, and what matters less.
+    #[allow(clippy::unused_self)] // Asked for like the others.
     pub(super) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
     /// Headings.
+    #[allow(clippy::unused_self)] // Asked for like the others.
     pub(super) fn heading(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
     /// How much of the time is over.

@@ -39,12 +39,14 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
     let (ink, snapshot) = (seen.ink, &seen.snapshot);
     let room = usize::from(area.width);
     let columns: &[Column] = if room > NAME + 2 * FIGURE * MANY.len() + GAP { &MANY } else { &FEW };
-    let heads: String = columns.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
+    let heads: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
+    let heads = heads.concat();
     let figures = |spread: Option<Spread>| -> String {
         let figure = |of: fn(&Spread) -> Duration| {
             spread.as_ref().map_or("–".to_owned(), |spread| three_digits(millis(of(spread))))
         };
-        columns.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(*of))).collect()
+        let figures: Vec<_> = columns.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(*of))).collect();
+        figures.concat()
     };
     let line = |name: &str, recent: &str, window: &str| {
         Line::from_iter([

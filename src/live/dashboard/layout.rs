@@ -41,9 +41,9 @@ pub(super) const fn is_roomy(height: u16) -> bool {
 }
 
 impl Areas {
-    pub(super) fn of(whole: Rect, seen: &Seen<'_>) -> Self {
+    /// Divides `whole` for what there is to see, with so many lines of words.
+    pub(super) fn of(whole: Rect, seen: &Seen<'_>, said: u16) -> Self {
         let heading = u16::from(is_roomy(whole.height));
-        let said = seen.said.len() as u16;
         // On the smallest terminals words stand where the server's own figures would.
         let tells = !seen.snapshot.server.is_empty() && (is_roomy(whole.height) || said == 0);
         let server = u16::from(tells);

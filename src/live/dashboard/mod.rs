@@ -18,8 +18,10 @@ use std::time::Duration;
 use console::strip_ansi_codes;
 use ratatui::backend::CrosstermBackend;
 use ratatui::text::Line as TextLine;
+use ratatui::widgets::Paragraph;
 use ratatui::{Frame, Terminal};
 
+use self::bottom::wrapped;
 use self::ink::Ink;
 use self::layout::Areas;
 use super::line::{Line, describe};
@@ -31,7 +33,7 @@ use crate::runner::Snapshot;
 
 /// Time between two pictures.
 const REDRAW: Duration = Duration::from_millis(200);
-/// Words that are shown, at most.
+/// Lines of words that are shown, at most.
 const SAID: usize = 3;
 
 /// What there is to see at one moment.
@@ -54,7 +56,7 @@ pub(super) fn show(watched: &Watched, stopped: &Receiver<()>) {
             // The fault that gave it back has said what it is.
             Ok(Ended::GivenBack) => {}
             Err(error) => {
-                super::say(&format!("the dashboard cannot be drawn: {error}; here are lines instead"))
+                super::say(&format!("the dashboard cannot be drawn: {error}; here are lines instead"));
             }
         }
     }
@@ -94,7 +96,10 @@ impl Seen<'_> {
             frame.render_widget(TextLine::from(line), whole);
             return;
         }
-        let areas = Areas::of(whole, self);
+        let room = usize::from(whole.width).saturating_sub(2);
+        let mut said: Vec<_> = self.said.iter().flat_map(|line| wrapped(&plain(line), room)).collect();
+        said.drain(..said.len().saturating_sub(SAID));
+        let areas = Areas::of(whole, self, said.len() as u16);
         head::draw(self, frame, areas.head);
         load::draw(self, frame, areas.load);
         latency::draw(self, frame, areas.latency);
@@ -102,7 +107,9 @@ impl Seen<'_> {
             server::draw(self, frame, area);
         }
         timelines::draw(self, frame, areas.timelines, areas.rows_each);
-        bottom::draw(self, frame, areas.so_far, areas.failures, areas.said);
+        bottom::draw(self, frame, areas.so_far, areas.failures);
+        let said = said.into_iter().map(|line| TextLine::styled(format!(" {line}"), self.ink.heading()));
+        frame.render_widget(Paragraph::new(said.collect::<Vec<_>>()), areas.said);
     }
 }
 

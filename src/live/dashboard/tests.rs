@@ -17,7 +17,8 @@ fn at(seconds: f64) -> Timestamp {
 /// A minute of 20 requests/s after ten seconds of warm-up.
 fn watched() -> Watched {
     Watched {
-        title: "short_chat on vllm, Qwen/Qwen3-8B".to_owned(),
+        workload: "short_chat".to_owned(),
+        server: "vllm, Qwen/Qwen3-8B".to_owned(),
         part: None,
         progress: Arc::new(Progress::default()),
         clock: RunClock::starting_in(Duration::ZERO),
@@ -153,7 +154,7 @@ fn a_terminal_made_too_small_shows_a_line() {
 #[test]
 fn no_text_from_outside_steers_the_terminal() {
     let mut watched = watched();
-    watched.title = "on \u{1b}[2J\u{7}evil\u{9b}31m".to_owned();
+    watched.server = "\u{1b}[2J\u{7}evil\u{9b}31m".to_owned();
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let seen = Seen {
         watched: &watched,

@@ -118,10 +118,15 @@ impl Axis {
     }
 }
 
-/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three of them the powers alone.
+/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three of them the powers alone, within one of
+/// them more.
 fn round_figures(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let steps: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = match high / low {
+        narrow if narrow < 10.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        _ if last - first > 3 => &[1.0],
+        _ => &[1.0, 2.0, 5.0],
+    };
     (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Bars {
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    pub(crate) bars: Vec<Bar>,
+    pub(crate) shown: Vec<Bar>,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -39,7 +39,7 @@ impl Bars {
             shades: &[],
             rules: &self.rules,
         };
-        ground.draw(|field| html! { @for bar in &self.bars { (bar.draw(field)) } })
+        ground.draw(|field| html! { @for bar in &self.shown { (bar.draw(field)) } })
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Curves {
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    pub(crate) curves: Vec<Curve>,
+    pub(crate) shown: Vec<Curve>,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -37,11 +37,11 @@ impl Curves {
             height: HEIGHT,
             x: &self.x,
             y: &self.y,
-            names: self.curves.iter().map(|curve| (curve.ink, curve.name.as_str())).collect(),
+            names: self.shown.iter().map(|curve| (curve.ink, curve.name.as_str())).collect(),
             shades: &[],
             rules: &self.rules,
         };
-        ground.draw(|field| html! { @for curve in &self.curves { (curve.draw(field)) } })
+        ground.draw(|field| html! { @for curve in &self.shown { (curve.draw(field)) } })
     }
 }
 

@@ -124,8 +124,10 @@ impl Ground<'_> {
                 (x_axis(self.x, (LEFT, width), bottom))
                 text class="title" x="2" y="13" { (self.y.title()) }
                 (names)
-                @for rule in self.rules { (draw_rule(rule, &field, (self.width, right))) }
                 (drawn(&field))
+                @for (place, rule) in self.rules.iter().enumerate() {
+                    (draw_rule(rule, place, &field, (self.width, right)))
+                }
             }
         }
     }
@@ -136,8 +138,10 @@ pub(super) fn x_axis(axis: &Axis, (left, width): (f64, f64), bottom: f64) -> Mar
     html! {
         @for (place, label) in apart(axis.ticks(), width) {
             @let x = left + place * width;
+            // At the end a label stands as far to the right as there is room.
+            @let half = label.chars().count() as f64 * CHARACTER / 2.0;
             line class="axis" x1=(n(x)) x2=(n(x)) y1=(n(bottom)) y2=(n(bottom + 4.0)) {}
-            text class="tick" x=(n(x)) y=(n(bottom + 17.0)) text-anchor="middle" { (label) }
+            text class="tick" x=(n(x.min(left + width + RIGHT - half))) y=(n(bottom + 17.0)) text-anchor="middle" { (label) }
         }
         line class="axis" x1=(n(left)) x2=(n(left + width)) y1=(n(bottom)) y2=(n(bottom)) {}
         text class="title" x=(n(left + width)) y=(n(bottom + BOTTOM - 6.0)) text-anchor="end" { (axis.title()) }
@@ -169,7 +173,8 @@ pub(super) fn legend(names: &[(Ink, &str)], width: f64) -> (Markup, f64) {
     (drawn, y - 30.0 + LINE)
 }
 
-fn draw_rule(rule: &Rule, field: &Field<'_>, (width, right): (f64, f64)) -> Markup {
+/// Labels of rules that follow one another stand on lines of their own, so that none hides another.
+fn draw_rule(rule: &Rule, place: usize, field: &Field<'_>, (width, right): (f64, f64)) -> Markup {
     let (top, bottom) = (field.top, field.bottom());
     match rule {
         Rule::Height(height, label) => {
@@ -181,12 +186,13 @@ fn draw_rule(rule: &Rule, field: &Field<'_>, (width, right): (f64, f64)) -> Mark
                 text class="note" x=(n(right - 4.0)) y=(n(text)) text-anchor="end" { (label) }
             }
         }
-        Rule::Place(place, label) => {
-            let x = field.across(*place);
+        Rule::Place(at, label) => {
+            let x = field.across(*at);
+            let line = (place % 4) as f64 * 13.0;
             let (anchor, shift) = if x > width * 0.7 { ("end", -5.0) } else { ("start", 5.0) };
             html! {
                 line class="rule" x1=(n(x)) x2=(n(x)) y1=(n(top)) y2=(n(bottom)) {}
-                text class="note" x=(n(x + shift)) y=(n(top + 11.0)) text-anchor=(anchor) { (label) }
+                text class="note" x=(n(x + shift)) y=(n(top + 11.0 + line)) text-anchor=(anchor) { (label) }
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Lanes {
     pub(crate) axis: Axis,
     /// What each ink stands for.
     pub(crate) names: Vec<(Ink, &'static str)>,
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) shown: Vec<Lane>,
 }
 
 /// A row.
@@ -55,7 +55,7 @@ impl Lanes {
         let (names, names_height) = legend(&self.names, WIDE);
         let top = 24.0 + names_height;
         let width = WIDE - LEFT - RIGHT;
-        let bottom = top + self.lanes.len() as f64 * LANE;
+        let bottom = top + self.shown.len() as f64 * LANE;
         let across = |x: f64| LEFT + self.axis.place(x) * width;
         html! {
             svg.wide viewBox=(format!("0 0 {WIDE} {:.1}", bottom + BOTTOM)) role="group" aria-label=(self.description) {
@@ -66,7 +66,7 @@ impl Lanes {
                     line class="grid" x1=(n(x)) x2=(n(x)) y1=(n(top)) y2=(n(bottom)) {}
                 }
                 (x_axis(&self.axis, (LEFT, width), bottom))
-                @for (place, lane) in self.lanes.iter().enumerate() {
+                @for (place, lane) in self.shown.iter().enumerate() {
                     (lane.draw(&across, top + place as f64 * LANE))
                 }
             }

@@ -10,13 +10,15 @@ use super::ink::Ink;
 const HEIGHT: f64 = 74.0;
 /// Room above it for its title.
 const TITLE: f64 = 26.0;
+/// Room between panels.
+const GAP: f64 = 12.0;
 
 /// A chart in the making.
 pub(crate) struct Panels {
     /// What it shows, for who cannot see it.
     pub(crate) description: String,
     pub(crate) x: Axis,
-    pub(crate) panels: Vec<Panel>,
+    pub(crate) shown: Vec<Panel>,
     pub(crate) shades: Vec<Shade>,
     /// Stretches of the x axis, each with all figures of it in words.
     pub(crate) slots: Vec<Slot>,
@@ -69,13 +71,13 @@ impl Panels {
         let across = |x: f64| LEFT + self.x.place(x) * width;
         let mut top = 0.0;
         let mut placed = Vec::new();
-        for panel in &self.panels {
+        for panel in &self.shown {
             let names: Vec<_> = panel.tracks.iter().map(|track| (track.ink, track.name.as_str())).collect();
             let (names, names_height) = legend(&names, WIDE);
             placed.push((panel, top, names, top + TITLE + names_height));
-            top += TITLE + names_height + HEIGHT + 6.0;
+            top += TITLE + names_height + HEIGHT + GAP;
         }
-        let bottom = top - 6.0;
+        let bottom = top - GAP;
         html! {
             svg.wide viewBox=(format!("0 0 {WIDE} {}", bottom + BOTTOM)) role="group" aria-label=(self.description) {
                 desc { (self.description) }
@@ -131,42 +133,32 @@ impl Track {
     }
 
     fn path(&self, across: &impl Fn(f64) -> f64, up: &impl Fn(f64) -> f64) -> String {
-        let mut path = String::new();
+        let mut steps = Vec::new();
         for run in self.runs() {
-            let mut pen = 'M';
-            for value in run {
-                let y = up(value.y);
-                match self.form {
+            for (place, value) in run.iter().enumerate() {
+                let (pen, y) = (if place == 0 { 'M' } else { 'L' }, up(value.y));
+                steps.push(match self.form {
                     TrackForm::Steps | TrackForm::Area => {
-                        path += &format!("{pen}{:.1} {y:.1}H{:.1}", across(value.from), across(value.to));
+                        format!("{pen}{:.1} {y:.1}H{:.1}", across(value.from), across(value.to))
                     }
                     TrackForm::Line => {
-                        path += &format!("{pen}{:.1} {y:.1}", across(f64::midpoint(value.from, value.to)));
+                        format!("{pen}{:.1} {y:.1}", across(f64::midpoint(value.from, value.to)))
                     }
-                }
-                pen = 'L';
+                });
             }
         }
-        path
+        steps.concat()
     }
 
     fn area(&self, across: &impl Fn(f64) -> f64, up: &impl Fn(f64) -> f64, bottom: f64) -> String {
-        let mut path = String::new();
+        let mut steps = Vec::new();
         for run in self.runs() {
-            let [first, .., last] = run else {
-                if let [only] = run {
-                    let (from, to) = (across(only.from), across(only.to));
-                    path += &format!("M{from:.1} {bottom:.1}V{:.1}H{to:.1}V{bottom:.1}z", up(only.y));
-                }
-                continue;
-            };
-            path += &format!("M{:.1} {bottom:.1}", across(first.from));
-            for value in run {
-                path += &format!("V{:.1}H{:.1}", up(value.y), across(value.to));
-            }
-            path += &format!("L{:.1} {bottom:.1}z", across(last.to));
+            let from = run.first().map(|first| format!("M{:.1} {bottom:.1}", across(first.from)));
+            steps.extend(from);
+            steps.extend(run.iter().map(|value| format!("V{:.1}H{:.1}", up(value.y), across(value.to))));
+            steps.push(format!("V{bottom:.1}z"));
         }
-        path
+        steps.concat()
     }
 
     /// Values of a line that have no neighbour.
@@ -196,7 +188,7 @@ mod tests {
         assert_eq!(track(TrackForm::Line).path(&across, &up), "M5.0 99.0L15.0 97.0M45.0 98.0");
         assert_eq!(track(TrackForm::Line).alone().collect::<Vec<_>>(), [(4.5, 2.0)]);
         let area = track(TrackForm::Area).area(&across, &up, 100.0);
-        assert_eq!(area, "M0.0 100.0V99.0H10.0V97.0H20.0L20.0 100.0zM40.0 100.0V98.0H50.0V100.0z");
+        assert_eq!(area, "M0.0 100.0V99.0H10.0V97.0H20.0V100.0zM40.0 100.0V98.0H50.0V100.0z");
     }
 
     #[test]
@@ -207,7 +199,7 @@ mod tests {
         let drawn = Panels {
             description: "over time".to_owned(),
             x: Axis::between("time, s", 0.0, 5.0),
-            panels: vec![panel(), panel()],
+            shown: vec![panel(), panel()],
             shades: Vec::new(),
             slots: vec![slot],
         };

@@ -32,16 +32,16 @@ impl Table {
     }
 }
 
-/// A picture as wide as the page; where the page is narrow it is moved sideways.
-pub(super) fn wide_figure(title: &str, hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
-    figure(title, hint, &html! { div.scroll.wide { (picture) } }, behind)
+/// A picture as wide as the page, under a heading of its own; where the page is narrow it is moved sideways.
+pub(super) fn wide_figure(hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
+    figure("", hint, &html! { div.scroll.wide { (picture) } }, behind)
 }
 
 /// A picture with its title, what to look for in it, and the figures behind it.
 pub(super) fn figure(title: &str, hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
     html! {
         figure {
-            figcaption { (printable(title)) @if !hint.is_empty() { span { (printable(hint)) } } }
+            figcaption { @if !title.is_empty() { (printable(title)) } @if !hint.is_empty() { span { (printable(hint)) } } }
             (picture)
             @if let Some(table) = behind { details { summary { "Figures" } (table.draw()) } }
         }

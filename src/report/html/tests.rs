@@ -8,7 +8,8 @@ use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, Failure, Matrix
 use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns};
 use crate::record::{Repeat, RunLog};
 
-const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+pub(super) const HOSTILE: &str =
+    "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
 
 fn side(name: &str, ttft_ms: u64) -> Side {
     let records = (0..40).map(|i| {
@@ -23,13 +24,16 @@ fn side(name: &str, ttft_ms: u64) -> Side {
 }
 
 /// What every page must be.
-fn assert_page(page: &str) {
+pub(super) fn assert_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
     assert!(page.contains("Content-Security-Policy") && page.contains("prefers-color-scheme"));
     for forbidden in ["<script", "<img", "src=\"", "href=\"", "@import", "url(", "NaN", "inf\"", "\u{202e}"] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
-    for tag in ["figure", "svg", "table", "g", "path", "details", "div", "circle", "text", "title"] {
+    for tag in [
+        "figure", "svg", "table", "g", "path", "details", "div", "circle", "text", "title", "rect", "ul",
+        "dl", "pre",
+    ] {
         let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
         assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "every <{tag}> is closed");
     }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::record::Failure;
 
@@ -17,24 +19,25 @@ fn close(found: Duration, expected: Duration) -> bool {
 fn live_quantiles_follow_latencies_of_any_size() {
     let progress = Progress::default();
     for seconds in 1..=100 {
-        progress.first_tokens(at(100), 1, Duration::from_secs(seconds), Phase::Measured);
+        let began = Timestamp::from_nanos(1_000_000_000 * (101 - seconds));
+        progress.first_tokens(at(101_000), 1, began, Phase::Measured);
     }
-    let seen = progress.snapshot(at(200)).ttft.window.unwrap();
+    let seen = progress.snapshot(at(101_000)).ttft.window.unwrap();
     assert_eq!(seen.n, 100);
     let figures = [(seen.p50, 50), (seen.p90, 90), (seen.p99, 99), (seen.min, 1), (seen.max, 100)];
     assert!(figures.iter().all(|&(found, expected)| close(found, Duration::from_secs(expected))), "{seen:?}");
     assert_eq!(seen.mean, Duration::from_millis(50_500));
     // Longer than an hour is an hour.
-    progress.first_tokens(at(300), 1, Duration::from_secs(90_000), Phase::Measured);
-    assert!(close(progress.snapshot(at(300)).ttft.window.unwrap().max, Duration::from_hours(1)));
+    progress.first_tokens(at(90_000_000), 1, at(0), Phase::Measured);
+    assert!(close(progress.snapshot(at(90_000_000)).ttft.window.unwrap().max, Duration::from_hours(1)));
 }
 
 #[test]
 fn the_last_seconds_forget_and_the_window_does_not() {
     let progress = Progress::default();
-    progress.first_tokens(at(500), 1, ms(900), Phase::Warmup);
+    progress.first_tokens(at(900), 1, at(0), Phase::Warmup);
     for second in 1..30 {
-        progress.first_tokens(at(second * 1_000), 1, ms(second), Phase::Measured);
+        progress.first_tokens(at(second * 1_000), 1, at(second * 999), Phase::Measured);
     }
     let ttft = progress.snapshot(at(29_500)).ttft;
     let (recent, window) = (ttft.recent.unwrap(), ttft.window.unwrap());
@@ -48,9 +51,9 @@ fn the_last_seconds_forget_and_the_window_does_not() {
 #[test]
 fn an_inter_token_latency_counts_once_for_each_token() {
     let progress = Progress::default();
-    progress.first_tokens(at(10), 2, ms(10), Phase::Measured);
-    progress.more_tokens(at(50), 4, ms(40), Phase::Measured);
-    progress.more_tokens(at(80), 1, ms(30), Phase::Measured);
+    progress.first_tokens(at(10), 2, at(0), Phase::Measured);
+    progress.more_tokens(at(50), 4, at(10), Phase::Measured);
+    progress.more_tokens(at(80), 1, at(50), Phase::Measured);
     let snapshot = progress.snapshot(at(90));
     let itl = snapshot.itl.window.unwrap();
     assert_eq!((snapshot.tokens, itl.n, itl.mean), (7, 5, ms(14)));
@@ -64,8 +67,8 @@ fn seconds_hold_what_happened_in_them() {
         progress.released(at(millis), at(millis), Phase::Measured);
         progress.started();
     }
-    progress.first_tokens(at(950), 3, ms(50), Phase::Measured);
-    progress.more_tokens(at(1_200), 5, ms(250), Phase::Measured);
+    progress.first_tokens(at(950), 3, at(900), Phase::Measured);
+    progress.more_tokens(at(1_200), 5, at(950), Phase::Measured);
     // Nothing happens for two seconds; the fourth is on.
     let snapshot = progress.snapshot(at(4_300));
     let ttft_p99 = snapshot.seconds[0].ttft_p99;

@@ -52,10 +52,12 @@ pub(super) fn section(log: &RunLog) -> Markup {
     };
     let axis = Axis::between(title, from, ends.fold(from, f64::max));
     let description = format!("{} requests phase by phase", lanes.len());
-    let picture = Lanes { description, axis, names: PHASES.to_vec(), lanes };
+    let seen = |ink| lanes.iter().flat_map(|lane| &lane.stretches).any(|stretch| stretch.ink == ink);
+    let names = PHASES.into_iter().filter(|(ink, _)| seen(*ink)).collect();
+    let picture = Lanes { description, axis, names, shown: lanes };
     html! {
         h2 { "Phase by phase" }
-        (wide_figure("Sampled requests", &hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
+        (wide_figure(&hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         description: format!("{} by their length", counted(all, "gap between tokens")),
         x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [bar.from_ms, bar.to_ms])),
         y: Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
-        bars: bars.iter().map(bar).collect(),
+        shown: bars.iter().map(bar).collect(),
         rules: rules.collect(),
     };
     let mut table = Table::new(["gap, ms", "gaps", "%"]);

@@ -78,7 +78,7 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
     let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.iter().map(|(bound, _)| *bound));
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     let told = row.percentiles.iter().filter_map(|shown| {
-        let (share, ms) = (shown.quantile.fraction(), shown.figure.exact()?);
+        let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
         let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
         known(share).then_some(((ms, share * 100.0), words))
     });
@@ -87,10 +87,11 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
         description: format!("Share of {} of {} at most so long", count(found.n), things(metric)),
         x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
         y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
-        curves: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
+        shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
         rules: bounds.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
     };
-    let hint = if known(1.0) { "" } else { "it ends where cut-off requests leave only bounds" };
+    let hint =
+        if known(1.0) { "" } else { "it ends where requests that were cut off leave no more to be known" };
     figure(&format!("{name}, cumulative"), hint, &curves.draw(), Some(&behind(found, metric)))
 }
 

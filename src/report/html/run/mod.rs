@@ -21,8 +21,7 @@ use self::told::told;
 use super::shell;
 use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::grid::cell;
-use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
+use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
 
 /// Bounds that have room in one picture.
 const MOST_BOUNDS: usize = 5;
@@ -51,6 +50,7 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (told(|page| quality::forms(page, summary)))
         (told(|page| quality::checks(page, summary)))
         (trouble::section(summary, beside.diagnosis))
+        (told(|page| server::section(page, summary)))
         (reproduction::section(log, summary))
         (reproduction::glossary(summary))
     };
@@ -93,7 +93,7 @@ fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
         match bounds.iter_mut().find(|(other, _)| *other == bound) {
             Some((_, label)) if label.contains(&promise.class) => {}
             Some((_, label)) => *label += &format!(", {}", promise.class),
-            None => bounds.push((bound, format!("SLO {} ms: {}", cell(bound), promise.class))),
+            None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
         }
     }
     let objectives =

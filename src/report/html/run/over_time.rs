@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
 use super::meters;
-use crate::analysis::{Bin, Figure, LoadForm, Metric, Summary, Timeline};
+use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Track, TrackForm, Value};
 use crate::report::grid::{NOTHING, cell};
@@ -123,7 +123,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     let picture = Panels {
         description: format!("The run over time, in bins of {} s", cell(timeline.bin_s)),
         x: clock.axis("time since the run's zero"),
-        panels: panels.collect(),
+        shown: panels.collect(),
         shades: clock.shades(),
         slots: slots.collect(),
     };
@@ -134,7 +134,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     );
     html! {
         h2 { "Over time" }
-        (wide_figure("The run over time", &hint, &picture.draw(), Some(&table(&strands, timeline))))
+        (wide_figure(&hint, &picture.draw(), Some(&table(&strands, timeline))))
     }
 }
 
@@ -169,15 +169,20 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
         Metric::Ttft => "TTFT of what is scheduled then, ms",
         _ => "e2e of what is scheduled then, ms",
     };
-    let wait = |read: fn(&crate::analysis::BinWait) -> Figure| {
-        timeline.bins.iter().map(move |bin| bin.wait.as_ref().map(|wait| read(wait).at_least()))
+    let waits = || timeline.bins.iter().map(|bin| bin.wait.as_ref());
+    let known = |read: fn(&BinWait) -> Figure| waits().map(move |wait| read(wait?).at_most());
+    let open = waits().map(|wait| {
+        Some(wait?.p50.at_least()).filter(|_| wait.is_some_and(|wait| wait.p50.at_most().is_none()))
+    });
+    let wait = |name, ink, values: Vec<Option<f64>>| {
+        let told = values.iter().any(Option::is_some);
+        let strand =
+            Strand { scale: Scale::Fitting, ..Strand::new(title, name, ink, Line, values.into_iter()) };
+        told.then_some(strand)
     };
-    for (name, ink, values) in
-        [("p50", Ink::First, wait(|wait| wait.p50)), ("p99", Ink::Second, wait(|wait| wait.p99))]
-    {
-        let strand = Strand::new(title, name, ink, Line, values);
-        strands.push(Strand { scale: Scale::Fitting, ..strand });
-    }
+    strands.extend(wait("p50", Ink::First, known(|wait| wait.p50).collect()));
+    strands.extend(wait("p99", Ink::Second, known(|wait| wait.p99).collect()));
+    strands.extend(wait("p50 at least, for some were cut off", Ink::Faint, open.collect()));
     strands
 }
 

@@ -35,10 +35,9 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
         shades: clock.shades(),
     };
-    let title = format!("{name} of each request");
     html! {
-        h2 { (name) " over time" }
-        (wide_figure(&title, &hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        h2 { (name) " of each request" }
+        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
 }
 
