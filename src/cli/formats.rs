@@ -41,7 +41,7 @@ fn help() -> String {
     );
     for export in Export::ALL {
         // Nothing can be wrong with writing to a string.
-        let _ = write!(help, "\n{:<9} {}", export.name, export.what);
+        let _ = write!(help, "\n{:<11} {}", export.name, export.what);
     }
     help
 }
