@@ -7,12 +7,13 @@ mod show;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
 use self::fly::Flight;
 use self::planned::Asked;
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
+use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
 use super::interrupts::Interrupts;
@@ -68,6 +69,10 @@ pub(super) struct MatrixArgs {
     /// anew]
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
+
+    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
+    pause: Duration,
 
     #[command(flatten)]
     server: ServerArgs,
