@@ -2,6 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::analysis::Status;
+use crate::experiment::Symptom;
+use crate::experiment::compare::GateJudgement;
 use crate::report::printable;
 
 /// A table in the making; the first column is to the left, the others to the right.
@@ -46,6 +49,28 @@ pub(super) fn figure(title: &str, hint: &str, picture: &Markup, behind: Option<&
 pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         dl { @for (name, fact) in facts { dt { (name) } dd { (printable(fact)) } } }
+    }
+}
+
+/// What became of a demand.
+pub(super) fn judgement(gate: &GateJudgement) -> Markup {
+    let (class, sign) = match gate.status {
+        Status::Met => ("good", "✓ "),
+        Status::Missed => ("bad", "✗ "),
+        Status::Unresolvable => ("bad", "? "),
+    };
+    html! { p { span class=(class) { (sign) } (printable(&gate.line)) } }
+}
+
+/// A symptom with its regime, what would confirm it, and what to try first, as an entry of a list.
+pub(super) fn one_symptom(seen: &Symptom) -> Markup {
+    html! {
+        li {
+            p.sentence { (printable(&seen.symptom)) }
+            p.sentence { strong { (seen.likely) } }
+            p.muted { "Confirmed by: " (seen.confirm) }
+            p { "First: " (seen.first_response) }
+        }
     }
 }
 

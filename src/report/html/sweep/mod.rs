@@ -6,7 +6,7 @@ mod latencies;
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes, verdict};
+use super::parts::{Table, facts, figure, notes, one_symptom, verdict};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
@@ -61,12 +61,7 @@ fn symptoms(diagnosis: &Diagnosis) -> Markup {
     html! {
         ul {
             @for seen in &diagnosis.symptoms {
-                li {
-                    p.sentence { (seen.symptom) }
-                    p.sentence { strong { (seen.likely) } }
-                    p.muted { "Confirmed by: " (seen.confirm) }
-                    p { "First: " (seen.first_response) }
-                }
+                (one_symptom(seen))
             }
         }
     }
