@@ -33,7 +33,8 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FIGURE SHARE")]
     max_regression: Vec<Margin>,
 
-    /// Exit with 1 if a figure is not better than the baseline's by as much, such as `p95 ttft 25%`; may be repeated
+    /// Exit with 1 if a figure is not better than the baseline's by as much, or if that may be chance, such as `p95 ttft
+    /// 25%`; may be repeated
     #[arg(long, value_name = "FIGURE SHARE")]
     require_improvement: Vec<Margin>,
 
@@ -115,6 +116,7 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| sweep_side(folder, name));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = gates(args);
+    gates.iter().try_for_each(ComparedSweeps::check).map_err(Stop::usage)?;
     for side in &sides {
         check(&gates, &side.sweep.workload)?;
         let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };

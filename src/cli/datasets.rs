@@ -8,10 +8,32 @@ use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, TokenCounter, Wire};
 use crate::units::count;
-use crate::workload::WorkloadSpec;
+use crate::workload::{RequestClass, WorkloadSpec};
 
 /// A file that takes a while to read, bytes.
 const LARGE: u64 = 50_000_000;
+
+/// Files that were opened for classes of requests: each once, however many workloads have the same.
+#[derive(Default)]
+pub(super) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
+
+impl Opened {
+    /// As [`open`], where no workload with the same classes came before.
+    pub(super) fn open(
+        &mut self,
+        spec: WorkloadSpec,
+        tokenizer: Option<&str>,
+        printer: Printer,
+    ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
+        if let Some((_, found, datasets)) = self.0.iter().find(|(asked, ..)| *asked == spec.classes) {
+            return Ok((WorkloadSpec { classes: found.clone(), ..spec }, Arc::clone(datasets)));
+        }
+        let asked = spec.classes.clone();
+        let (spec, datasets) = open(spec, tokenizer, printer)?;
+        self.0.push((asked, spec.classes.clone(), Arc::clone(&datasets)));
+        Ok((spec, datasets))
+    }
+}
 
 /// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
 /// tokenizer, or estimated where there is none.
@@ -63,4 +85,33 @@ pub(super) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) 
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_opened_once_for_all_workloads_that_ask_the_same_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.jsonl");
+        std::fs::write(&path, "{\"prompt\": \"hello there\"}\n").unwrap();
+        let spec = |rate: f64, tokens: u32| {
+            let text = format!(
+                "name = \"t{rate:.0}\"\nhorizon_s = 5\narrival = {{ kind = \"poisson\", rate_per_s = {rate} }}\n[[classes]]\n\
+                 name = \"all\"\noutput_tokens = {{ kind = \"constant\", value = {tokens} }}\n\
+                 prompt = {{ kind = \"dataset\", path = {:?} }}\n",
+                path.display().to_string()
+            );
+            WorkloadSpec::from_toml(&text, "t.toml").unwrap()
+        };
+        let mut opened = Opened::default();
+        let mut open = |spec| opened.open(spec, None, Printer).unwrap();
+        let (first, one) = open(spec(1.0, 8));
+        let (second, same) = open(spec(2.0, 8));
+        let (_, other) = open(spec(1.0, 9));
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+        assert_eq!((&first.classes, second.name.as_str()), (&second.classes, "t2"));
+        assert!(first.classes[0].prompt.dataset().unwrap().found.is_some());
+    }
 }

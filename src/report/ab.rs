@@ -2,7 +2,7 @@
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
-use crate::analysis::wording::{counted, percent};
+use crate::analysis::wording::counted;
 use crate::experiment::{AbMetric, AbOverall, AbTest, AbUnit, FlownSide, Scale};
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::units::count;
@@ -67,11 +67,7 @@ fn what_was_compared(page: &mut Page, found: &AbTest) {
         count(found.fewest_rounds)
     );
     page.entry(Tone::Normal, "  rounds     ", &rounds);
-    let margin = format!(
-        "differences within {} do not matter, nor those of failures within half a point",
-        percent(found.margin)
-    );
-    page.entry(Tone::Normal, "  margin     ", &margin);
+    page.entry(Tone::Normal, "  margin     ", &found.margin_in_words());
 }
 
 fn server(engine: &EngineFacts, serves: &DeploymentFacts) -> String {
@@ -108,12 +104,7 @@ fn metrics(page: &mut Page, metrics: &[AbMetric]) {
 }
 
 fn cells(metric: &AbMetric) -> Vec<String> {
-    let (unit, times) = match metric.unit {
-        AbUnit::Ms => (", ms", 1.0),
-        AbUnit::PerS => ("", 1.0),
-        AbUnit::Share => (", %", 100.0),
-    };
-    let figure = |figure: Option<f64>| figure.map_or(NOTHING.to_owned(), |value| cell(value * times));
+    let figure = |value| figure(metric, value);
     // A ratio as a change in percent, a difference in the metric's own unit.
     let (estimate, shown): (_, fn(f64) -> f64) = match metric.scale {
         Scale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
@@ -127,7 +118,7 @@ fn cells(metric: &AbMetric) -> Vec<String> {
     };
     let change = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| signed(shown(value), suffix));
     vec![
-        format!("{}{unit}", metric.metric),
+        titled(metric),
         figure(metric.a),
         figure(metric.b),
         change(estimate.map(|estimate| estimate.value)),
@@ -135,6 +126,22 @@ fn cells(metric: &AbMetric) -> Vec<String> {
         change(estimate.and_then(|estimate| estimate.high)),
         metric.p.map_or(NOTHING.to_owned(), p_value),
     ]
+}
+
+/// A metric's name with the unit of its figures.
+fn titled(metric: &AbMetric) -> String {
+    let unit = match metric.unit {
+        AbUnit::Ms => ", ms",
+        AbUnit::PerS => "",
+        AbUnit::Share => ", %",
+    };
+    format!("{}{unit}", metric.metric)
+}
+
+/// A figure in this unit.
+fn figure(metric: &AbMetric, value: Option<f64>) -> String {
+    let times = if metric.unit == AbUnit::Share { 100.0 } else { 1.0 };
+    value.map_or(NOTHING.to_owned(), |value| cell(value * times))
 }
 
 fn signed(value: f64, suffix: &str) -> String {
@@ -155,7 +162,10 @@ fn p_value(p: f64) -> String {
 fn rounds(page: &mut Page, found: &AbTest) {
     page.heading("Rounds");
     let first = found.metrics.first();
-    let title = first.map_or(String::new(), |metric| metric.metric.clone());
+    let title = first.map_or(String::new(), |metric| match metric.unit {
+        AbUnit::Share => titled(metric),
+        AbUnit::Ms | AbUnit::PerS => metric.metric.clone(),
+    });
     let (of_a, of_b) = (format!("A {title}"), format!("B {title}"));
     let mut grid = Grid::new(&[
         ("round", ALWAYS),
@@ -169,7 +179,7 @@ fn rounds(page: &mut Page, found: &AbTest) {
     ]);
     for round in &found.rounds {
         let figures = first.and_then(|metric| metric.figures.iter().find(|pair| pair.round == round.number));
-        let figure = |figure: Option<f64>| figure.map_or(NOTHING.to_owned(), cell);
+        let figure = |value| first.map_or(NOTHING.to_owned(), |metric| figure(metric, value));
         let [one, other] = round.order;
         grid.row([
             count(round.number),
@@ -197,12 +207,11 @@ fn how_sure(page: &mut Page, found: &AbTest) {
         return;
     }
     page.heading(&format!("How sure: what such rounds find with {:.0} % power", found.power * 100.0));
-    let margin = format!("rounds for {}", percent(found.margin));
     let mut grid = Grid::new(&[
         ("", ALWAYS),
-        ("spread of B ÷ A", ALWAYS),
+        ("spread over rounds", ALWAYS),
         ("difference found", ALWAYS),
-        (&margin, ALWAYS),
+        ("rounds for margin", ALWAYS),
     ]);
     for metric in spreading {
         let length =
@@ -261,6 +270,20 @@ mod tests {
         let text = ab_text(&test(8), Style { colour: Colour::Plain, width: 80 });
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_list_of_rounds_has_shares_in_percent_as_the_table_has() {
+        let mut found = test(8);
+        found.metrics.reverse();
+        let pair = &mut found.metrics[0].figures[0];
+        (pair.a, pair.b) = (Some(0.95), Some(0.975));
+        let text = ab_text(&found, Style { colour: Colour::Plain, width: 120 });
+        let round = text.lines().find(|line| line.starts_with("  1 ")).unwrap();
+        assert!(
+            text.contains("A error_rate, %") && round.contains("95.0") && round.contains("97.5"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::experiment::compare::{
 };
 use crate::units::{count, three_digits};
 
+/// What the table over time says of each figure.
+pub(crate) const DRIFTS: &str = "each step: least squares from one folder to the next, as a share of the mean; drifts where its p-value, \
+                                 corrected for all figures (Holm), is at most 0.05";
 /// Heights of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -120,10 +123,19 @@ fn cells(row: &Row, several: bool) -> Vec<String> {
     if several {
         cells.push(change_interval(row).unwrap_or(NOTHING.to_owned()));
         cells.push(row.p_holm.map_or(NOTHING.to_owned(), p_value));
-        cells.push(row.detectable.map_or(NOTHING.to_owned(), percent));
+        cells.push(detectable(row));
     }
     cells.push(standing_in_words(row.standing).to_owned());
     cells
+}
+
+/// The smallest change that so many runs show, in the unit of the change.
+pub(crate) fn detectable(row: &Row) -> String {
+    match (row.detectable, row.subject) {
+        (None, _) => NOTHING.to_owned(),
+        (Some(least), Subject::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
+        (Some(least), Subject::Latency(..) | Subject::Rate(_)) => percent(least),
+    }
 }
 
 /// A figure's name and unit.
@@ -249,12 +261,7 @@ fn over_time(page: &mut Page, trend: &Trend) {
         grid.row(trend_cells(line));
     }
     page.grid(grid);
-    page.entry(
-        Tone::Faint,
-        "  → ",
-        "each step: least squares from one folder to the next, as a share of the mean; drifts where its p-value, \
-         corrected for all figures (Holm), is at most 0.05",
-    );
+    page.entry(Tone::Faint, "  → ", DRIFTS);
 }
 
 /// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
@@ -301,6 +308,26 @@ mod tests {
         assert_eq!(sparkline(&course), "▁▅ █");
         assert_eq!(sparkline(&[level(Some(3.0)), level(Some(3.0))]), "▅▅");
         assert_eq!(sparkline(&[level(None)]), NOTHING);
+    }
+
+    #[test]
+    fn what_would_be_seen_has_the_unit_of_the_change() {
+        let level = Level { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |subject: Subject| Row {
+            figure: subject.to_string(),
+            subject,
+            baseline: level,
+            other: level,
+            difference: None,
+            change: None,
+            p: None,
+            p_holm: None,
+            detectable: Some(0.0903),
+            standing: Standing::NotShown,
+        };
+        let share = Subject::Share(crate::analysis::Share::SloAttainment);
+        assert_eq!(detectable(&row(share)), "9.03 pt");
+        assert_eq!(detectable(&row(Subject::Rate(crate::analysis::Flow::Goodput))), "9.03 %");
     }
 
     #[test]

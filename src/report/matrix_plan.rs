@@ -30,7 +30,7 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow], style: Sty
     page.line(
         Tone::Strong,
         &format!(
-            "{}: {} in {}, {} of load; starting servers, warm-up of caches and draining come on top",
+            "{}: {} in {}, {} of load; starting servers, warm-up of caches, pauses and draining come on top",
             experiments.name,
             counted(planned.len() as u64, "row"),
             counted(runs, "run"),

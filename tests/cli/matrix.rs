@@ -106,7 +106,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let desk = Desk::new();
     let port = free_port();
     desk.file("t.toml", &two_variants(port));
-    let quick = ["--allow-invalid", "--no-calibration", "--quiet"];
+    let quick = ["--allow-invalid", "--no-calibration", "--quiet", "--pause", "0s"];
     let out = desk.skyline(&[&["matrix", "t.toml", "--json"][..], &quick].concat()).assert();
     let matrix: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let folder = desk.run();
@@ -192,13 +192,78 @@ fn a_server_that_cannot_serve_is_told_with_its_last_words_and_the_next_is_flown(
         .stderr(contains("something answers at 127.0.0.1"));
 }
 
+/// Before the second run of the row `reset` ends the server, once.
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_gone_ends_its_row_and_what_it_spoiled_is_flown_again() {
+    let desk = Desk::new();
+    let port = free_port();
+    desk.file(
+        "t.toml",
+        &format!(
+            r#"
+name = "gone"
+[server]
+url = "http://127.0.0.1:{port}"
+engine = "vllm"
+serve = "echo $$ > pid; exec $SKYLINE mock --port {port} --ttft 20ms --itl 1ms"
+reset = "if [ -e first ] && [ ! -e second ]; then kill -9 $(cat pid); touch second; fi; touch first"
+[[rows]]
+name = "A"
+workload = "quick.toml"
+repeats = 2
+expect = ["p50 ttft < 300s"]
+[accept]
+objectives = ["p50 ttft < 300s"]
+"#
+        ),
+    );
+    let typed = ["matrix", "t.toml", "--allow-invalid", "--no-calibration", "--pause", "0s"];
+    desk.skyline(&typed).assert().code(3).stderr(contains("row A: in run 2 the server was gone"));
+    let folder = desk.run();
+    let row = |matrix: &Value| matrix["cells"][0].clone();
+    let lost = read(&folder.join("matrix.json"));
+    assert_eq!(
+        (&row(&lost)["failed_by"], row(&lost)["runs"].as_array().unwrap().len()),
+        (&"server".into(), 1)
+    );
+    assert_eq!(row(&lost)["standing"], "cannot_tell", "{lost:#}");
+    assert_eq!(lost["decision"]["variants"][0]["standing"], "rejected");
+
+    let resume = ["--resume", folder.to_str().unwrap()];
+    desk.skyline(&[&typed[..], &resume].concat()).assert().code(0);
+    let whole = read(&folder.join("matrix.json"));
+    assert_eq!(
+        (row(&whole)["runs"].as_array().unwrap().len(), &whole["cells"][0]["failed"]),
+        (2, &Value::Null)
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_comes_to_rest_between_two_runs() {
+    let desk = Desk::new();
+    desk.file("t.toml", "name = \"rest\"\n[[rows]]\nname = \"A\"\nworkload = \"quick.toml\"\nrepeats = 2\n");
+    let typed =
+        ["matrix", "t.toml", "--engine", "mock", "--allow-invalid", "--no-calibration", "--pause", "5s"];
+    desk.skyline(&typed).assert().code(0);
+    let matrix = read(&desk.run().join("matrix.json"));
+    let begun = |run: usize| {
+        let at = matrix["cells"][0]["runs"][run]["started_at"].as_str().unwrap();
+        at.parse::<jiff::Timestamp>().unwrap()
+    };
+    let between = begun(1).duration_since(begun(0)).as_secs_f64();
+    // No bound above: a busy machine takes as long as it likes.
+    assert!(between > 6.0, "{between} s");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_table_leaves_no_server_and_goes_on() {
     let desk = Desk::new();
     let port = free_port();
     desk.file("t.toml", &two_variants(port));
-    let typed = ["matrix", "t.toml", "--allow-invalid", "--no-calibration"];
+    let typed = ["matrix", "t.toml", "--allow-invalid", "--no-calibration", "--pause", "0s"];
     let mut child = desk.start(&typed);
     let begin = Instant::now();
     let kept = |name: &str| desk.runs().first().is_some_and(|folder| folder.join(name).exists());

@@ -121,7 +121,8 @@ pub(super) struct ExperimentArgs {
     #[arg(long = "metric", value_name = "FIGURE")]
     pub(super) metrics: Vec<Measure>,
 
-    /// A difference within this share of A's figure does not matter; who is surely within it is equivalent
+    /// A difference within this share of A's figure does not matter, of a figure that is itself a share within as many
+    /// points, of failures always within half a point; who is surely within it is equivalent
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
     pub(super) margin: f64,
 

@@ -22,6 +22,7 @@ use super::shelf::Shelf;
 use super::{command_line, datasets, flight, folder};
 use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
 use crate::report;
+use crate::workload::WorkloadSpec;
 
 pub(super) use self::args::AbArgs;
 
@@ -45,7 +46,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     runs.iter().try_for_each(flight::check_plan)?;
     let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
     folder::base(&args.out)?;
-    advise(args, &design, printer);
+    advise(args, &design, &spec, printer);
 
     let mut ground = Ground::new(args, &sides, &spec, &datasets, &runs, &interrupts, printer);
     interrupts.series_begins();
@@ -77,9 +78,13 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// Says what the rounds will be able to tell, and what may spoil them.
-fn advise(args: &AbArgs, design: &AbDesign, printer: Printer) {
+fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, printer: Printer) {
     if !args.live.quiet {
         printer.words(&design.announcement(args.experiment.expected_spread));
+    }
+    let classes: Vec<_> = workload.classes.iter().map(|class| class.name.clone()).collect();
+    if let Some(note) = design.too_few_for_classes(&classes) {
+        printer.words(&note);
     }
     let one_server = args.sides.are_one_address();
     if one_server && !args.run.reset_cache && args.sides.reset_cmd.is_none() {

@@ -201,27 +201,33 @@ impl<'a> Flight<'a> {
             if self.interrupts.stop_is_wished() {
                 return Ok(Next::End);
             }
+            if serving.has_flown() {
+                field.let_rest(self.args.pause);
+            }
             if let Some(stop) = serving.in_vain() {
                 return Err(stop);
             }
             serving.reset(&row)?;
             let part = self.say(&row, &variant.name, run.number(), of);
+            serving.flies();
+            let number = run.number();
             let (summary, whole) = self.fly(&field, run.shown_as(part), &name)?;
             if !whole {
                 return Ok(Next::End);
             }
-            runs.runs.push(RowRun { folder: name, summary });
+            let run = RowRun::of(name, summary);
+            runs.runs.push(run.map_err(|gone| server_gone(number, &gone))?);
         }
         // In the order of their numbers, whichever of them had been flown before.
         runs.runs.sort_by_key(|run| run.summary.run.repeat.map(|repeat| repeat.number));
         Ok(Next::Row)
     }
 
-    /// The run, if it had been flown to its end.
+    /// The run, if it had been flown to its end against a server that was there.
     fn kept(&self, cell: &PlannedCell, run: &PlannedRun) -> Result<Option<RowRun>, Stop> {
         let folder = folder_of(&cell.folder, run);
         let log = self.shelf.kept(&folder, &run.plan.hash)?;
-        Ok(log.map(|log| RowRun { folder, summary: summarise(&log, &cell.typed.objectives) }))
+        Ok(log.and_then(|log| RowRun::of(folder, summarise(&log, &cell.typed.objectives)).ok()))
     }
 
     /// What the run found, and whether it was flown to its end.
@@ -248,6 +254,14 @@ impl<'a> Flight<'a> {
         }
         words
     }
+}
+
+fn server_gone(run: u64, gone: &Failure) -> Stop {
+    Stop::impossible(format!(
+        "in run {run} the server was gone, or answered nothing: {}\nhint: look at its log, and go on with --resume, which flies the run again",
+        gone.why
+    ))
+    .of_server()
 }
 
 /// What went wrong, without the hints.

@@ -8,6 +8,7 @@ mod show;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -15,7 +16,9 @@ pub(super) use self::again::stored;
 use self::fly::Flight;
 use self::planned::Asked;
 pub(super) use self::show::shown;
-use super::args::{DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
+use super::args::{
+    DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
+};
 use super::exit::{Exit, Stop};
 use super::folder;
 use super::interrupts::Interrupts;
@@ -69,6 +72,10 @@ pub(super) struct MatrixArgs {
     /// anew]
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
+
+    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
+    pause: Duration,
 
     #[command(flatten)]
     server: ServerArgs,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::MatrixArgs;
 use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
-use crate::cli::datasets;
+use crate::cli::datasets::Opened;
 use crate::cli::exit::Stop;
 use crate::cli::flight::{self, AskedOfServer, Checked, Lowered, Setup};
 use crate::cli::outcome;
@@ -109,8 +109,9 @@ pub(super) fn all(
     printer: Printer,
 ) -> Result<Vec<PlannedCell>, Stop> {
     let (mut cells, mut mistakes) = (Vec::new(), Vec::new());
+    let mut opened = Opened::default();
     for slot in experiments.order() {
-        match one(args, experiments, slot, printer) {
+        match one(args, experiments, slot, &mut opened, printer) {
             Ok(cell) => cells.push(cell),
             Err(stop) => {
                 let mistake = format!("row {}: {}", experiments.rows[slot.row].name, stop.message());
@@ -137,6 +138,7 @@ fn one(
     args: &MatrixArgs,
     experiments: &Experiments,
     slot: Slot,
+    opened: &mut Opened,
     printer: Printer,
 ) -> Result<PlannedCell, Stop> {
     let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
@@ -146,7 +148,7 @@ fn one(
         typed.server.target(url)?;
     }
     let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-    let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
+    let (spec, datasets) = opened.open(spec, args.run.tokenizer.as_deref(), printer)?;
     outcome::fit(&row.bounds(), &spec)?;
     let checked = typed.setup(args).check(&spec, &datasets)?;
     let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;

@@ -29,6 +29,8 @@ pub(super) struct Serving<'a> {
     interrupts: &'a Interrupts,
     /// It has been found ready.
     served: bool,
+    /// A run was flown against it.
+    flown: bool,
 }
 
 impl<'a> Serving<'a> {
@@ -53,7 +55,7 @@ impl<'a> Serving<'a> {
                 variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
         let output = Output::to(shelf.folder().join("commands.log"));
-        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
+        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false, flown: false })
     }
 
     /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
@@ -88,6 +90,16 @@ impl<'a> Serving<'a> {
     /// Whether it has been, and has not ended since.
     pub(super) fn has_served(&self) -> bool {
         self.served && self.process.as_ref().is_none_or(|process| process.ended().is_none())
+    }
+
+    /// Notes that a run is flown against it.
+    pub(super) fn flies(&mut self) {
+        self.flown = true;
+    }
+
+    /// Whether one has been, of which something may be left to do.
+    pub(super) fn has_flown(&self) -> bool {
+        self.flown
     }
 
     /// Makes it ready for the next run of a row.

@@ -114,6 +114,33 @@ impl AbDesign {
         &self.metrics
     }
 
+    /// The same of one class alone, as far as a class has it.
+    pub(super) fn of_class(&self, class: &str) -> Vec<Measure> {
+        self.metrics.iter().filter_map(|measure| measure.of_class(class)).collect()
+    }
+
+    /// The tests of all `classes` together; none where there are not several.
+    pub(super) fn tests_of(&self, classes: &[String]) -> u64 {
+        let several = classes.iter().filter(|_| classes.len() > 1);
+        several.map(|class| self.of_class(class).len() as u64).sum()
+    }
+
+    /// That the rounds are too few for one of `classes` alone to come out better or worse, where they are: the metrics of
+    /// all classes are tested together, apart from those of the whole.
+    #[must_use]
+    pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
+        let tests = self.tests_of(classes);
+        let fewest = fewest_rounds(tests);
+        (tests > 0 && self.rounds < fewest).then(|| {
+            format!(
+                "note: no class alone can come out better or worse in {} rounds: {tests} tests of {} classes take {fewest} \
+                 (--rounds), or fewer metrics (--metric)",
+                count(self.rounds),
+                classes.len()
+            )
+        })
+    }
+
     /// What the rounds can tell.
     #[must_use]
     pub fn power(&self) -> Power {
@@ -188,6 +215,17 @@ mod tests {
         let design = AbDesign::new(10, metrics, 0.05).unwrap();
         let names: Vec<_> = design.metrics().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["p95 ttft", "goodput", "error_rate"]);
+    }
+
+    #[test]
+    fn classes_alone_are_more_tests_and_take_more_rounds() {
+        let design = AbDesign::new(8, measures(&["p50 ttft", "p95 ttft", "p50 tpot"]), 0.05).unwrap();
+        let classes = ["chat", "batch"].map(str::to_owned);
+        let note = design.too_few_for_classes(&classes).unwrap();
+        assert!(note.contains("in 8 rounds: 8 tests of 2 classes take 9 (--rounds)"), "{note}");
+        assert_eq!(design.too_few_for_classes(&classes[..1]), None);
+        let design = AbDesign::new(9, measures(&["p50 ttft", "p95 ttft", "p50 tpot"]), 0.05).unwrap();
+        assert_eq!(design.too_few_for_classes(&classes), None);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct AbMetric {
     /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where both
     /// are equivalent.
     pub equivalence: Option<AbEstimate>,
-    /// The difference that does not matter: a share of A, or of shares a difference.
+    /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,
     /// By how much B ÷ A spreads from round to round, as a share of itself (on the scale of differences: the standard
     /// deviation of B − A); absent where a figure is not known.

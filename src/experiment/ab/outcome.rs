@@ -9,8 +9,9 @@ use super::power::{LEVEL, POWER, fewest_rounds};
 use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
-use crate::analysis::wording::counted;
+use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Flow, Measure, Metric, Quantile, Share, Statistic, Subject};
+use crate::units::three_digits;
 
 /// What interleaved rounds say of two servers; `ab.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -150,7 +151,18 @@ impl AbTest {
         };
         test.sentence = test.verdict_in_words();
         test.notes = test.reservations(failures);
+        test.notes.extend(judged.classes_untold(&first.a.run.classes));
         Ok(test)
+    }
+
+    /// The differences that do not matter, in words.
+    #[must_use]
+    pub fn margin_in_words(&self) -> String {
+        format!(
+            "differences within {} do not matter (of shares within {} points), nor those of failures within half a point",
+            percent(self.margin),
+            three_digits(self.margin * 100.0)
+        )
     }
 
     /// Metrics of this verdict, in words.
@@ -280,10 +292,7 @@ impl Judged<'_> {
         if classes.len() < 2 {
             return Vec::new();
         }
-        let of = |class: &String| {
-            self.design.metrics().iter().filter_map(|measure| measure.of_class(class)).collect::<Vec<_>>()
-        };
-        let measures: Vec<_> = classes.iter().map(of).collect();
+        let measures: Vec<_> = classes.iter().map(|class| self.design.of_class(class)).collect();
         // Judged together, or the number of classes would find differences by itself.
         let mut metrics = self.family(&measures.concat()).into_iter();
         let judged = classes.iter().zip(&measures).map(|(class, measures)| {
@@ -291,6 +300,18 @@ impl Judged<'_> {
             AbClass { class: class.clone(), verdict: self.overall(&metrics, false), metrics }
         });
         judged.filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
+    }
+
+    /// That the rounds are too few for a class alone to come out better or worse, where they are.
+    fn classes_untold(&self, classes: &[String]) -> Option<String> {
+        let tests = self.design.tests_of(classes);
+        let (fewest, counted) = (fewest_rounds(tests), self.counting.len() as u64);
+        (tests > 0 && self.finished && counted < fewest).then(|| {
+            format!(
+                "no class alone could come out better or worse: {tests} tests of classes take {fewest} rounds, and {counted} \
+                 count"
+            )
+        })
     }
 
     /// What the metrics of a family come to. Where B failed more requests than A, and by more than does not matter, good

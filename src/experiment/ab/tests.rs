@@ -78,6 +78,19 @@ fn a_difference_in_every_round_decides() {
     assert!(explored.verdict.is_none() && explored.p == Some(2.0 / 256.0));
 }
 
+/// Three metrics and the error rate of two classes are eight tests: 2 · 2⁻⁸ times eight is over 5 %.
+#[test]
+fn too_few_rounds_for_a_class_alone_are_told() {
+    let runs: Vec<_> = (1..=8).map(|round| (round, summary(1, 100, 0), summary(round, 79, 0))).collect();
+    let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
+    let metrics = ["p50 ttft", "p95 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
+    let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
+    let test = AbTest::of(&design, &rounds, InvalidRuns::LeftOut).unwrap();
+    assert_eq!((test.verdict, test.classes[0].verdict), (AbOverall::Better, AbOverall::Inconclusive));
+    let told = "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
+    assert_eq!(test.notes, [told]);
+}
+
 #[test]
 fn a_sure_difference_within_the_margin_does_not_matter() {
     let test =

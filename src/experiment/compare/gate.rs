@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{Interval, Pairing, two_means};
+use super::row::{Interval, Level, Pairing, Standing, held, two_means};
 use super::side::Side;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
@@ -73,11 +73,22 @@ impl GateJudgement {
     }
 }
 
-/// The least and the most that a figure can be worse, before chance is thought of, and its interval by chance.
+/// The least and the most that a figure can be worse, before chance is thought of, and what is known of chance.
 struct Worsening {
     least: f64,
     most: f64,
-    interval: Option<(f64, f64)>,
+    chance: Chance,
+}
+
+/// What is known of what chance does to a change.
+#[derive(Clone, Copy)]
+enum Chance {
+    /// It leaves this interval, by several runs a side.
+    Within(f64, f64),
+    /// One run a side, whose own intervals lie apart.
+    Apart,
+    /// One run a side, whose own intervals do not, or are not known.
+    Unknown,
 }
 
 impl Gate {
@@ -107,30 +118,40 @@ impl Gate {
     pub(super) fn judge(&self, baseline: &Side, other: &Side, pairing: Pairing) -> GateJudgement {
         let measure = &self.margin().figure;
         let of = |side: &Side| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
-        self.judge_figures("", &of(baseline), &of(other), pairing)
+        let standing = self.whole_run_subject().map_or(Standing::Unknown, |subject| {
+            held(Level::of(subject, baseline), Level::of(subject, other))
+        });
+        self.judge_figures("", &of(baseline), &of(other), pairing, standing)
     }
 
-    /// The same of figures as they are, run by run, `place` being where they were measured.
+    /// The same of figures as they are, run by run, `place` being where they were measured, and `standing` how the intervals
+    /// stand to each other that single runs have of their own.
     pub(super) fn judge_figures(
         &self,
         place: &str,
         before: &[Option<Figure>],
         after: &[Option<Figure>],
         pairing: Pairing,
+        standing: Standing,
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let subject = self.margin().figure.subject;
-        let found = match worsening(subject, before, after, pairing) {
+        let found = match worsening(subject, before, after, pairing, standing) {
             Ok(found) => found,
             Err(why) => return Self::untold(gate, why),
         };
         let (status, bound) = self.status(&found);
-        let close = found.interval.is_some_and(|(low, high)| low < bound && bound < high);
-        let line = format!("{}: {gate} ({})", status.word(), found.in_words(subject, close));
+        let interval = found.chance.interval();
+        let close = interval.is_some_and(|(low, high)| low < bound && bound < high);
+        let by_chance = match (self, status, found.chance) {
+            (Self::RequiredImprovement(_), Status::Unresolvable, Chance::Unknown) => BY_CHANCE,
+            _ => "",
+        };
+        let line = format!("{}: {gate} ({}{by_chance})", status.word(), found.in_words(subject, close));
         let worse_by = (found.least == found.most).then_some(Interval {
             value: found.least,
-            low: found.interval.map(|(low, _)| low).filter(|end| end.is_finite()),
-            high: found.interval.map(|(_, high)| high).filter(|end| end.is_finite()),
+            low: interval.map(|(low, _)| low).filter(|end| end.is_finite()),
+            high: interval.map(|(_, high)| high).filter(|end| end.is_finite()),
         });
         GateJudgement { gate, status, worse_by, close, line }
     }
@@ -168,7 +189,11 @@ impl Gate {
                 (status, *share)
             }
             Self::RequiredImprovement(Margin { share, .. }) => {
-                let chance = found.interval.is_some_and(|(_, high)| high >= 0.0);
+                let chance = match found.chance {
+                    Chance::Within(_, high) => high >= 0.0,
+                    Chance::Apart => false,
+                    Chance::Unknown => true,
+                };
                 let status = match (-found.most >= share - EXACT, -found.least >= share - EXACT) {
                     (true, _) if !chance => Status::Met,
                     (_, false) => Status::Missed,
@@ -176,6 +201,15 @@ impl Gate {
                 };
                 (status, -share)
             }
+        }
+    }
+}
+
+impl Chance {
+    const fn interval(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Within(low, high) => Some((low, high)),
+            Self::Apart | Self::Unknown => None,
         }
     }
 }
@@ -193,10 +227,11 @@ impl Worsening {
         } else {
             format!("was over {}", way(self.least))
         };
-        if let Some((low, high)) = self.interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
+        let interval = self.chance.interval();
+        if let Some((low, high)) = interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
             let holds = if close { ", which holds the bound" } else { "" };
             words = format!("{words}; 95 % interval {} to {}{holds}", way(low), way(high));
-        } else if self.interval.is_some() {
+        } else if interval.is_some() {
             words.push_str("; the runs differ so much that nothing bounds it");
         }
         words
@@ -216,6 +251,7 @@ fn worsening(
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
+    standing: Standing,
 ) -> Result<Worsening, &'static str> {
     let is_share = matches!(subject, Subject::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
@@ -225,7 +261,8 @@ fn worsening(
     if pairing == Pairing::OneRunEach {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        return Ok(Worsening { least, most, interval: None });
+        let chance = if standing == Standing::Apart { Chance::Apart } else { Chance::Unknown };
+        return Ok(Worsening { least, most, chance });
     }
     let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
     let known = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
@@ -243,10 +280,12 @@ fn worsening(
         }
     };
     let (value, _) = turn(value, value);
-    let interval = turn(interval.0, interval.1);
-    Ok(Worsening { least: value, most: value, interval: Some(interval) })
+    let (low, high) = turn(interval.0, interval.1);
+    Ok(Worsening { least: value, most: value, chance: Chance::Within(low, high) })
 }
 
+/// Said of an improvement that nothing tells from chance.
+const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: fly both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";
 /// The figure is told as a share of the baseline's.

@@ -79,8 +79,8 @@ pub struct Row {
     pub p: Option<f64>,
     /// The same after Holm's correction for all figures of this comparison.
     pub p_holm: Option<f64>,
-    /// The smallest change, as a share of the baseline, that so many runs with so much spread show in four cases of
-    /// five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
+    /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread show
+    /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
     pub detectable: Option<f64>,
     /// What is to be thought of it.
     pub standing: Standing,
@@ -156,14 +156,12 @@ impl Row {
         let change = change.filter(|_| !matches!(subject, Subject::Share(_)));
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
+            // Shares change by points.
+            let base = if matches!(subject, Subject::Share(_)) { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // What several runs a side say waits for the correction of all p-values.
-        let standing = match overlap(before, after) {
-            Some(true) => Standing::Overlap,
-            Some(false) => Standing::Apart,
-            None => Standing::Unknown,
-        };
+        let standing = held(before, after);
         Some(Self {
             figure: subject.to_string(),
             subject,
@@ -233,6 +231,15 @@ fn apart(before: Level, after: Level) -> (Option<Interval>, Option<Interval>) {
     let Some((before, after)) = before.value.zip(after.value) else { return (None, None) };
     let bare = |value| Interval { value, low: None, high: None };
     (Some(bare(after - before)), (before > 0.0).then(|| bare(after / before - 1.0)))
+}
+
+/// How the intervals of both levels stand to each other.
+pub(super) fn held(before: Level, after: Level) -> Standing {
+    match overlap(before, after) {
+        Some(true) => Standing::Overlap,
+        Some(false) => Standing::Apart,
+        None => Standing::Unknown,
+    }
 }
 
 /// Whether the intervals of both levels have something in common; `None` where one has none.

@@ -6,9 +6,11 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Level, Pairing, Row, Sampled, correct};
+use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
-use crate::experiment::{AcrossRuns, HighestLoad, Load, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
+use crate::experiment::{
+    AcrossRuns, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
+};
 use crate::record::RunHeader;
 
 /// A stored sweep, with the name under which a person knows it and the header of its first run.
@@ -106,6 +108,25 @@ impl ComparedSweeps {
         })
     }
 
+    /// Looks whether sweeps keep the figure that `gate` is about.
+    ///
+    /// # Errors
+    ///
+    /// When they do not: what they keep.
+    pub fn check(gate: &Gate) -> Result<(), String> {
+        let wanted = gate.whole_run_subject();
+        if READ.iter().any(|(subject, _)| Some(*subject) == wanted) {
+            return Ok(());
+        }
+        let kept: Vec<_> = READ.iter().map(|(subject, _)| subject.to_string()).collect();
+        Err(format!(
+            "sweeps keep no `{}` of their loads\nhint: they keep {}; another figure is in their runs: compare one of each, such \
+             as run-001",
+            gate.margin().figure,
+            kept.join(", ")
+        ))
+    }
+
     /// Whether every demand was met on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -123,6 +144,11 @@ impl SweepSide {
                 && !matches!(fact.as_str(), "arrival.rate_per_s" | "arrival.users")
         });
         facts.insert((Condition::Seed, "seed".to_owned()), self.sweep.plan.first_seed.to_string());
+        let axis = match self.sweep.plan.axis {
+            LoadAxis::List { .. } | LoadAxis::Geometric { .. } | LoadAxis::Automatic { .. } => "rates",
+            LoadAxis::Users { .. } => "users",
+        };
+        facts.insert((Condition::Rate, "load".to_owned()), axis.to_owned());
         for (place, objective) in self.sweep.plan.objectives.iter().enumerate() {
             facts.insert((Condition::Workload, format!("objectives[{place}]")), objective.clone());
         }
@@ -176,7 +202,9 @@ impl SweepAgainst {
                     return gate.overrun(&place);
                 }
                 let of = |point: &SweepPoint| figures_of(&point.figures, gate);
-                gate.judge_figures(&place, &of(before), &of(after), pairing(before, after))
+                // Sweeps keep no interval of a single run.
+                let pairing = pairing(before, after);
+                gate.judge_figures(&place, &of(before), &of(after), pairing, Standing::Unknown)
             });
             at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
         });
@@ -276,6 +304,13 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
     let (Some(before), Some(after)) = (before, after) else {
         return "one of them demanded nothing, so there is no highest load to compare".to_owned();
     };
+    let is_rate = |answer: &HighestLoad| {
+        let load = answer.passed.or(answer.failed);
+        load.map(|load| matches!(load, Load::Rate(_)))
+    };
+    if is_rate(before).zip(is_rate(after)).is_some_and(|(one, other)| one != other) {
+        return "one is a rate and the other a number of users, between which there is no change".to_owned();
+    }
     let interval = |answer: &HighestLoad| answer.interval_low.zip(answer.interval_high);
     let bracket = |answer: &HighestLoad| Some((answer.passed?.amount(), answer.failed?.amount()));
     let ends = interval(before).zip(interval(after));

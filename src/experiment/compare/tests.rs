@@ -156,12 +156,12 @@ fn a_gate_says_why_it_cannot_tell() {
     assert!(found[0].line.contains("not known on both sides"), "{}", found[0].line);
     let gate = gate("max:goodput 5%");
     let zero = [Some(crate::analysis::Figure::Exact(0.0))];
-    let told = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach);
+    let told = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, Standing::Unknown);
     assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
     let zeros = [zero[0], zero[0]];
-    let told = gate.judge_figures("", &zeros, &zeros, Pairing::Paired);
+    let told = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, Standing::Unknown);
     assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
-    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired);
+    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired, Standing::Unknown);
     assert!(lost.line.contains("not known on both sides"), "{}", lost.line);
 }
 
@@ -240,7 +240,51 @@ fn a_regression_is_found_and_an_improvement_missed() {
     let back = [sides[1].clone(), sides[0].clone()];
     let found = judged(&back, &["req:p50 ttft 9%", "req:p50 ttft 10%", "max:error_rate 1%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
-    assert_eq!(status, [Status::Met, Status::Missed, Status::Met], "1 − 100/110 is 9.09 %: {found:?}");
+    assert_eq!(
+        status,
+        [Status::Unresolvable, Status::Missed, Status::Met],
+        "1 − 100/110 is 9.09 %: {found:?}"
+    );
+    assert!(found[0].line.ends_with("it may be chance: fly both with --repeats 5)"), "{}", found[0].line);
+}
+
+#[test]
+fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
+    let spread = |name: &str, ttft_ms: u64| {
+        let records = (0..400).map(|i| {
+            let at = i * 10;
+            // From section to section they differ by more than by chance inside one.
+            record(i).sent_at(at, at, at).paced(at + ttft_ms + i / 40 * 37 % 101 + i % 7, 10, 11).build()
+        });
+        let log = run(4_000, records.collect());
+        let summary = summarise(&log, &[]);
+        Side::of_run(name.to_owned(), log.header, summary)
+    };
+    let sides = [spread("a", 200), spread("b", 100)];
+    assert_eq!(row(&Compared::of(&sides, &[], &[]).unwrap(), "p50 ttft").standing, Standing::Apart);
+    let found = judged(&sides, &["req:p50 ttft 20%"]);
+    assert_eq!(found[0].status, Status::Met, "{}", found[0].line);
+    // Medians 4 ms apart: their intervals have much in common.
+    let found = judged(&[spread("a", 200), spread("b", 196)], &["req:p50 ttft 0.5%", "max:p50 ttft 1%"]);
+    let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
+    assert_eq!(status, [Status::Unresolvable, Status::Met], "{found:?}");
+}
+
+#[test]
+fn what_would_be_seen_of_a_share_is_told_in_points() {
+    use super::row::Sampled;
+    use crate::analysis::{Flow, Share, Subject};
+    let sampled = |values: [f64; 3]| Sampled {
+        level: Level { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
+        figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),
+    };
+    let detectable = |subject| {
+        let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
+        Row::of(subject, &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
+    };
+    let (share, rate) =
+        (detectable(Subject::Share(Share::SloAttainment)), detectable(Subject::Rate(Flow::Goodput)));
+    assert!((share / rate - 0.5).abs() < 1e-9, "half of 0.5 is a quarter: {share}, {rate}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Axes {
             Self::OneAtATime => "a table of variables that change one at a time",
         };
         place.table(what, |fields| {
-            let axes = axes(fields)?;
+            let axes = self.given(fields)?;
             if axes.is_empty() {
                 fields.complain("has no axis; give one, such as input_tokens = [256, 2048]");
                 return None;
@@ -59,57 +59,68 @@ impl Axes {
             Some(rows)
         })
     }
-}
 
-/// Every axis that is given, in the order of the fields.
-fn axes(fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
-    let tokens = |place: Place<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
-    let workloads = axis(fields, "workload", |place| {
-        let name = place.said()?;
-        Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
-    });
-    let inputs = axis(fields, "input_tokens", |place| {
-        tokens(place).map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..Settings::default() }))
-    });
-    let outputs = axis(fields, "output_tokens", |place| {
-        tokens(place).map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..Settings::default() }))
-    });
-    let prefixes = axis(fields, "prefix_tokens", |place| {
-        tokens(place)
-            .map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..Settings::default() }))
-    });
-    let reuse = axis(fields, "prefix_reuse", |place| {
-        let reuse = place.choice(&PrefixReuse::NAMED)?;
-        let name = PrefixReuse::NAMED.iter().find(|(_, of)| *of == reuse).map_or("", |(name, _)| name);
-        Some((name.to_owned(), Settings { prefix_reuse: Some(reuse), ..Settings::default() }))
-    });
-    let rates = axis(fields, "rate_per_s", |place| {
-        let rate = place.number(RATE)?;
-        Some((
-            format!("rate{}", short(&rate.to_string())),
-            Settings { rate_per_s: Some(rate), ..Settings::default() },
-        ))
-    });
-    let users = axis(fields, "users", |place| {
-        let users = place.whole(USERS)?;
-        Some((format!("users{users}"), Settings { users: Some(users), ..Settings::default() }))
-    });
-    let spacings = axis(fields, "arrival", |place| {
-        let arrival = place.choice(&Spacing::NAMED)?;
-        let name = Spacing::NAMED.iter().find(|(_, of)| *of == arrival).map_or("", |(name, _)| name);
-        Some((name.to_owned(), Settings { arrival: Some(arrival), ..Settings::default() }))
-    });
-    let caps = axis(fields, "max_concurrency", |place| {
-        let cap = place.whole(USERS)?;
-        Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..Settings::default() }))
-    });
-    if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
-        fields.complain_of("users", "is an axis beside `rate_per_s`; one of them says what load there is");
-        return None;
+    /// Every axis that is given, in the order of the fields.
+    fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
+        let tokens = |place: Place<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
+        let workloads = axis(fields, "workload", |place| {
+            let name = place.said()?;
+            Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
+        });
+        let inputs = axis(fields, "input_tokens", |place| {
+            tokens(place)
+                .map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..Settings::default() }))
+        });
+        let outputs = axis(fields, "output_tokens", |place| {
+            tokens(place)
+                .map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..Settings::default() }))
+        });
+        let prefixes = axis(fields, "prefix_tokens", |place| {
+            tokens(place)
+                .map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..Settings::default() }))
+        });
+        let reuse = axis(fields, "prefix_reuse", |place| {
+            let reuse = place.choice(&PrefixReuse::NAMED)?;
+            let name = PrefixReuse::NAMED.iter().find(|(_, of)| *of == reuse).map_or("", |(name, _)| name);
+            Some((name.to_owned(), Settings { prefix_reuse: Some(reuse), ..Settings::default() }))
+        });
+        let rates = axis(fields, "rate_per_s", |place| {
+            let rate = place.number(RATE)?;
+            Some((
+                format!("rate{}", short(&rate.to_string())),
+                Settings { rate_per_s: Some(rate), ..Settings::default() },
+            ))
+        });
+        let users = axis(fields, "users", |place| {
+            let users = place.whole(USERS)?;
+            Some((format!("users{users}"), Settings { users: Some(users), ..Settings::default() }))
+        });
+        let spacings = axis(fields, "arrival", |place| {
+            let arrival = place.choice(&Spacing::NAMED)?;
+            let name = Spacing::NAMED.iter().find(|(_, of)| *of == arrival).map_or("", |(name, _)| name);
+            Some((name.to_owned(), Settings { arrival: Some(arrival), ..Settings::default() }))
+        });
+        let caps = axis(fields, "max_concurrency", |place| {
+            let cap = place.whole(USERS)?;
+            Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..Settings::default() }))
+        });
+        if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
+            fields
+                .complain_of("users", "is an axis beside `rate_per_s`; one of them says what load there is");
+            return None;
+        }
+        if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
+            fields.complain_of(
+                "users",
+                "is an axis beside `arrival`; users ask again when they are answered, and nothing spaces that: leave one of them out, \
+                 or write [[rows]]",
+            );
+            return None;
+        }
+        let axes = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
+        let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+        Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
     }
-    let axes = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
-    let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
-    Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
 }
 
 /// The values of one axis; none where it is not given.

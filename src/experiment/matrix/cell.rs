@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::accept::Accept;
-use super::contract::Contract;
+use super::contract::{Contract, Cost};
 use super::file::Slot;
 use super::measured::RowFigures;
 use super::row::Row;
 use super::tested::{Believed, Standing, Tested};
 use super::variable::Variable;
 use super::variant::Variant;
-use crate::analysis::{Flow, Rule, Subject, Summary};
-use crate::experiment::Repeats;
+use crate::analysis::{Rule, Summary};
 use crate::experiment::sweep::OF_SERVERS;
+use crate::experiment::{Repeats, Trial};
 
 /// Whose figures are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,20 @@ pub struct RowRun {
     pub folder: String,
     /// What it found.
     pub summary: Summary,
+}
+
+impl RowRun {
+    /// The run in `folder`, which found this.
+    ///
+    /// # Errors
+    ///
+    /// When its server was gone, so that it tells nothing of what the server can do.
+    pub fn of(folder: String, summary: Summary) -> Result<Self, Failure> {
+        match Trial::server_gone(&summary) {
+            Some(why) => Err(Failure { why, by: FailedBy::Server }),
+            None => Ok(Self { folder, summary }),
+        }
+    }
 }
 
 /// The runs of a row under a variant, as far as they were flown.
@@ -175,11 +189,14 @@ impl<'a> Flown<'a> {
     /// Its runs, if they can be believed.
     pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
         let name = &self.row.name;
+        let (flown, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
             None => Believed::No(match &self.cell.failed {
                 Some(_) => format!("row {name} could not be flown"),
                 None => format!("row {name} was not flown"),
             }),
+            // What a person stops when he wishes confirms what he wishes.
+            Some(_) if flown < of => Believed::No(format!("of row {name} {flown} of {of} runs were flown")),
             Some(CellVerdict { saturated: true, .. }) if trust == Trust::ValidOnly => {
                 Believed::No(format!("in row {name} the server did not keep up"))
             }
@@ -205,7 +222,7 @@ impl<'a> Flown<'a> {
         let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
         let figures = RowFigures::of(&summaries);
-        let cost = cost(variant, &figures);
+        let cost = Cost::of(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();
         let contract = accept
@@ -226,18 +243,12 @@ impl<'a> Flown<'a> {
             failed: cell.failed.as_ref().map(|failure| failure.why.clone()),
             failed_by: cell.failed.as_ref().map(|failure| failure.by),
             figures,
-            cost_per_million_output_tokens: cost,
+            cost_per_million_output_tokens: cost.map(|cost| cost.value),
             standing: Standing::of_all(tests.iter().map(|test| test.standing)),
             tests,
             contract,
         }
     }
-}
-
-/// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
-fn cost(variant: &Variant, figures: &RowFigures) -> Option<f64> {
-    let per_s = figures.figure(Subject::Rate(Flow::OutputTokens))?.value.filter(|rate| *rate > 0.0)?;
-    Some(variant.server.cost_per_hour()? / (per_s * 3_600.0) * 1e6)
 }
 
 impl CellRun {

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::accept::Accept;
-use crate::analysis::{Objective, Summary};
+use super::measured::RowFigures;
+use super::variant::Variant;
+use crate::analysis::{Flow, Objective, Status, Subject, Summary};
 use crate::experiment::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -29,7 +31,7 @@ impl Contract {
     pub(super) fn of(
         accept: &Accept,
         runs: &[&Summary],
-        cost: Option<f64>,
+        cost: Option<Cost>,
         overload: Option<&String>,
     ) -> Self {
         let mut judgements: Vec<Demand> =
@@ -59,10 +61,48 @@ impl Demand {
         Self { met: judgement.passed(), line: judgement.line }
     }
 
-    fn of_cost(cost: Option<f64>, most: f64) -> Self {
-        let met = cost.is_some_and(|cost| cost <= most);
-        let word = if met { "met" } else { "missed" };
-        let was = cost.map_or("no output tokens".to_owned(), |cost| format!("was {}", three_digits(cost)));
-        Self { met, line: format!("{word}: cost of 1M output tokens <= {} ({was})", three_digits(most)) }
+    fn of_cost(cost: Option<Cost>, most: f64) -> Self {
+        let status = match cost {
+            Some(cost) if cost.high <= most => Status::Met,
+            Some(cost) if cost.low <= most => Status::Unresolvable,
+            Some(_) | None => Status::Missed,
+        };
+        let was = cost.map_or("no output tokens".to_owned(), Cost::in_words);
+        let line = format!("{}: cost of 1M output tokens <= {} ({was})", status.word(), three_digits(most));
+        Self { met: status == Status::Met, line }
+    }
+}
+
+/// What a million output tokens cost, by the whole interval of their number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    pub(super) value: f64,
+    low: f64,
+    /// Infinite where there may be no tokens at all.
+    high: f64,
+}
+
+impl Cost {
+    /// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
+    pub(super) fn of(variant: &Variant, figures: &RowFigures) -> Option<Self> {
+        let per_s = figures.figure(Subject::Rate(Flow::OutputTokens))?;
+        let value = per_s.value.filter(|rate| *rate > 0.0)?;
+        let (least, most) = per_s.interval().unwrap_or((value, value));
+        let per_hour = variant.server.cost_per_hour()?;
+        let at = |rate: f64| per_hour / (rate.max(0.0) * 3_600.0) * 1e6;
+        Some(Self { value: at(value), low: at(most), high: at(least) })
+    }
+
+    fn in_words(self) -> String {
+        let shown = three_digits;
+        match (self.low < self.high, self.high.is_finite()) {
+            (false, _) => format!("was {}", shown(self.value)),
+            (true, true) => {
+                format!("was {}, interval {} to {}", shown(self.value), shown(self.low), shown(self.high))
+            }
+            (true, false) => {
+                format!("was {}, interval from {} on without end", shown(self.value), shown(self.low))
+            }
+        }
     }
 }

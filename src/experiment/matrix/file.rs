@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::accept::Accept;
 use super::axes::Axes;
+use super::claim::{Claim, Reference};
 use super::hypotheses::Expected;
 use super::row::Row;
 use super::settings::Settings;
@@ -151,6 +152,18 @@ impl Experiments {
                 }
             }
         }
+        for (place, row) in self.rows.iter().enumerate() {
+            for claim in row.expect.iter().filter(|claim| self.is_in_vain(place, claim)) {
+                complain(
+                    "rows",
+                    format!(
+                        "has row {}, which expects `{}` of a row that is not flown under that variant; look at the `variants` of \
+                         both",
+                        row.name, claim.text
+                    ),
+                );
+            }
+        }
         if let Some(accept) = &self.accept {
             for name in accept.rows.iter().flatten() {
                 if let Err(unknown) = self.row(name) {
@@ -167,6 +180,28 @@ impl Experiments {
             }
         }
         sound.then_some(())
+    }
+
+    /// Whether the row in `place` is flown beside the one that `claim` names under no variant.
+    fn is_in_vain(&self, place: usize, claim: &Claim) -> bool {
+        let Some(named) = claim.other() else { return false };
+        let here = (0..self.variants.len()).map(|variant| Slot { row: place, variant });
+        let here = here.filter(|here| self.flies(*here));
+        let mut others = here.filter_map(|here| self.meant(here, named).filter(|other| *other != here));
+        let any = others.next();
+        any.is_some_and(|first| !self.flies(first) && !others.any(|other| self.flies(other)))
+    }
+
+    /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
+    pub(super) fn meant(&self, here: Slot, other: &Reference) -> Option<Slot> {
+        let row = other.row.as_deref().map_or(Some(here.row), |name| self.row(name).ok())?;
+        let variant = other.variant.as_deref().map_or(Some(here.variant), |name| self.variant(name).ok())?;
+        Some(Slot { row, variant })
+    }
+
+    /// Whether the row of `slot` is flown under its variant.
+    pub(super) fn flies(&self, slot: Slot) -> bool {
+        self.rows[slot.row].is_under(&self.variants[slot.variant].name)
     }
 
     /// Place of the row of this name.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellRuns, Flown, Trust};
-use super::claim::{Claim, Reference};
+use super::claim::Claim;
 use super::decision::{Decision, Stopped};
 use super::file::{Experiments, Slot};
 use super::tested::{Believed, Standing, Tested};
@@ -57,18 +57,20 @@ impl Matrix {
                 let here = of(cell);
                 let believed = here.believed(trust);
                 let test = |claim: &Claim| {
-                    let other = claim.other().and_then(|other| slot_of(experiments, cell.slot, other));
+                    let other = claim.other().and_then(|other| experiments.meant(cell.slot, other));
                     let runs = other.map(|other| believed_at(experiments, flown, other, trust));
                     let differing = other.map(|other| differing(experiments, cell.slot, other));
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
                 };
-                // What is claimed of other variants' rows is not claimed of this one beside itself.
-                let of_itself = |claim: &&Claim| {
-                    let other = claim.other().and_then(|other| slot_of(experiments, cell.slot, other));
-                    other == Some(cell.slot)
+                // Nothing is claimed of a row beside itself, nor beside one that is not flown.
+                let is_made = |claim: &&Claim| {
+                    let other = claim.other().map(|other| experiments.meant(cell.slot, other));
+                    other.is_none_or(|other| {
+                        other.is_some_and(|other| other != cell.slot && experiments.flies(other))
+                    })
                 };
-                let claims = here.row.expect.iter().filter(|claim| !of_itself(claim));
+                let claims = here.row.expect.iter().filter(is_made);
                 let tests: Vec<Tested> = claims.map(test).collect();
                 here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), trust)
             })
@@ -109,14 +111,6 @@ impl Matrix {
             .all(|standing| standing == Standing::Confirmed);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
-}
-
-/// What `other` means in a claim about `here`.
-fn slot_of(experiments: &Experiments, here: Slot, other: &Reference) -> Option<Slot> {
-    let row = other.row.as_deref().map_or(Some(here.row), |name| experiments.row(name).ok())?;
-    let variant =
-        other.variant.as_deref().map_or(Some(here.variant), |name| experiments.variant(name).ok())?;
-    Some(Slot { row, variant })
 }
 
 /// What is known of it.

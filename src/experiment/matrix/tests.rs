@@ -235,7 +235,6 @@ input_tokens = 200
 output_tokens = 20
 hypothesis = "Twice the prompt, twice the prefill."
 expect = ["p50 ttft > 1.2 x A", "p50 ttft < @base"]
-variants = ["fast"]
 [accept]
 rows = ["A"]
 objectives = ["p50 ttft < 90ms"]
@@ -329,8 +328,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 
 #[test]
 fn a_row_is_not_held_against_itself() {
-    let both = TWO_VARIANTS.replace("variants = [\"fast\"]\n[accept]", "[accept]");
-    let experiments = read(&both);
+    let experiments = read(TWO_VARIANTS);
     let flown = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
     let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();

@@ -67,7 +67,7 @@ fn asked(test: &AbTest) -> Markup {
             test.counted_rounds, test.planned_rounds
         ),
     ));
-    said.push(("margin", format!("a difference within {} does not matter", percent(test.margin))));
+    said.push(("margin", test.margin_in_words()));
     facts(&said)
 }
 
@@ -164,7 +164,7 @@ fn table(metrics: &[AbMetric]) -> Table {
             shown_change(metric),
             metric.p.map_or(NOTHING.to_owned(), p_value),
             metric.adjusted_p.map_or(NOTHING.to_owned(), p_value),
-            metric.detectable.map_or(NOTHING.to_owned(), percent),
+            metric.detectable.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length)),
             word(metric).to_owned(),
         ]);
     }
@@ -218,4 +218,36 @@ fn rounds(test: &AbTest) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_has_the_unit_of_the_difference() {
+        let metric = AbMetric {
+            metric: "goodput".to_owned(),
+            unit: AbUnit::PerS,
+            less_is_better: false,
+            scale: Scale::Difference,
+            rounds: 8,
+            figures: Vec::new(),
+            a: Some(4.0),
+            b: Some(4.0),
+            difference: None,
+            ratio: None,
+            bootstrap: None,
+            equivalence: None,
+            margin: 0.2,
+            spread: Some(1.0),
+            detectable: Some(1.5),
+            rounds_for_margin: None,
+            p: None,
+            adjusted_p: None,
+            verdict: None,
+        };
+        let drawn = table(&[metric]).draw().into_string();
+        assert!(drawn.contains("<td>1.50/s</td>") && !drawn.contains("150"), "{drawn}");
+    }
 }

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes};
+use super::parts::{Table, facts, figure, judgement, notes, one_symptom};
 use super::shell;
-use crate::analysis::{Status, Subject};
+use crate::analysis::Subject;
 use crate::experiment::compare::{Against, Compared, Level, Role, Row, Standing, Trend, TrendLine};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row as Bar, Rows, Series};
 use crate::report::compare::{
-    advice, change, change_interval, label, p_value, pairing_in_words, scaled, side_in_words,
-    standing_in_words, trend_cells, value,
+    DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
+    side_in_words, standing_in_words, trend_cells, value,
 };
 use crate::report::grid::{NOTHING, cell};
 
@@ -41,9 +41,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
         h2 { (crate::report::printable(&against.side)) }
         p.muted { (pairing_in_words(against.pairing)) }
         @for gate in &against.gates {
-            @let class = if gate.status == Status::Met { "good" } else { "bad" };
-            @let sign = match gate.status { Status::Met => "✓ ", Status::Missed => "✗ ", Status::Unresolvable => "? " };
-            p { span class=(class) { (sign) } (crate::report::printable(&gate.line)) }
+            (judgement(gate))
         }
         div.charts.single {
             (figure(
@@ -53,6 +51,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
                 Some(&table(against)),
             ))
         }
+        @if let Some(symptom) = &against.warm_like_cold { ul { (one_symptom(symptom)) } }
         (notes(&advice))
     }
 }
@@ -119,7 +118,7 @@ fn table(against: &Against) -> Table {
             change(row),
             change_interval(row).unwrap_or(NOTHING.to_owned()),
             row.p_holm.map_or(NOTHING.to_owned(), p_value),
-            row.detectable.map_or(NOTHING.to_owned(), crate::analysis::wording::percent),
+            detectable(row),
             standing_in_words(row.standing).to_owned(),
         ]);
     }
@@ -136,7 +135,7 @@ fn over_time(compared: &Compared, trend: &Trend) -> Markup {
     html! {
         h2 { "Over time" }
         (table.draw())
-        p.muted { "Each step: least squares from one side to the next, as a share of the mean; drifts where its interval excludes 0." }
+        p.muted { (DRIFTS) }
         div.charts {
             @for line in trend.lines.iter().filter(steady) {
                 (figure(&label(line.subject), "", &course(compared, trend, line), None))

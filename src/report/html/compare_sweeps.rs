@@ -2,9 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure};
+use super::parts::{Table, facts, figure, judgement};
 use super::shell;
-use crate::analysis::Status;
 use crate::experiment::Load;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, Role, SweepAgainst};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
@@ -92,8 +91,7 @@ fn by_load(against: &SweepAgainst) -> Markup {
     html! {
         h2 { (printable(&against.side)) ", load by load" }
         @for gate in &against.gates {
-            @let (class, sign) = if gate.status == Status::Met { ("good", "✓ ") } else { ("bad", "✗ ") };
-            p { span class=(class) { (sign) (printable(&gate.line)) } }
+            (judgement(gate))
         }
         @if against.loads.is_empty() { p { "The two measured no load in common." } } @else { (table.draw()) }
     }

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::experiment::Diagnosis;
+use crate::analysis::Status;
+use crate::experiment::compare::GateJudgement;
+use crate::experiment::{Diagnosis, Symptom};
 use crate::report::printable;
 
 /// A table in the making; the first column is to the left, the others to the right.
@@ -55,6 +57,28 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
+/// What became of a demand.
+pub(super) fn judgement(gate: &GateJudgement) -> Markup {
+    let (class, sign) = match gate.status {
+        Status::Met => ("good", "✓ "),
+        Status::Missed => ("bad", "✗ "),
+        Status::Unresolvable => ("bad", "? "),
+    };
+    html! { p { span class=(class) { (sign) } (printable(&gate.line)) } }
+}
+
+/// A symptom with its regime, what would confirm it, and what to try first, as an entry of a list.
+pub(super) fn one_symptom(seen: &Symptom) -> Markup {
+    html! {
+        li {
+            p.sentence { (printable(&seen.symptom)) }
+            p.sentence { strong { (printable(&seen.likely)) } }
+            p.muted { "Confirmed by: " (printable(&seen.confirm)) }
+            p { "First: " (printable(&seen.first_response)) }
+        }
+    }
+}
+
 /// Sentences under one another; nothing where there are none.
 pub(super) fn notes<S: AsRef<str>>(notes: &[S]) -> Markup {
     html! {
@@ -68,12 +92,7 @@ pub(super) fn symptoms(diagnosis: &Diagnosis) -> Markup {
         @if let Some(reservation) = &diagnosis.reservation { p.bad { (printable(reservation)) } }
         ul {
             @for seen in &diagnosis.symptoms {
-                li {
-                    p.sentence { (printable(&seen.symptom)) }
-                    p.sentence { strong { (printable(&seen.likely)) } }
-                    p.muted { "Confirmed by: " (printable(&seen.confirm)) }
-                    p { "First: " (printable(&seen.first_response)) }
-                }
+                (one_symptom(seen))
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Pages hold what was found, escape what others said, and need nothing from elsewhere.
 
+use std::collections::BTreeMap;
+
 use super::*;
-use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::compare::{Compared, Condition, Side};
+use crate::analysis::{Status, summarise};
+use crate::experiment::compare::{Compared, Condition, GateJudgement, Side};
 use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, Stopped, Trust};
-use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns};
+use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns, Regime, Symptom};
 use crate::record::{Repeat, RunLog};
 
 pub(super) const HOSTILE: &str =
@@ -47,6 +49,37 @@ fn a_comparison_escapes_what_servers_call_themselves() {
     assert_page(&page);
     assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");
     assert!(page.contains("Over time") && page.matches("<svg").count() > 4);
+    assert!(page.contains("corrected for all figures (Holm), is at most 0.05"), "drifts as in the text");
+}
+
+#[test]
+fn a_comparison_tells_what_a_warm_cache_did_not_do() {
+    let mut compared = Compared::of(&[side("a", 100), side("b", 100)], &[Condition::Model], &[]).unwrap();
+    compared.against[0].warm_like_cold = Some(Symptom {
+        regime: Regime::CacheMiss,
+        symptom: format!("as slow as cold {HOSTILE}"),
+        likely: "the cache is not hit".to_owned(),
+        confirm: "its counters".to_owned(),
+        first_response: "look at the prefixes".to_owned(),
+        figures: BTreeMap::new(),
+    });
+    let page = compared_page(&compared);
+    assert_page(&page);
+    assert!(page.contains("as slow as cold") && page.contains("look at the prefixes"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_told_has_a_sign_of_its_own() {
+    let gate = |status| GateJudgement {
+        gate: String::new(),
+        status,
+        worse_by: None,
+        close: false,
+        line: "line".to_owned(),
+    };
+    let drawn = [Status::Met, Status::Missed, Status::Unresolvable]
+        .map(|status| parts::judgement(&gate(status)).into_string());
+    assert!(drawn[0].contains('✓') && drawn[1].contains('✗') && drawn[2].contains('?'), "{drawn:?}");
 }
 
 /// A run of forty requests whose first tokens take about as long as given.

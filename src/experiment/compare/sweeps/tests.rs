@@ -74,6 +74,38 @@ fn a_gate_reads_the_mean_where_one_side_has_several_runs() {
 }
 
 #[test]
+fn rates_and_users_are_no_loads_of_one_axis() {
+    let mut users = sweep("b", &[4.0], 1, |_| 100);
+    users.sweep.plan.axis = LoadAxis::Users { users: vec![4] };
+    let sides = [sweep("a", &[4.0], 1, |_| 100), users];
+    let refusal = ComparedSweeps::of(&sides, &[], &[]).unwrap_err().to_string();
+    assert!(refusal.contains("\n  load: rates (a), users (b)"), "{refusal}");
+    let told = ComparedSweeps::of(&sides, &[Condition::Rate], &[]).unwrap();
+    assert_eq!(told.differences[0].role, Role::Varied);
+    let answer = |load: Load| HighestLoad {
+        passed: Some(load),
+        failed: None,
+        estimate: None,
+        interval_low: None,
+        interval_high: None,
+        tightest: None,
+        monotone: true,
+        sentence: String::new(),
+    };
+    let told = sentence(Some(&answer(Load::Rate(4.0))), Some(&answer(Load::Users(64))));
+    assert!(told.contains("no change") && !told.contains('%'), "{told}");
+}
+
+#[test]
+fn a_gate_on_what_sweeps_do_not_keep_is_refused() {
+    for unkept in ["p95 e2e 10%", "p90 ttft 10%", "p95 ttft of chat 10%"] {
+        let refusal = ComparedSweeps::check(&at_most(unkept)).unwrap_err();
+        assert!(refusal.contains("hint: they keep p50 ttft, p95 ttft, p99 ttft, p50 tpot"), "{refusal}");
+    }
+    assert_eq!(ComparedSweeps::check(&at_most("p95 ttft 10%")), Ok(()));
+}
+
+#[test]
 fn runs_that_do_not_count_make_no_pairs() {
     let mut spoilt = sweep("b", &[8.0], 3, |repeat| 110 + repeat);
     let (before, after) = (sweep("a", &[8.0], 3, |repeat| 100 + repeat), &mut spoilt.sweep.points[0]);

@@ -99,3 +99,84 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
         "{close:?}"
     );
 }
+
+#[test]
+fn users_are_no_axis_beside_the_spacing_of_arrivals() {
+    let head = "name = \"t\"\n[defaults]\ninput_tokens = 256\noutput_tokens = 64\n";
+    let axes = "users = [1, 8]\narrival = [\"poisson\", \"constant\"]\n";
+    for rate in ["", "rate_per_s = 5\n"] {
+        let refused = mistakes(&format!("{head}{rate}[grid]\n{axes}"));
+        assert!(refused.contains("`grid.users` is an axis beside `arrival`"), "{refused}");
+    }
+    // Each by itself is another load, and says so.
+    assert_eq!(read(&format!("{head}rate_per_s = 5\n[one_at_a_time]\n{axes}")).rows.len(), 5);
+}
+
+#[test]
+fn a_run_whose_server_was_gone_is_none() {
+    let gone = crate::record::Failure::new(crate::record::FailureKind::Connect, "connection refused");
+    let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).failed(i * 100, gone.clone()));
+    let run = summarise(&run(4_000, records.map(RecordBuilder::build).collect()), &[]);
+    let failure = RowRun::of("row".to_owned(), run).unwrap_err();
+    assert_eq!(failure.by, FailedBy::Server);
+    assert!(failure.why.contains("found no connection"), "{failure:?}");
+    assert!(RowRun::of("row".to_owned(), flown(1, 1, 100)).is_ok());
+}
+
+#[test]
+fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
+    let cost = |most: &str| {
+        let text =
+            TWO_VARIANTS.replace("million_output_tokens = 50", &format!("million_output_tokens = {most}"));
+        let experiments = read(&text);
+        // The later the first tokens, the more of the last requests' tokens come after the end.
+        let flown = [cell(0, 0, &[50, 300, 600])];
+        let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+        let cell = &matrix.cells[0];
+        let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
+        (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap())
+    };
+    let (met, line, mean) = cost("22");
+    assert!(!met && mean < 22.0, "{line}");
+    assert!(line.starts_with("unresolvable: cost of 1M output tokens <= 22.0 (was "), "{line}");
+    assert!(cost("40").0 && cost("40").1.contains(", interval "), "{:?}", cost("40"));
+    assert!(cost("10").1.starts_with("missed: "), "{:?}", cost("10"));
+}
+
+#[test]
+fn a_part_of_the_runs_confirms_nothing() {
+    let experiments = read(TWO_VARIANTS);
+    let (a, b) = (cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149]));
+    let cut = |cell: &CellRuns| {
+        let mut cut = cell.clone();
+        cut.runs.pop();
+        cut
+    };
+    for (flown, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
+        let matrix = Matrix::of(&experiments, &flown, Stopped::Interrupted, Trust::All);
+        let test = &matrix.cells[1].tests[0];
+        assert_eq!(test.standing, Standing::CannotTell);
+        assert!(test.line.contains(&format!("of row {name} 2 of 3 runs were flown")), "{}", test.line);
+    }
+    let whole = Matrix::of(&experiments, &[a, b], Stopped::AllFlown, Trust::All);
+    assert_eq!(whole.cells[1].tests[0].standing, Standing::Confirmed);
+}
+
+#[test]
+fn nothing_is_claimed_of_a_row_where_it_is_not_flown() {
+    let only_fast = |text: &str| text.replace("\n[accept]", "\nvariants = [\"fast\"]\n[accept]");
+    let refused = mistakes(&only_fast(TWO_VARIANTS));
+    assert!(
+        refused.contains(
+            "row B, which expects `p50 ttft < @base` of a row that is not flown under that variant"
+        ),
+        "{refused}"
+    );
+    // A is flown under both, B under one: what A expects of B is claimed there.
+    let text = only_fast(&TWO_VARIANTS.replace(", \"p50 ttft < @base\"", ""));
+    let text = text.replace("name = \"A\"\n", "name = \"A\"\nexpect = [\"p50 ttft < B\"]\n");
+    let flown = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&read(&text), &flown, Stopped::AllFlown, Trust::All);
+    let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
+    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(Standing::Confirmed)));
+}
