@@ -13,11 +13,13 @@ use crate::cli::folder;
 use crate::cli::outcome::{self, Format};
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
-use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
+use crate::cli::sweep::{Told, at_load, exit, rates, sweepable, users};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
+    Diagnosis, Load, LoadAxis, Search, Step, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
+    fly_virtually,
 };
 use crate::generator::Datasets;
+use crate::live::Screen;
 use crate::record::EngineFacts;
 use crate::workload::WorkloadSpec;
 
@@ -67,15 +69,20 @@ pub(super) struct SweepLoads {
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 40,
           value_parser = clap::value_parser!(u64).range(1..=10_000), allow_negative_numbers = true)]
     max_runs: u64,
+
+    /// With --sweep: do not show progress
+    #[arg(long, short, requires = "sweep")]
+    quiet: bool,
 }
 
 impl SweepLoads {
     fn plan(&self, args: &SimulateArgs, spec: &WorkloadSpec) -> SweepPlan {
         let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
+        let axis = typed
+            .unwrap_or_else(|| LoadAxis::Automatic { from_per_s: BEGIN * spec.arrival.mean_rate_per_s() });
         SweepPlan {
-            axis: typed.unwrap_or_else(|| LoadAxis::Automatic {
-                from_per_s: BEGIN * spec.arrival.mean_rate_per_s(),
-            }),
+            requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
+            axis,
             objectives: args.objectives.iter().map(ToString::to_string).collect(),
             repeats: args.workload.repeats,
             samples: self.samples,
@@ -110,16 +117,28 @@ pub(super) fn run(
         Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
         None => None,
     };
-    let mut engine = None;
-    let stopped = drive(&mut search, |wanted| {
-        let (trial, facts) = fly(args, spec, datasets, described, wanted, parent.as_deref())?;
-        engine.get_or_insert(facts);
-        Ok(Some(trial))
-    })?;
-    let engine =
-        engine.ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?;
-    let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
-    let sweep = Sweep::of(&search, swept, stopped);
+    let told = Told { printer, screen: if args.loads.quiet { Screen::Quiet } else { Screen::Plain } };
+    let (mut engine, mut sweep) = (None, None);
+    let stopped = loop {
+        let wanted = match search.next() {
+            Step::Measure(wanted) => wanted,
+            Step::Done(reason) => break reason,
+        };
+        let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
+        let engine = engine.get_or_insert(facts).clone();
+        told.ended(&trial);
+        search.tell(trial);
+        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
+        // Until it is over, it is as if somebody had stopped it here.
+        let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
+        if let Some(folder) = &parent {
+            outcome::store_sweep(&so_far, folder)?;
+        }
+        sweep = Some(so_far);
+    };
+    let sweep = sweep
+        .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
+        .stopped_by(&search, stopped);
     if let Some(folder) = &parent {
         outcome::store_sweep(&sweep, folder)?;
     }

@@ -7,9 +7,9 @@ use crate::live::Screen;
 
 /// The teller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub(super) printer: Printer,
-    pub(super) screen: Screen,
+pub(in crate::cli) struct Told {
+    pub(in crate::cli) printer: Printer,
+    pub(in crate::cli) screen: Screen,
 }
 
 impl Told {
@@ -33,7 +33,7 @@ impl Told {
     }
 
     /// A run has come to its end.
-    pub(super) fn ended(self, trial: &Trial) {
+    pub(in crate::cli) fn ended(self, trial: &Trial) {
         let Trial { number, load, .. } = trial;
         let found = match (&trial.saturated, trial.is_valid()) {
             (Some(_), _) => "the server did not keep up".to_owned(),
