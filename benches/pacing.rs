@@ -79,6 +79,7 @@ fn main() {
             options: RunOptions { drain: Duration::from_secs(1), ..RunOptions::default() },
             progress: Arc::new(Progress::default()),
             interrupt,
+            samples: None,
         };
         run.fly(feed, |Landed { record, .. }| lag.add(record.dispatched.since(record.scheduled))).await
     });

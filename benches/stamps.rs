@@ -97,6 +97,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             options: RunOptions { drain: Duration::from_mins(1), ..RunOptions::default() },
             progress: Arc::new(Progress::default()),
             interrupt,
+            samples: None,
         };
         let mut came = Came::new();
         run.fly(feed, |Landed { record, .. }| {

@@ -12,7 +12,7 @@
 //! | 2 | [`record`], [`arrivals`] |
 //! | 3 | [`generator`], [`analysis`], [`simulator`] |
 //! | 4 | [`engine`] |
-//! | 5 | [`runner`], [`mock`] |
+//! | 5 | [`runner`], [`mock`], [`telemetry`] |
 //! | 6 | [`experiment`], [`calibration`] |
 //! | 7 | [`report`], [`live`] |
 //! | 8 | [`cli`] |
@@ -32,5 +32,6 @@ pub mod record;
 pub mod report;
 pub mod runner;
 pub mod simulator;
+pub mod telemetry;
 pub mod units;
 pub mod workload;

@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use skyline::analysis::{Figure, Metric, Quantile, summarise};
+use skyline::analysis::{CountBeside, Figure, Metric, Quantile, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    Failure, FailureKind, Outcome, RunHeader, RunLog, RunLogError, RunLogWriter, StampSource,
+    Failure, FailureKind, Gauge, Outcome, PageKind, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime,
+    StampSource,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -92,6 +93,26 @@ fn schema_3_says_what_it_said() {
     assert_eq!(groups(&summary.by_tenant), [named("steady", 7), named("noisy", 2)]);
     assert_eq!(groups(&summary.by_model), [named("base", 7), named("sql", 2)]);
     assert_eq!(summary.fairness.unwrap().service, Some(1.0));
+}
+
+#[test]
+fn schema_4_says_what_it_said() {
+    let log = RunLog::read(&stored(4)).unwrap();
+    let summary = summarise(&log, &[]);
+    assert!(summary.verdict.valid, "{:?}", summary.verdict.reasons);
+    let page = &log.header.telemetry[0];
+    assert_eq!(page.kind, Some(PageKind::Vllm));
+    assert_eq!((log.telemetry.readings.len(), log.telemetry.client.len()), (7, 1));
+    let server = summary.server.unwrap();
+    // By hand, from the readings at the ends of the window: ten first tokens in it, and nine whole answers.
+    let ttft = server.times[&ServerTime::Ttft];
+    assert_eq!(ttft.count, 10.0);
+    assert!((ttft.mean_ms - 45.639_479).abs() < 1e-9, "{ttft:?}");
+    let both = server.accounts.unwrap();
+    assert_eq!(both.requests, Some(CountBeside { client: 9, server: 9.0 }));
+    assert_eq!(both.output_tokens, Some(CountBeside { client: 39, server: 39.0 }));
+    assert_eq!(server.gauge(Gauge::Running).unwrap().max, 1.0);
+    assert!(log.telemetry.client[0].memory_bytes.is_some_and(|bytes| bytes > 1 << 20));
 }
 
 #[test]

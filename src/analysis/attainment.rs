@@ -64,6 +64,11 @@ impl SloOutcome {
         self.declared
     }
 
+    /// Whether it kept its promise; `None` where there was none, or nobody can tell.
+    pub(crate) fn kept(self) -> Option<bool> {
+        (self.declared && self.measurable).then(|| self.met())
+    }
+
     fn met(self) -> bool {
         self.broken == Some(Broken::default()) && !self.of_another_form
     }

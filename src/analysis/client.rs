@@ -40,6 +40,9 @@ pub struct ClientLoad {
     pub stamps: StampSource,
     /// Largest memory that the process held, bytes, where the system tells.
     pub peak_memory_bytes: Option<u64>,
+    /// TCP segments that the whole machine, in its network namespace, sent again until the last sample of the run, to
+    /// anybody; absent where nobody looked.
+    pub retransmits: Option<u64>,
 }
 
 /// A distribution of delays in brief, milliseconds.
@@ -77,6 +80,7 @@ impl ClientLoad {
             read_delay: client.read_delay.map(DelaySummary::from),
             stamps: log.header.stamps,
             peak_memory_bytes: client.peak_memory_bytes,
+            retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
         })
     }
 

@@ -5,6 +5,7 @@ mod arrivals;
 mod load;
 mod promises;
 mod quality;
+mod server;
 #[cfg(test)]
 mod tests;
 
@@ -71,6 +72,14 @@ pub enum FindingKind {
     WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
+    /// A page of metrics that was asked for could not be read.
+    PageUnread,
+    /// The server was started anew inside the window.
+    ServerRestarted,
+    /// The key-value cache was full, and requests were put back for want of it.
+    CacheFull,
+    /// Much of the time to the first token lies outside of the server.
+    OutsideServer,
 }
 
 type Advice = fn(&Summary) -> Option<Finding>;
@@ -78,7 +87,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 21] = [
+        const RULES: [Advice; 25] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -100,6 +109,10 @@ impl Finding {
             answers::warm_cache,
             answers::lost_prefixes,
             load::cold_connections,
+            server::server_restarted,
+            server::cache_full,
+            server::outside_server,
+            server::page_unread,
         ];
         let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();
         if summary.verdict.breaks(Rule::SteadyState) {

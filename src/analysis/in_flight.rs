@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::observed::Observed;
 use crate::clock::Timestamp;
-use crate::record::RequestRecord;
+use crate::record::{RequestRecord, RunLog};
 
 /// Requests of every phase during the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ impl InFlight {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
-        let flying = Level::of(records.iter().filter_map(|record| flight(observed, record)), window)?;
+        let flying = Level::of(records.iter().filter_map(|record| flight(observed.log, record)), window)?;
         let waits = records.iter().map(|record| (record.dispatched, record.admitted.unwrap_or(record.ended)));
         Some(Self {
             mean: flying.mean,
@@ -44,8 +44,8 @@ impl InFlight {
 }
 
 /// From when to when a request was in flight; `None` for one that got no place under the cap.
-fn flight(observed: &Observed<'_>, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
-    let from = match observed.log.header.limits.max_concurrency {
+pub(super) fn flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
+    let from = match log.header.limits.max_concurrency {
         Some(_) => record.admitted.or(record.sent)?,
         None => record.admitted.unwrap_or(record.dispatched),
     };

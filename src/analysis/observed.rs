@@ -177,10 +177,23 @@ fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
     (end.min(plan.window_end), true)
 }
 
+/// The latencies of `record` in a run with this log.
+pub(super) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
+    let latency = RequestLatency::of(record);
+    if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
+}
+
+/// The latencies of a request of a run, and whether it kept its promise: `None` where it was promised nothing, or nobody can
+/// tell, as of TTFT where answers are not streamed.
+#[must_use]
+pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
+    let Measured { latency, slo, .. } = measure(log, record);
+    (latency, slo.kept())
+}
+
 /// What `record` tells of a run with this log.
 pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
-    let latency = RequestLatency::of(record);
-    let latency = if log.header.engine.streamed { latency } else { latency.of_whole_answer() };
+    let latency = latency_of(log, record);
     let completed = record.outcome == Outcome::Completed;
     let promise = log.header.workload.promise(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);

@@ -6,8 +6,8 @@ use super::observed::Observed;
 use super::{
     Alias, AnswerForms, ArrivalFigures, Attainment, CalibrationSummary, ClientLoad, ClosedLoop, Failures,
     Fairness, Finding, Group, InFlight, Judgement, LatencyTable, LoadForm, Objective, PauseImpact,
-    PrefixCache, Quality, Rates, RequestCounts, Sessions, Stalls, SteadyState, TakenImages, TakenPrompts,
-    TokenAccount, Verdict,
+    PrefixCache, Quality, Rates, Reproduction, RequestCounts, ServerSide, Sessions, Stalls, SteadyState,
+    TakenImages, TakenPrompts, TokenAccount, Verdict,
 };
 use crate::record::{
     DeploymentFacts, EngineFacts, HostFacts, Limits, Phase, PromptMethod, Repeat, RunEnding, RunLog, Shard,
@@ -68,10 +68,14 @@ pub struct Summary {
     pub steady_state: Option<SteadyState>,
     /// What the measuring machine had to do; absent where nobody watched.
     pub client: Option<ClientLoad>,
+    /// What the server and its devices told of themselves; absent where no page of metrics was asked for.
+    pub server: Option<ServerSide>,
     /// What its standstills could have done to the latencies; absent where nobody watched for them.
     pub pauses: Option<PauseImpact>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
+    /// What of the description of the run nobody told.
+    pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,
     /// What was demanded of the run, and whether it was met.
@@ -169,6 +173,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let (latency, stalls) = LatencyTable::of_run(&observed);
     let pauses = PauseImpact::of(&observed, &latency);
     let by_tenant = Group::by_tenant(&observed);
+    let rates = Rates::of(&observed);
     let mut summary = Summary {
         schema: Summary::SCHEMA,
         verdict: Verdict::default(),
@@ -176,7 +181,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         window: window(&observed),
         requests: RequestCounts::of(&observed),
         arrivals: ArrivalFigures::of(log),
-        rates: Rates::of(&observed),
+        rates,
         latency,
         slo: Attainment::of(&observed, observed.due(), &outcomes),
         by_class: Group::by_class(&observed),
@@ -195,8 +200,10 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         in_flight: InFlight::of(&observed),
         steady_state: SteadyState::of(&observed),
         client: ClientLoad::of(log),
+        server: ServerSide::of(&observed, &rates),
         pauses,
         aliases: Alias::all(&observed),
+        reproduction: Reproduction::of(log),
         findings: Vec::new(),
         objectives: Vec::new(),
     };

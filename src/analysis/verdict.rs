@@ -11,6 +11,8 @@ mod tokens;
 
 use serde::Serialize;
 
+pub(crate) use self::accounting::ERROR_RATE_BAR;
+pub(crate) use self::lag::lag_bar_ms;
 use super::observed::Observed;
 use super::{Check, CheckOutcome, ClientLoad, Objective, PauseImpact, Summary};
 

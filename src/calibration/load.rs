@@ -94,6 +94,7 @@ impl Stand {
             clock: self.clock,
             plan,
             options: RunOptions { drain: self.patience, ..RunOptions::default() },
+            samples: None,
             progress: Arc::new(Progress::default()),
             interrupt,
         };

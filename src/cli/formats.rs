@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use super::collector::{Collector, CollectorUrl};
 use super::exit::Stop;
 use super::printer::Printer;
 use crate::experiment::{AbTest, Sweep};
@@ -21,7 +22,15 @@ pub(super) struct FormatArgs {
     /// Print the summary as JSON on standard output, and nothing else: --format json
     #[arg(long)]
     json: bool,
+
+    #[arg(long = "otlp", value_name = "URL", help = PUSH)]
+    collector: Option<CollectorUrl>,
 }
+
+/// What `--help` says of `--otlp`.
+const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
+                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a push that fails is told, and \
+                    takes nothing with it [default: no push]";
 
 /// What `--help` says of the formats.
 fn help() -> String {
@@ -97,6 +106,8 @@ pub(super) struct Outputs<'a> {
     shown: Option<Format>,
     /// What is written.
     written: Vec<&'a Asked>,
+    /// Who is pushed to.
+    collector: Option<Collector>,
 }
 
 /// A document that is to be written.
@@ -130,7 +141,8 @@ impl FormatArgs {
         }
         let shown = first.map_or(Some(Format::Text), |(_, shown)| shown);
         let written = self.formats.iter().filter(|asked| asked.shown().is_none()).collect();
-        Ok(Outputs { shown, written })
+        let collector = self.collector.as_ref().map(Collector::new).transpose()?;
+        Ok(Outputs { shown, written, collector })
     }
 }
 
@@ -178,19 +190,35 @@ impl Outputs<'_> {
     /// Writes a run that is kept in `folder`.
     pub(super) fn write_run(&self, told: Told<'_>, folder: &Path, printer: Printer) -> Result<(), Stop> {
         let planned = self.planned("a run", |export| export.run)?;
-        write_all(&planned, folder, printer, |write, out| write(told, out))
+        let written = write_all(&planned, folder, printer, |write, out| write(told, out));
+        if let Some(collector) = &self.collector {
+            collector.push(told, printer);
+        }
+        written
     }
 
     /// Writes a sweep that is kept in `folder`.
     pub(super) fn write_sweep(&self, sweep: &Sweep, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        self.refuse_to_push("a sweep")?;
         let planned = self.planned("a sweep", |export| export.sweep)?;
         write_all(&planned, folder, printer, |write, out| write(sweep, out))
     }
 
     /// Writes an A/B experiment that is kept in `folder`.
     pub(super) fn write_ab(&self, test: &AbTest, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        self.refuse_to_push("an A/B experiment")?;
         let planned = self.planned("an A/B experiment", |export| export.ab)?;
         write_all(&planned, folder, printer, |write, out| write(test, out))
+    }
+
+    /// Only the figures of runs are pushed.
+    fn refuse_to_push(&self, subject: &str) -> Result<(), Stop> {
+        match self.collector {
+            None => Ok(()),
+            Some(_) => {
+                Err(Stop::usage(format!("--otlp: {subject} is not pushed\nhint: push its runs, one by one")))
+            }
+        }
     }
 
     /// The documents of all that was asked for, of `subject`.

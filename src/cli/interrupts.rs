@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::watch;
 
 use super::printer::Printer;
+use crate::live;
 use crate::runner::Interrupt;
 
 /// What the shell expects of a process that was interrupted.
@@ -94,7 +95,10 @@ impl Interrupts {
                 printer.words("leaving: answers under way are cut off, every record is kept");
                 self.wish.send_replace(Interrupt::Leave);
             }
-            _ => std::process::exit(EXIT_CODE),
+            _ => {
+                live::leave();
+                std::process::exit(EXIT_CODE)
+            }
         }
     }
 }

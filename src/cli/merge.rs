@@ -54,7 +54,7 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let folder = folder::create(&args.out, &log.header.workload.name, &engine, log.header.started_at)?;
     log.store(&folder).map_err(Stop::impossible)?;
     let diagnosis = Diagnosis::of_run(log, &summary);
-    outcome::store(&summary, &diagnosis, &folder)?;
+    outcome::store(log, &summary, &diagnosis, &folder)?;
     let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render(&summary, beside, format)?)?;

@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 mod capacity;
 mod check;
+mod collector;
 mod command_line;
 mod compare;
 mod datasets;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::printer::Printer;
+use crate::live::Words;
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -108,7 +110,7 @@ pub fn main() -> ExitCode {
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
         )
-        .with_writer(std::io::stderr)
+        .with_writer(Words::default)
         .without_time()
         .init();
     let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));

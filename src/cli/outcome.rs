@@ -14,8 +14,8 @@ use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
 };
-use crate::record::{Calibration, HostFacts, RunHeader};
-use crate::report::{self, Beside, Colour, Style};
+use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
+use crate::report::{self, Beside, Colour, Style, Told};
 use crate::workload::WorkloadSpec;
 
 pub(super) use crate::report::Format;
@@ -36,6 +36,8 @@ const WIDEST: usize = 120;
 
 /// Name of the summary inside a run's folder.
 const FILE_NAME: &str = "summary.json";
+/// Name of its page there.
+pub(super) const PAGE_FILE_NAME: &str = "report.html";
 /// Name of what several runs say together, inside the folder that holds theirs.
 const REPEATS_FILE_NAME: &str = "repeats.json";
 
@@ -145,10 +147,21 @@ fn width() -> usize {
     columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
 }
 
-/// Writes the summary beside the run's log, and what it points to with it.
-pub(super) fn store(summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+/// Writes the summary beside the run's log, what it points to with it, and the page to look at.
+pub(super) fn store(
+    log: &RunLog,
+    summary: &Summary,
+    diagnosis: &Diagnosis,
+    folder: &Path,
+) -> Result<(), Stop> {
     let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)
+    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)?;
+    store_page(Told { log, summary, beside }, folder)
+}
+
+/// Writes the page of a run into its folder.
+pub(super) fn store_page(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(PAGE_FILE_NAME), &report::run_page(told.log, told.summary, told.beside))
 }
 
 /// Writes what several runs say together beside their folders.

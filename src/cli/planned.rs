@@ -23,6 +23,8 @@ pub(super) struct PlannedRun {
     pub(super) schedule: Schedule,
     /// The facts of that.
     pub(super) plan: PlanFacts,
+    /// What it is part of, and which part, in words; absent for a run by itself.
+    pub(super) part: Option<String>,
 }
 
 impl PlannedRun {
@@ -76,7 +78,7 @@ impl PlannedRun {
                 workload.name, workload.seed
             )));
         }
-        Ok(Self { repeat, workload, schedule, plan })
+        Ok(Self { repeat, workload, schedule, plan, part: None })
     }
 
     /// Refuses a plan that has fewer requests than were asked for: its arrivals end before.
@@ -90,6 +92,12 @@ impl PlannedRun {
             ))),
             _ => Ok(self),
         }
+    }
+
+    /// The same, known to whoever looks on as this part of something.
+    #[must_use]
+    pub(super) fn shown_as(self, part: String) -> Self {
+        Self { part: Some(part), ..self }
     }
 
     /// Its number among its repeats, from 1.

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use super::exit::Stop;
+use crate::live;
 use crate::report::{Out, printable};
 
 /// Writes for a person or a pipe.
@@ -38,10 +39,7 @@ impl Printer {
     /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn words(self, text: &str) {
-        let mut err = io::stderr().lock();
-        for line in text.lines() {
-            let _ = writeln!(err, "{}", printable(line));
-        }
+        text.lines().for_each(|line| live::say(&printable(line)));
     }
 }
 

@@ -17,7 +17,7 @@ use crate::report::{Beside, Told};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
-#[command(after_help = GLOSSARY)]
+#[command(after_help = crate::report::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
     /// table of experiments
@@ -33,21 +33,6 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     format: FormatArgs,
 }
-
-/// What the names mean, and what others call the same.
-const GLOSSARY: &str = "\
-Glossary (N: output tokens):
-  ttft            first token − scheduled; ttft_from_send counts from sending, as vLLM bench does
-  ttfa            first token that is not reasoning − scheduled
-  tpot            (last − first token) / (N − 1): as vLLM; AIPerf's and NIM's inter-token latency
-  tpot_adjusted   (last − first token) / (N − tokens of the first chunk)
-  itl             gaps between tokens; a gap that brings k tokens counts as k gaps of a k-th
-  chunk_gap       gaps between chunks as they came: vLLM's and SGLang's itl
-  e2e             last token − scheduled; e2e_from_send counts from sending
-  schedule_lag    let go − scheduled: this program's own lateness
-  queue_wait      wait for a place under --max-concurrency
-GuideLLM's time per output token is e2e from sending / N; course texts divide last − first by N.
-Both are in summary.json under `aliases`.";
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let outputs = args.format.outputs()?;

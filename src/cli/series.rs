@@ -116,9 +116,9 @@ pub(super) fn again(
         }
         outcome::fit(objectives, &log.header.workload)?;
         let summary = summarise(&log, &demanded);
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        tell(folder, &log, &summary, &diagnosis)?;
-        diagnoses.push(diagnosis);
+        let found = Diagnosis::of_run(&log, &summary);
+        tell(folder, &log, &summary, &found)?;
+        diagnoses.push(found);
         runs.push(summary);
     }
     let repeats = Repeats::of(&runs, &demanded).map_err(|error| {

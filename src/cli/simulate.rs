@@ -23,8 +23,10 @@ use crate::experiment::{
     Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, fly_virtually, predict, seed_of_run,
 };
 use crate::generator::Datasets;
+use crate::live::{Screen, StepLine};
 use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
+use crate::units::three_digits;
 use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
 
 /// What stands in a run where the name of a server would.
@@ -187,7 +189,9 @@ fn rates(
     }
     let format = if args.json { Format::Json } else { Format::Text };
     let mut predicted = Vec::new();
+    let mut line = StepLine::start(Screen::detect());
     for rate in axis.loads().into_iter().map(Load::amount) {
+        line.at(&format!("{}/s in virtual time", three_digits(rate)));
         let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
         let spec = spec.clone().with(&overrides).map_err(Stop::usage)?;
         for run in PlannedRun::all(&spec, datasets, 1)? {
@@ -198,6 +202,7 @@ fn rates(
             predicted.push((log, summary));
         }
     }
+    drop(line);
     printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;
     Ok(Exit::Fine)
 }
@@ -213,8 +218,11 @@ fn repeatedly(
     let name = runs.first().map_or("", |run| &run.workload.name);
     let parent = folder_for(args, name, jiff::Timestamp::now())?;
     let mut series = Series::new(parent.as_deref(), &args.objectives, printer).predicted_by(engine_fit);
+    let mut line = StepLine::start(Screen::detect());
+    let of = runs.len();
     for run in runs {
         let number = run.number();
+        line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
         let described = described.with_seed(seed_of_run(described.fleet.seed, number));
         let schedule = run.schedule.clone();
         let header = header(run, &described, &args.objectives);
@@ -224,6 +232,7 @@ fn repeatedly(
         keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
         series.add(prediction.summary, prediction.diagnosis)?;
     }
+    drop(line);
     series.finish(format, args.validity.policy())
 }
 
@@ -249,6 +258,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             max_model_len: described.max_model_len,
             cache_block_tokens: Some(BLOCK_SIZE),
             request_id_prefix: String::new(),
+            serving_flags: serde_json::Map::new(),
             modelled: described.facts.clone(),
         },
         limits: Limits::default(),
@@ -272,5 +282,5 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 fn keep(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
     log.store(folder).map_err(Stop::impossible)?;
-    outcome::store(summary, diagnosis, folder)
+    outcome::store(log, summary, diagnosis, folder)
 }

@@ -42,6 +42,10 @@ pub struct DialectTraits {
     pub health_path: Option<&'static str>,
     /// Tells the server's version, under one of the names that `version` fields have.
     pub version_path: Option<&'static str>,
+    /// Tell how the server was started, the first that answers: JSON in a form of each server's own.
+    pub flags_paths: &'static [&'static str],
+    /// The page of metrics; absent where there is none to be expected.
+    pub metrics_path: Option<&'static str>,
     /// Counts tokens.
     pub tokenize: Option<TokenizeCall>,
     /// Tells what the server itself counted.
@@ -180,6 +184,8 @@ impl Dialect {
             continuous_usage: false,
             health_path: Some("/health"),
             version_path: None,
+            flags_paths: &[],
+            metrics_path: Some("/metrics"),
             tokenize: None,
             counters: None,
             idle_connections: IdleConnections::Free,
@@ -193,6 +199,8 @@ impl Dialect {
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/version"),
+                // In development mode alone.
+                flags_paths: &["/server_info?config_format=json"],
                 tokenize: prompt,
                 counters: Some(CounterNames {
                     path: "/metrics",
@@ -217,6 +225,7 @@ impl Dialect {
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
+                flags_paths: &["/server_info", "/get_server_info"],
                 tokenize: prompt,
                 // It tells them only when started with --enable-metrics.
                 counters: Some(CounterNames {
@@ -245,6 +254,8 @@ impl Dialect {
                 schema_field: SchemaField::Schema,
                 continuous_usage: true,
                 version_path: Some("/version"),
+                // At /metrics it has JSON of its own.
+                metrics_path: Some("/prometheus/metrics"),
                 ..plain
             },
             Self::Tgi => DialectTraits {
@@ -252,6 +263,7 @@ impl Dialect {
                 // Its `json_schema` is newer than this.
                 schema_field: SchemaField::Value,
                 version_path: Some("/info"),
+                flags_paths: &["/info"],
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
                 ..plain
             },
@@ -259,6 +271,7 @@ impl Dialect {
                 own_port: Some(8080),
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
+                flags_paths: &["/props"],
                 tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
                 // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
                 // as processors but one, at least two more than slots; only since March 2026 more on demand.
@@ -269,6 +282,7 @@ impl Dialect {
                 own_port: None,
                 chat_max_tokens: "max_completion_tokens",
                 health_path: None,
+                metrics_path: None,
                 ..plain
             },
         }

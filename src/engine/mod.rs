@@ -4,8 +4,10 @@ mod address;
 mod answer;
 mod cause;
 mod dialect;
+mod exposition;
 mod kept;
 mod limits;
+mod metrics_url;
 mod openai;
 mod parameters;
 mod secrets;
@@ -19,11 +21,13 @@ pub use dialect::{
     CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
     SchemaField, TokenizeCall,
 };
+pub use exposition::{Sample, samples};
 pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
+pub use metrics_url::MetricsUrl;
 pub use openai::{
-    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, OpenAiEngine, OtherServer,
-    SmokeError, SmokeReport,
+    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, MetricsPage, OpenAiEngine,
+    OpenPage, OtherServer, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};
@@ -31,3 +35,4 @@ pub use target::{
     AnswerForm, CertificateCheck, Endpoint, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
 pub use wire::Exchange;
+pub(crate) use wire::client_config;

@@ -83,7 +83,7 @@ impl fmt::Debug for Secrets {
 }
 
 /// Whether a header or a field of this name holds a credential.
-fn names_a_credential(name: &str) -> bool {
+pub(crate) fn names_a_credential(name: &str) -> bool {
     name.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
         let spoken_of = ["secret", "password", "passwd", "credential", "authoriz", "cookie"];
         spoken_of.iter().any(|part| word.contains(part))

@@ -1,10 +1,8 @@
 //! Shows how far a count of answers has come.
 
-use std::io::{self, Write};
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Screen;
+use super::{Screen, say};
 use crate::units;
 
 /// The line of a count that is on; dropping it takes it off the screen.
@@ -18,12 +16,10 @@ impl CountLine {
         match screen {
             Screen::Quiet => Self(None),
             Screen::Plain => {
-                // A closed pipe is no reason to stop.
-                let _ =
-                    writeln!(io::stderr(), "counting the tokens of {} answers", units::count(answers as u64));
+                say(&format!("counting the tokens of {} answers", units::count(answers as u64)));
                 Self(None)
             }
-            Screen::Terminal => {
+            Screen::Dashboard | Screen::Line => {
                 let bar = ProgressBar::with_draw_target(Some(answers as u64), ProgressDrawTarget::stderr());
                 let template = "{bar:20.cyan} {human_pos}/{human_len} answers counted, {eta} to go";
                 if let Ok(style) = ProgressStyle::with_template(template) {

@@ -168,6 +168,9 @@ pub struct EngineFacts {
     /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
     /// hexadecimal digits follows.
     pub request_id_prefix: String,
+    /// How the server was started, as it tells itself: each setting under its own name, secrets left out.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub serving_flags: Map<String, Value>,
     /// What was modelled, where no server answered but the simulator: each setting under vLLM's name for it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub modelled: Map<String, Value>,

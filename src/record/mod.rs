@@ -33,7 +33,7 @@ pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefi
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
 pub use telemetry::{
-    ClientSample, Counter, DeviceReading, Gauge, Reading, ServerTime, Telemetry, TelemetrySource,
+    ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, Telemetry, TelemetrySource,
     TimeHistogram,
 };
 pub use turn::{SessionCounts, Turn};

@@ -12,8 +12,41 @@ use crate::clock::Timestamp;
 pub struct TelemetrySource {
     /// Its address, without credentials.
     pub url: String,
-    /// Whose names its series have: `vllm`, `sglang`, `tgi`, `trtllm`, `dcgm`, …
-    pub kind: String,
+    /// Whose names its series have; absent where it could not be read before the run, and was not read later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PageKind>,
+    /// The devices that it tells of, such as `2 × NVIDIA H100 80GB HBM3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// The version of their driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+}
+
+/// Whose names the series of a page have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageKind {
+    /// vLLM, or what speaks as it does.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// Hugging Face's Text Generation Inference.
+    Tgi,
+    /// TensorRT-LLM's `trtllm-serve`.
+    Trtllm,
+    /// llama.cpp's llama-server.
+    Llamacpp,
+    /// NVIDIA's exporter of what its GPUs tell of themselves.
+    Dcgm,
+}
+
+impl PageKind {
+    /// Whether such a page is about requests and tokens, not about devices.
+    #[must_use]
+    pub const fn is_of_engine(self) -> bool {
+        !matches!(self, Self::Dcgm)
+    }
 }
 
 /// What one page told at one moment. What a page does not tell is not there, never 0.
@@ -79,6 +112,14 @@ pub enum Gauge {
     PowerW,
 }
 
+impl Gauge {
+    /// Whether the values of several engines or devices add up to that of all; else it is their mean.
+    #[must_use]
+    pub const fn adds_up(self) -> bool {
+        !matches!(self, Self::KvUsage | Self::CacheHitRate | Self::Utilisation)
+    }
+}
+
 /// A total that only grows, as long as the server is not started anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,15 +179,17 @@ pub struct ClientSample {
     pub at: Timestamp,
     /// CPU time of the process since the run's zero.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers since the run's zero.
-    pub loop_cpu_ns: u64,
+    /// CPU time of the thread that writes requests and reads answers since the run's zero, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_cpu_ns: Option<u64>,
     /// Memory that the process holds, bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Longest event-loop delay since the sample before.
+    /// Longest event-loop delay since the sample before; absent where none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_delay_max_ns: Option<u64>,
-    /// TCP segments that this machine sent again since the run's zero, where the system tells.
+    /// TCP segments that this machine sent again since the run's zero, to anybody, where the system tells: Linux counts
+    /// them for each network namespace, not for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
 }

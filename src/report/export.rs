@@ -2,8 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::rows::{
+    points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
+};
 use super::{
-    Style, Told, ab_json, ab_page, ab_text, json_beside, sweep_json, sweep_page, sweep_text, text_beside,
+    Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields, json_beside,
+    junit, openmetrics, percentile_block, run_markdown, run_page, sweep_json, sweep_markdown, sweep_page,
+    sweep_text, text_beside, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -75,6 +80,10 @@ impl<W> Document<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
     }
+
+    const fn binary(file: &'static str, write: W) -> Self {
+        Self { file, content: Content::Binary, write }
+    }
 }
 
 impl Export {
@@ -106,11 +115,106 @@ impl Export {
         },
         Self {
             name: "html",
-            what: "a page with pictures, of a sweep or an A/B experiment",
+            what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
-            run: &[],
+            run: &[Document::text("report.html", |told, out| {
+                out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
+            })],
             sweep: &[Document::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
             ab: &[Document::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+        },
+        Self {
+            name: "csv",
+            what: "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
+            place: UsualPlace::Folder,
+            run: &[Document::text("summary.csv", summary_csv), Document::text("requests.csv", requests_csv)],
+            sweep: &[Document::text("points.csv", points_csv)],
+            ab: &[Document::text("rounds.csv", rounds_csv)],
+        },
+        Self {
+            name: "jsonl",
+            what: "an object a request: requests.jsonl",
+            place: UsualPlace::Folder,
+            run: &[Document::text("requests.jsonl", requests_jsonl)],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "parquet",
+            what: "for data frames: requests.parquet and tokens.parquet",
+            place: UsualPlace::Folder,
+            run: &[
+                Document::binary("requests.parquet", requests_parquet),
+                Document::binary("tokens.parquet", tokens_parquet),
+            ],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "markdown",
+            what: "the summary of a CI job: objectives, latency, failures, advice",
+            place: UsualPlace::Folder,
+            run: &[Document::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
+            sweep: &[Document::text("sweep.md", |sweep, out| {
+                out.write_all(sweep_markdown(sweep).as_bytes())
+            })],
+            ab: &[Document::text("ab.md", |test, out| out.write_all(ab_markdown(test).as_bytes()))],
+        },
+        Self {
+            name: "junit",
+            what: "JUnit XML: the run's validity and each objective are test cases",
+            place: UsualPlace::Folder,
+            run: &[Document::text("junit.xml", |told, out| {
+                out.write_all(junit(told).map_err(io::Error::other)?.as_bytes())
+            })],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "vllm",
+            what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending",
+            place: UsualPlace::Folder,
+            run: &[Document::text("vllm.json", |told, out| vllm_json(told, out))],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "br",
+            what: "llm-d Benchmark Report 0.2; latencies count from sending",
+            place: UsualPlace::Folder,
+            run: &[Document::text("benchmark-report.json", |told, out| benchmark_report(told, out))],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "openmetrics",
+            what: "gauges as OpenMetrics text, for Prometheus",
+            place: UsualPlace::Folder,
+            run: &[Document::text("metrics.prom", |told, out| {
+                out.write_all(openmetrics(told.summary).map_err(io::Error::other)?.as_bytes())
+            })],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "percentiles",
+            what: "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
+            place: UsualPlace::Folder,
+            run: &[Document::text("percentiles.txt", |told, out| {
+                out.write_all(percentile_block(told).as_bytes())
+            })],
+            sweep: &[],
+            ab: &[],
+        },
+        Self {
+            name: "decision",
+            what: "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
+            place: UsualPlace::Folder,
+            run: &[Document::text("decision.md", |told, out| {
+                out.write_all(decision_fields(told).as_bytes())
+            })],
+            sweep: &[],
+            ab: &[],
         },
     ];
 

@@ -37,6 +37,11 @@ impl Grid {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
+    /// The header and the rows, cell by cell.
+    pub(crate) fn cells(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// The header and the rows, none longer than `width`.
     pub(crate) fn lines(mut self, width: usize) -> Vec<String> {
         self.narrow_first(width, FIRST_COLUMN);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{LoadForm, RunDescription, Summary, Window};
+use crate::analysis::{LoadForm, Reproduction, RunDescription, Summary, Window};
 use crate::record::{DeploymentFacts, EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -88,6 +88,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     if let Some(serving) = deployment(&run.deployment).filter(|_| engine.modelled.is_empty()) {
         page.entry(Tone::Normal, "  deployment ", &serving);
     }
+    if let Some(untold) = untold(&summary.reproduction) {
+        page.entry(Tone::Normal, "  not told   ", &untold);
+    }
     page.entry(Tone::Normal, "  prompts    ", &prompts(run));
     for (label, line) in taken::lines(run) {
         page.entry(Tone::Normal, label, &line);
@@ -147,7 +150,11 @@ fn client(page: &mut Page, summary: &Summary) {
             StampSource::ReadReturned => "when a read returns",
             StampSource::KernelReceived => "by the kernel",
         };
-        let line = format!("{} of a core{late}; stamps taken {stamps}", percent(client.loop_busy));
+        let again = match client.retransmits {
+            None | Some(0) => String::new(),
+            Some(segments) => format!("; this machine sent {} again", counted(segments, "TCP segment")),
+        };
+        let line = format!("{} of a core{late}; stamps taken {stamps}{again}", percent(client.loop_busy));
         page.entry(Tone::Normal, "  client     ", &line);
     }
 }
@@ -168,6 +175,18 @@ fn deployment(facts: &DeploymentFacts) -> Option<String> {
     }
     parts.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What nobody told of the server, and how to say it: `hardware, precision (say them with --hardware, --precision)`.
+fn untold(reproduction: &Reproduction) -> Option<String> {
+    let missing = &reproduction.missing;
+    let options: Vec<_> = missing.iter().filter_map(|what| what.option()).collect();
+    let names: Vec<_> = missing.iter().map(|what| what.name()).collect();
+    let names = names.join(", ");
+    match options.as_slice() {
+        [] => (!missing.is_empty()).then_some(names),
+        options => Some(format!("{names} (say what you know with {})", options.join(", "))),
+    }
 }
 
 /// `2nd`, `3rd`, `11th`.

@@ -7,7 +7,7 @@ use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Su
 use crate::units::{count, three_digits};
 
 /// The rows of the report; the other metrics are in the JSON.
-const ROWS: [(Metric, &str); 8] = [
+pub(crate) const ROWS: [(Metric, &str); 8] = [
     (Metric::Ttft, "TTFT"),
     (Metric::Ttfa, "TTFA"),
     (Metric::Tpot, "TPOT"),
@@ -63,6 +63,17 @@ pub(crate) fn table(page: &mut Page, summary: &Summary) {
         }));
     }
     page.grid(grid);
+    remarks(page, summary);
+}
+
+/// The rows that the report has of a run, each with its name.
+pub(crate) fn rows(summary: &Summary) -> Vec<(&'static str, &LatencyRow)> {
+    ROWS.iter().filter_map(|&(metric, name)| Some((name, summary.latency.row(metric)?))).collect()
+}
+
+/// What there is to say beneath the table.
+pub(crate) fn remarks(page: &mut Page, summary: &Summary) {
+    let rows = rows(summary);
     tails(page, &rows);
     intervals(page, summary);
     notes(page, summary, &rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
@@ -151,7 +162,7 @@ fn intervals(page: &mut Page, summary: &Summary) {
 }
 
 /// `137–160`; `over 137` where there is no upper end.
-fn range(percentile: &Percentile) -> Option<String> {
+pub(crate) fn range(percentile: &Percentile) -> Option<String> {
     match percentile.best_interval() {
         (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
         (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),

@@ -49,20 +49,55 @@ impl Tone {
     }
 }
 
-/// The page. Every text that is put on it goes through [`printable`].
+/// The page: what stands on it, one under another, until it is written as text or told otherwise.
 #[derive(Debug)]
 pub(crate) struct Page {
     style: Style,
-    out: String,
+    elements: Vec<Element>,
+}
+
+/// A piece of a page.
+#[derive(Debug)]
+pub(crate) enum Element {
+    Blank,
+    Heading(String),
+    /// One line as it is.
+    Line(Tone, String),
+    /// A text behind a label.
+    Entry {
+        tone: Tone,
+        label: String,
+        text: String,
+    },
+    Grid(Grid),
 }
 
 impl Page {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, out: String::new() }
+        Self { style, elements: Vec::new() }
     }
 
+    /// The page as text. Every text that is on it goes through [`printable`].
     pub(crate) fn finish(self) -> String {
-        self.out
+        let mut written = Written { style: self.style, out: String::new() };
+        for element in self.elements {
+            match element {
+                Element::Blank => written.out.push('\n'),
+                Element::Heading(text) => {
+                    written.out.push('\n');
+                    written.line(Tone::Strong, &text);
+                }
+                Element::Line(tone, text) => written.line(tone, &text),
+                Element::Entry { tone, label, text } => written.entry(tone, &label, &text),
+                Element::Grid(grid) => written.grid(grid),
+            }
+        }
+        written.out
+    }
+
+    /// What stands on it.
+    pub(crate) fn elements(self) -> Vec<Element> {
+        self.elements
     }
 
     /// Columns of the page.
@@ -71,17 +106,38 @@ impl Page {
     }
 
     pub(crate) fn blank(&mut self) {
-        self.out.push('\n');
+        self.elements.push(Element::Blank);
     }
 
     /// A blank line and a heading.
     pub(crate) fn heading(&mut self, text: &str) {
-        self.blank();
-        self.line(Tone::Strong, text);
+        self.elements.push(Element::Heading(text.to_owned()));
     }
 
     /// One line as it is, however long.
     pub(crate) fn line(&mut self, tone: Tone, text: &str) {
+        self.elements.push(Element::Line(tone, text.to_owned()));
+    }
+
+    /// A grid, its header faint.
+    pub(crate) fn grid(&mut self, grid: Grid) {
+        self.elements.push(Element::Grid(grid));
+    }
+
+    /// A text behind a label, wrapped to the page's width, later lines under the first one's text.
+    pub(crate) fn entry(&mut self, tone: Tone, label: &str, text: &str) {
+        self.elements.push(Element::Entry { tone, label: label.to_owned(), text: text.to_owned() });
+    }
+}
+
+/// A page's text in the making.
+struct Written {
+    style: Style,
+    out: String,
+}
+
+impl Written {
+    fn line(&mut self, tone: Tone, text: &str) {
         let text = printable(text.trim_end());
         match tone.code().filter(|_| self.style.colour == Colour::Ansi) {
             // Writing to a string cannot fail.
@@ -90,15 +146,13 @@ impl Page {
         }
     }
 
-    /// A grid, its header faint.
-    pub(crate) fn grid(&mut self, grid: Grid) {
+    fn grid(&mut self, grid: Grid) {
         for (i, line) in grid.lines(self.style.width).iter().enumerate() {
             self.line(if i == 0 { Tone::Faint } else { Tone::Normal }, line);
         }
     }
 
-    /// A text behind a label, wrapped to the page's width, later lines under the first one's text.
-    pub(crate) fn entry(&mut self, tone: Tone, label: &str, text: &str) {
+    fn entry(&mut self, tone: Tone, label: &str, text: &str) {
         let indent = label.chars().count();
         let mut start = label.to_owned();
         for line in wrap(&printable(text), self.style.width.saturating_sub(indent).max(30)) {

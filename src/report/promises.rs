@@ -185,7 +185,7 @@ fn attainments(page: &mut Page, groups: &[Group]) {
 }
 
 /// Bounds as a person reads them.
-fn bounds(slo: Slo) -> String {
+pub(crate) fn bounds(slo: Slo) -> String {
     let given: Vec<_> = [("TTFT", slo.ttft_ms), ("TPOT", slo.tpot_ms), ("e2e", slo.e2e_ms)]
         .into_iter()
         .filter_map(|(figure, bound)| Some(format!("{figure} ≤ {} ms", bound?)))

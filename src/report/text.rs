@@ -2,7 +2,8 @@
 
 use super::page::{Page, Style};
 use super::{
-    Beside, diagnosis, flow_lines, header, latency, paired_open, promises, quality, sessions, troubles,
+    Beside, diagnosis, flow_lines, header, latency, paired_open, promises, quality, server, sessions,
+    troubles,
 };
 use crate::analysis::Summary;
 
@@ -33,6 +34,7 @@ pub fn text_beside(summary: &Summary, beside: Beside<'_>, style: Style) -> Strin
     troubles::failures(&mut page, summary);
     flow_lines::tokens(&mut page, summary);
     flow_lines::prefix_cache(&mut page, summary);
+    server::section(&mut page, summary);
     troubles::findings(&mut page, summary);
     if let Some(found) = beside.diagnosis {
         diagnosis::section(&mut page, found);

@@ -110,9 +110,6 @@ impl Flight {
             }
             AnswerEvent::Headers { at } => record.headers = Some(at),
             AnswerEvent::Chunk { at, tokens, text, merged } => {
-                if record.chunks.is_empty() {
-                    progress.first_token(at.since(record.scheduled));
-                }
                 match text {
                     ChunkText::Reasoning => self.reasoned = true,
                     ChunkText::Content | ChunkText::ToolCall
@@ -124,10 +121,14 @@ impl Flight {
                 }
                 self.chunks_counted &= tokens.is_some();
                 let tokens = tokens.unwrap_or(1);
+                match limits.last_token.replace(at) {
+                    None => {
+                        progress.first_tokens(at, tokens, record.scheduled, record.phase);
+                    }
+                    Some(last) => progress.more_tokens(at, tokens, last, record.phase),
+                }
                 record.chunks.push(TokenChunk { at, tokens });
                 record.merged_reads += u32::from(merged);
-                limits.last_token = Some(at);
-                progress.tokens(tokens);
             }
             AnswerEvent::Ended(_) => {}
         }

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use crate::engine::AnswerText;
 use crate::generator::TokenCounter;
-use crate::record::{CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter};
+use crate::record::{
+    CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
+};
 
 /// Answers that are counted together, on all cores, before anybody looks at how far it has come.
 const BATCH: usize = 256;
@@ -16,6 +18,8 @@ pub struct Gathered {
     pub(super) records: Vec<RequestRecord>,
     /// What came of golden prompts, in the order in which they ended.
     pub(super) checks: Vec<CheckRecord>,
+    /// What was told meanwhile, in the order in which it was.
+    pub(super) telemetry: Telemetry,
     pub(super) answers: Vec<Uncounted>,
     /// The log, or the first error in writing it.
     pub(super) log: Result<RunLogWriter, RunLogError>,
@@ -28,6 +32,8 @@ pub struct KeptRun {
     pub records: Vec<RequestRecord>,
     /// Those of its golden prompts.
     pub checks: Vec<CheckRecord>,
+    /// What pages of metrics and this program's own meters told.
+    pub telemetry: Telemetry,
     /// The first error in writing the log: what is in memory is whole all the same.
     pub written: Result<(), RunLogError>,
 }
@@ -52,7 +58,42 @@ impl Uncounted {
     }
 }
 
+/// How much of each kind was gathered so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    records: usize,
+    checks: usize,
+    readings: usize,
+    client: usize,
+}
+
 impl Gathered {
+    pub(super) fn lengths(&self) -> Lengths {
+        Lengths {
+            records: self.records.len(),
+            checks: self.checks.len(),
+            readings: self.telemetry.readings.len(),
+            client: self.telemetry.client.len(),
+        }
+    }
+
+    /// Appends to the log what was gathered since it was `from`, and hands it to the operating system.
+    pub(super) fn write_from(&mut self, from: Lengths) {
+        let Ok(log) = &mut self.log else { return };
+        let mut write = || {
+            self.checks[from.checks..].iter().try_for_each(|check| log.append_check(check))?;
+            self.records[from.records..].iter().try_for_each(|record| log.append(record))?;
+            let Telemetry { readings, client } = &self.telemetry;
+            readings[from.readings..].iter().try_for_each(|reading| log.append_reading(reading))?;
+            client[from.client..].iter().try_for_each(|sample| log.append_client(sample))?;
+            log.flush()
+        };
+        if let Err(error) = write() {
+            tracing::error!("{error}; records are kept in memory only from here on");
+            self.log = Err(error);
+        }
+    }
+
     /// Answers that are still to be counted.
     #[must_use]
     pub fn uncounted(&self) -> usize {
@@ -93,8 +134,8 @@ impl Gathered {
     /// Writes the footer and gives all the records.
     #[must_use]
     pub fn finish(self, footer: &RunFooter) -> KeptRun {
-        let Self { records, checks, log, .. } = self;
-        KeptRun { records, checks, written: log.and_then(|log| log.finish(footer)) }
+        let Self { records, checks, telemetry, log, .. } = self;
+        KeptRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
     }
 }
 
@@ -105,7 +146,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::engine::{Keep, Secrets, ToolCall};
-    use crate::record::{Outcome, RunEnding, RunLog, TokenSource};
+    use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
     use crate::runner::{Judge, Keeper, Landed};
 
     const FOOTER: RunFooter = RunFooter {
@@ -139,11 +180,13 @@ mod tests {
         for record in &known.records {
             keeper.keep(Landed::from(record.clone()));
         }
-        let KeptRun { records, written, .. } = keeper.stop().finish(&FOOTER);
+        let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
+        keeper.client_keeper()(told);
+        let KeptRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
-        assert_eq!(records, known.records);
+        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
-        assert_eq!((log.records, log.footer), (records, Some(FOOTER)));
+        assert_eq!((log.records, log.telemetry, log.footer), (records, telemetry, Some(FOOTER)));
     }
 
     #[test]
@@ -161,8 +204,13 @@ mod tests {
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
         let answers = vec![Uncounted::new(place, [said])];
-        let mut gathered =
-            Gathered { records: known.records.clone(), checks: Vec::new(), answers, log: Ok(log) };
+        let mut gathered = Gathered {
+            records: known.records.clone(),
+            checks: Vec::new(),
+            telemetry: Telemetry::default(),
+            answers,
+            log: Ok(log),
+        };
         let mut told = Vec::new();
         gathered.count(&tokenizer(), |done| {
             told.push(done);
@@ -188,7 +236,8 @@ mod tests {
         let answers = (0..records.len()).map(|place| Uncounted::new(place, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
-        let mut gathered = Gathered { records, checks: Vec::new(), answers, log };
+        let telemetry = Telemetry::default();
+        let mut gathered = Gathered { records, checks: Vec::new(), telemetry, answers, log };
         gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
         assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);

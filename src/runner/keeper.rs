@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::gathered::{Gathered, Uncounted};
 use super::{AskedCheck, Judge, Landed};
 use crate::engine::{Keep, Kept};
-use crate::record::{CheckRecord, RequestRecord, RunLogError, RunLogWriter};
+use crate::record::{ClientSample, Reading, RunLogWriter, Telemetry};
 
 /// How long records gather before they are written together: to wake a thread costs more than to keep a record.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -19,6 +19,10 @@ enum Ended {
     Request(Box<Landed>),
     /// A golden prompt.
     Check(Box<AskedCheck>),
+    /// The reading of a page of metrics.
+    Reading(Box<Reading>),
+    /// A look at what this program uses.
+    Client(ClientSample),
 }
 
 /// Takes what ended from a run while it is on.
@@ -57,6 +61,24 @@ impl Keeper {
         }
     }
 
+    /// Takes readings of pages of metrics from elsewhere, as above.
+    pub fn reading_keeper(&self) -> impl Fn(Reading) + Send + 'static {
+        let ended = self.ended.clone();
+        move |reading| {
+            // As above.
+            let _ = ended.send(Ended::Reading(Box::new(reading)));
+        }
+    }
+
+    /// Takes from elsewhere what this program is seen to use, as above.
+    pub fn client_keeper(&self) -> impl FnMut(ClientSample) + Send + 'static {
+        let ended = self.ended.clone();
+        move |sample| {
+            // As above.
+            let _ = ended.send(Ended::Client(sample));
+        }
+    }
+
     /// Gives back all that came, when all is kept.
     #[must_use]
     pub fn stop(self) -> Gathered {
@@ -72,41 +94,37 @@ impl Keeper {
 /// crash loses nothing that had finished some milliseconds before. After an error in writing, records are kept in
 /// memory only.
 fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Receiver<Ended>) -> Gathered {
-    let (mut records, mut checks, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut log = Ok(log);
+    let mut gathered = Gathered {
+        records: Vec::new(),
+        checks: Vec::new(),
+        telemetry: Telemetry::default(),
+        answers: Vec::new(),
+        log: Ok(log),
+    };
     while let Ok(first) = incoming.recv() {
         std::thread::sleep(GATHERING);
-        let (begin, begin_checks) = (records.len(), checks.len());
+        let unwritten = gathered.lengths();
         for ended in std::iter::once(first).chain(incoming.try_iter()) {
-            match ended {
-                Ended::Request(landed) => {
-                    let Landed { record, kept } = *landed;
-                    let said = kept.as_ref().map(Kept::read_all);
-                    let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
-                    if let (Keep::Words, Some(said), true) = (uncounted, said, record.is_uncounted()) {
-                        answers.push(Uncounted::new(records.len(), said.into_values()));
-                    }
-                    records.push(record);
-                }
-                Ended::Check(asked) => checks.push(judge.check(*asked)),
-            }
+            take(ended, uncounted, judge, &mut gathered);
         }
-        if let Ok(writer) = &mut log
-            && let Err(error) = write(writer, &records[begin..], &checks[begin_checks..])
-        {
-            tracing::error!("{error}; records are kept in memory only from here on");
-            log = Err(error);
-        }
+        gathered.write_from(unwritten);
     }
-    Gathered { records, checks, answers, log }
+    gathered
 }
 
-fn write(
-    log: &mut RunLogWriter,
-    records: &[RequestRecord],
-    checks: &[CheckRecord],
-) -> Result<(), RunLogError> {
-    checks.iter().try_for_each(|check| log.append_check(check))?;
-    records.iter().try_for_each(|record| log.append(record))?;
-    log.flush()
+fn take(ended: Ended, uncounted: Keep, judge: &Judge, gathered: &mut Gathered) {
+    match ended {
+        Ended::Request(landed) => {
+            let Landed { record, kept } = *landed;
+            let said = kept.as_ref().map(Kept::read_all);
+            let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
+            if let (Keep::Words, Some(said), true) = (uncounted, said, record.is_uncounted()) {
+                gathered.answers.push(Uncounted::new(gathered.records.len(), said.into_values()));
+            }
+            gathered.records.push(record);
+        }
+        Ended::Check(asked) => gathered.checks.push(judge.check(*asked)),
+        Ended::Reading(reading) => gathered.telemetry.readings.push(*reading),
+        Ended::Client(sample) => gathered.telemetry.client.push(sample),
+    }
 }

@@ -23,5 +23,6 @@ pub use keeper::Keeper;
 pub use landed::Landed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use pacer::Feed;
-pub use progress::{Progress, Snapshot};
+pub use progress::{LiveLatency, Progress, RECENT_S, Rates, Second, Snapshot, Spread, Tally};
 pub use run::Run;
+pub use watch::SampleSink;

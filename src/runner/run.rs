@@ -16,7 +16,7 @@ use super::flight::Flight;
 use super::pacer::{self, Feed, Released};
 use super::presence::Presence;
 use super::turns::Sequels;
-use super::watch::ClientWatch;
+use super::watch::{ClientWatch, SampleSink};
 use super::{Interrupt, Landed, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
@@ -34,6 +34,8 @@ pub struct Run<E> {
     pub plan: PlanFacts,
     /// The rules.
     pub options: RunOptions,
+    /// Who takes what this program is seen to use meanwhile; absent: nobody.
+    pub samples: Option<SampleSink>,
     /// Where a screen may look on.
     pub progress: Arc<Progress>,
     /// How a person stops it.
@@ -48,9 +50,9 @@ impl<E: Engine> Run<E> {
     /// with the later turns of sessions, each by its own moment, a think time after the end of the turn before.
     /// `options.drain` after the window's end the run stops waiting, and what is left is censored.
     pub async fn fly(self, mut feed: Feed, mut keep: impl FnMut(Landed)) -> RunFooter {
-        let Self { engine, clock, plan, options, progress, mut interrupt } = self;
+        let Self { engine, clock, plan, options, samples, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
-        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock)).flatten();
+        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock, samples)).flatten();
         let (out, mut pacer) = mpsc::unbounded_channel();
         let until = plan.window_end.after(options.drain);
         let sequels = feed.take_later().map(|later| {
@@ -121,6 +123,7 @@ impl<E: Engine> Run<E> {
                         releasing = false;
                         footer.ending = RunEnding::Interrupted;
                         footer.released_until = clock.now().min(plan.window_end);
+                        air.progress.stopped(clock.now());
                         // What was let go has left, unless a cap holds it back: that is not sent any more.
                         while let Ok(released) = pacer.try_recv() {
                             air.admit(released);
@@ -174,7 +177,8 @@ impl<E: Engine> Air<E> {
     }
 
     fn admit(&mut self, mut released: Released) {
-        self.progress.released();
+        let request = &released.order.request;
+        self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
         match self.options.max_concurrency {
             None => self.send(released, None),

@@ -80,11 +80,11 @@ async fn fly<E: Engine>(
     };
     let options = RunOptions { pacing: Pacing::Timer, ..options };
     let progress = Arc::new(Progress::default());
-    let run = Run { engine, clock, plan, options, progress: Arc::clone(&progress), interrupt };
+    let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
     let footer = run.fly(feed, |landed| records.push(landed.record)).await;
     drop(wish);
-    let snapshot = progress.snapshot();
+    let snapshot = progress.snapshot(footer.ended);
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
     records.sort_by_key(|record| record.index);
     Flown { records, footer }

@@ -278,9 +278,8 @@ fn rounds_of_a_server_that_was_exchanged_are_not_pooled() {
     });
     let mock = Mock::start(&["--ttft", "5ms"]);
     let url = format!("http://{address}");
-    let sides = ["--engine", "vllm", "--b-engine", "mock", "--a", &url, "--b", &mock.url, "--rounds", "3"];
-    let typed = [&["ab", "quick.toml", "0.5", "--pause", "0s", "--no-calibration"][..], &sides].concat();
-    let out = desk.skyline(&typed).arg("--allow-invalid").assert().code(3);
+    let sides = ["--engine", "vllm", "--b-engine", "mock", "--a", &url, "--b", &mock.url];
+    let out = desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(3);
     let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
     for part in ["side A", "server version was 9.9", "is 10.0 now", "not one experiment", "go on with:"] {
         assert!(words.contains(part), "no {part} in {words}");

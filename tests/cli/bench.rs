@@ -28,6 +28,9 @@ fn a_run_prints_a_report_keeps_its_records_and_is_shown_again_identically() {
     let json = desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid", "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&json.get_output().stdout).unwrap(), stored);
 
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("TTFT of each request"));
+
     let log = std::fs::read_to_string(run.join("run.jsonl")).unwrap();
     assert!(log.lines().next().unwrap().starts_with(r#"{"header":{"schema":4,"#));
     assert!(log.lines().count() >= 42, "a header, at least 40 requests, a footer");

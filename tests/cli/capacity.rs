@@ -27,8 +27,6 @@ const SWEEP: [&str; 15] = [
 fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     let desk = Desk::new();
     let out = desk.skyline(&SWEEP).args(["--repeats", "2", "--out", "results", "--json"]).assert().code(0);
-    let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-    assert!(words.contains("run 1, 20.0/s: p95 ttft < 200ms met"), "{words}");
     let printed: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let classes: Vec<_> =
         printed["points"].as_array().unwrap().iter().map(|point| point["class"].clone()).collect();

@@ -15,10 +15,13 @@ mod engine_fit;
 mod faults;
 mod fit;
 mod help;
+#[cfg(target_os = "linux")]
+mod live;
 mod marks;
 mod matrix;
 mod mistakes;
 mod mock;
+mod otlp;
 mod promises;
 mod quality;
 #[path = "../support/quick.rs"]
@@ -31,6 +34,7 @@ mod simulate;
 mod stolen_time;
 mod support;
 mod sweep;
+mod telemetry;
 mod tokens;
 mod trace;
 mod trace_prefixes;

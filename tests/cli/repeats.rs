@@ -37,7 +37,10 @@ fn repeats_are_whole_runs_in_one_folder_and_are_shown_again() {
     let parent = desk.run();
     assert_eq!(names(&parent), ["repeats.json", "run-1", "run-2", "run-3"].map(str::to_owned).into());
     for run in ["run-1", "run-2", "run-3"] {
-        assert_eq!(names(&parent.join(run)), ["run.jsonl", "summary.json"].map(str::to_owned).into());
+        assert_eq!(
+            names(&parent.join(run)),
+            ["report.html", "run.jsonl", "summary.json"].map(str::to_owned).into()
+        );
     }
     assert_eq!(read(&parent.join("repeats.json")), all);
     let again = desk.skyline(&["report", parent.to_str().unwrap(), "--json"]).assert().code(0);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -51,6 +51,11 @@ impl Desk {
         let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"));
         command.current_dir(self.folder.path()).args(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Where commands are run.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Waits until the one run has kept its first answers.
@@ -102,7 +107,13 @@ impl Desk {
 /// Sends a signal, by its name for `kill`.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, name: &str) {
-    std::process::Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    signal_to(child.id(), name);
+}
+
+/// The same to the process of this number.
+#[cfg(unix)]
+pub(crate) fn signal_to(process: u32, name: &str) {
+    std::process::Command::new("kill").args([name, &process.to_string()]).status().unwrap();
 }
 
 /// A request as a hand-made server sees it.

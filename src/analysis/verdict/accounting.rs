@@ -6,7 +6,7 @@ use crate::analysis::{Check, Objective, Rule, Summary};
 use crate::units::count;
 
 /// Largest share of failed requests in a valid run that declares no objective on it.
-const ERROR_RATE_BAR: f64 = 0.01;
+pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 
 pub(super) fn checks(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
     let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];

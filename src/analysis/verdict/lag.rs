@@ -25,12 +25,18 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
         return vec![near.not_tested("no request has a latency that its lag could be held against")];
     };
     let median = latency.percentile(Quantile::P50).figure.at_least();
-    let bar = (median * SHARE_OF_LATENCY).max(LEAST_BAR_MS);
+    let bar = lag_bar_ms(median);
     let check = |measure, quantile, bar, why| hold(measure, lag.percentile(quantile), lag.n, bar, why);
     vec![
         check(near, Quantile::P99, bar, "1 ms, or 1 % of the median latency"),
         check(far, Quantile::P999, bar * FAR_TAIL, "five times that of p99"),
     ]
+}
+
+/// What p99 of the schedule lag is held against, milliseconds, where the median latency is `median_ms`: 1 ms, or 1 % of it.
+#[must_use]
+pub(crate) fn lag_bar_ms(median_ms: f64) -> f64 {
+    (median_ms * SHARE_OF_LATENCY).max(LEAST_BAR_MS)
 }
 
 fn hold(measure: Measure, lag: &Percentile, n: u64, bar: f64, why: &str) -> Check {

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::Measure;
 use crate::cli::args::{
-    self, DeploymentArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, duration, label,
+    self, DeploymentArgs, LiveArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs,
+    duration, label,
 };
 use crate::engine::Dialect;
 use crate::experiment::DEFAULT_ROUNDS;
-use crate::live::Screen;
 
 /// Hold two servers, or two configurations of one, against each other in interleaved rounds
 #[derive(Debug, Args)]
@@ -55,9 +55,8 @@ pub(in crate::cli) struct AbArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) live: LiveArgs,
 }
 
 /// Who is compared. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
@@ -160,12 +159,6 @@ impl Require {
     #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
     pub(super) fn is_usual(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl AbArgs {
-    pub(super) fn screen(&self) -> Screen {
-        if self.quiet { Screen::Quiet } else { Screen::detect() }
     }
 }
 

@@ -95,17 +95,18 @@ impl<'g, 'a> Flights<'g, 'a> {
         if let Some(before) = self.last {
             self.ground.rest(before);
         }
-        let quiet = self.ground.args.quiet;
+        let quiet = self.ground.args.live.quiet;
         let field = self.ground.ready(side, self.shelf.folder())?;
         if interrupts.stop_is_wished() {
             return Ok(Fate::Interrupted);
         }
+        let (of, seed) = (self.design.rounds(), run.workload.seed);
+        let part = format!("round {round} of {of}, {side}, seed {seed}");
         if !quiet {
-            let (of, seed) = (self.design.rounds(), run.workload.seed);
-            printer.words(&format!("round {round} of {of}, {side}, seed {seed}"));
+            printer.words(&part);
         }
         // The same texts on both sides of a round, and others in each round.
-        let flown = field.fly(run.clone(), round, |_| self.shelf.place(&name))?;
+        let flown = field.fly(run.clone().shown_as(part), round, |_| self.shelf.place(&name))?;
         flown.stored?;
         if flown.ending == RunEnding::Interrupted {
             return Ok(Fate::Interrupted);

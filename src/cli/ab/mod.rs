@@ -78,7 +78,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
 
 /// Says what the rounds will be able to tell, and what may spoil them.
 fn advise(args: &AbArgs, design: &AbDesign, printer: Printer) {
-    if !args.quiet {
+    if !args.live.quiet {
         printer.words(&design.announcement(args.experiment.expected_spread));
     }
     let one_server = args.sides.are_one_address();

@@ -32,7 +32,7 @@ impl Sides {
             deployments: AbSide::BOTH.map(|side| args.deployment.with_labels(args.sides.labels_of(side))),
             run,
             machine: args.machine,
-            screen: args.screen(),
+            screen: args.live.screen(),
         })
     }
 

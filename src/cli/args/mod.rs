@@ -3,18 +3,22 @@
 mod dataset;
 mod deployment;
 mod generator;
+mod live;
 mod model;
 mod run;
 mod server;
+mod telemetry;
 mod trace;
 mod validity;
 mod workload;
 
 pub(super) use deployment::{DeploymentArgs, label};
 pub(super) use generator::{MachineArgs, ShareArgs};
+pub(super) use live::LiveArgs;
 pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{FiledServer, Server, ServerArgs};
+pub(super) use telemetry::{OwnPage, TelemetryArgs};
 pub(super) use trace::{SliceArgs, survey, with_seed};
 pub(super) use validity::ValidityArgs;
 pub(super) use workload::{LoadArgs, WorkArgs, WorkloadArgs};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{at_least_one, some_time};
+use super::{TelemetryArgs, at_least_one, some_time};
 use crate::engine::PriorityField;
 use crate::record::Limits;
 use crate::runner::{RunOptions, Timeouts};
@@ -50,6 +50,9 @@ pub(in crate::cli) struct RunArgs {
     /// [default: a new one each run]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(in crate::cli) salt: Option<u64>,
+
+    #[command(flatten)]
+    pub(in crate::cli) telemetry: TelemetryArgs,
 }
 
 impl RunArgs {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs};
+use super::args::{
+    DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
+};
 use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
@@ -17,7 +19,6 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::{datasets, folder, series};
 use crate::analysis::Objective;
-use crate::live::Screen;
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
 
@@ -58,9 +59,8 @@ pub(super) struct BenchArgs {
     #[command(flatten, next_help_heading = "Output")]
     format: FormatArgs,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl BenchArgs {
@@ -73,7 +73,7 @@ impl BenchArgs {
             share: self.share,
             objectives: &self.objectives,
             lowered: Lowered::OfOneRun,
-            screen: if self.quiet { Screen::Quiet } else { Screen::detect() },
+            screen: self.live.screen(),
         }
     }
 }
@@ -134,9 +134,15 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
         printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
+    // The page that was written when the closed run was over knew nothing of the open one.
+    let paged = paired_open.map_or(Ok(()), |_| outcome::store_page(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);
-    flown.stored.and(open.map(drop)).and(written)?;
-    printer.words(&format!("kept in {} (show it again: skyline report {0})", flown.folder.display()));
+    flown.stored.and(open.map(drop)).and(paged).and(written)?;
+    let folder = flown.folder.display();
+    printer.words(&format!(
+        "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
+        flown.folder.join(outcome::PAGE_FILE_NAME).display()
+    ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {

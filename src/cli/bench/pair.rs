@@ -40,13 +40,14 @@ pub(super) fn fly_open(
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.summary);
     let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
-    if !args.quiet {
-        let rate = three_digits(workload.arrival.mean_rate_per_s());
+    let rate = three_digits(workload.arrival.mean_rate_per_s());
+    if !args.live.quiet {
         field.printer.words(&format!(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
-    let run = PlannedRun::like(schedule, workload)?;
+    let part = format!("the open run beside the closed one, at {rate}/s");
+    let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = field.fly(run, 2, |_| pair::folder_in(&closed.folder))?;
     open.stored?;

@@ -27,10 +27,12 @@ pub(super) fn fly_all(
     let of = runs.len() as u64;
     for run in runs {
         let (number, seed) = (run.number(), run.workload.seed);
-        if !args.quiet {
-            printer.words(&format!("run {number} of {of}, seed {seed}"));
+        let part = format!("run {number} of {of}, seed {seed}");
+        if !args.live.quiet {
+            printer.words(&part);
         }
         // Other texts in each run, so that the runs before have not warmed the prefix cache.
+        let run = run.shown_as(part);
         let flown = field.fly(run, number, |_| folder_of(parent, number))?;
         let beside = Beside { paired_open: None, diagnosis: Some(&flown.diagnosis) };
         let told = Told { log: &flown.log, summary: &flown.summary, beside };

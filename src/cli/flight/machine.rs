@@ -79,7 +79,7 @@ fn refusal(overload: &Overload, lowered: Lowered, shard: Option<Shard>, spec: &W
     };
     let option = lowered.option(&spec.arrival);
     let most = format!("{most:.3}");
-    let shared = if lowered == Lowered::OfOneRun {
+    let together = if lowered == Lowered::OfOneRun {
         let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
         format!(
             "hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
@@ -94,7 +94,7 @@ fn refusal(overload: &Overload, lowered: Lowered, shard: Option<Shard>, spec: &W
         "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
          average, take {} cores of the one that a client has; it is trusted up to half of it\n\
          hint: lower the rate: {option} {} at most\n\
-         {shared}hint: or fly it as it is, with --force; the report may say INVALID",
+         {together}hint: or fly it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),

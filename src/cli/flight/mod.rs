@@ -5,6 +5,7 @@ mod asked;
 mod connections;
 mod machine;
 mod marks;
+mod pages;
 mod plan;
 mod prompts;
 mod start;
@@ -27,11 +28,12 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
-use crate::live::{LiveLine, Screen};
+use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
-    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter, Telemetry,
+    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions};
+use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions, SampleSink};
+use crate::telemetry::{FoundPage, Scraping};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::asked::AskedOfServer;
@@ -75,6 +77,7 @@ impl<'a> Setup<'a> {
         let salt = self.run.salt.unwrap_or_else(rand::random);
         let exact = prompts::exact(spec, salt, self.run.tokenizer.as_deref())?;
         self.common_server()?;
+        self.run.telemetry.urls()?;
         Ok(Checked { asked: marks::asked(self, spec)?, exact, salt })
     }
 
@@ -118,6 +121,7 @@ impl<'a> Setup<'a> {
         let calibration = machine::calibrated(self.machine, printer);
         machine::bears(self, calibration.as_ref(), spec)?;
         let session = Session::open_unless(in_vain, self.server, asked, printer)?;
+        let pages = pages::find(&self.run.telemetry, &session, printer)?;
         let prompts = match exact {
             Some(exact) => exact,
             None if datasets.writes_words() => prompts::counted(spec, salt, &session, printer)?,
@@ -125,7 +129,8 @@ impl<'a> Setup<'a> {
         };
         let prompts = prompts.with_datasets(datasets);
         let template_tokens = prompts::template_tokens(&session, &prompts, printer);
-        Ok(Field { setup: self, session, interrupts, calibration, prompts, salt, template_tokens, printer })
+        let setup = self;
+        Ok(Field { setup, session, pages, interrupts, calibration, prompts, salt, template_tokens, printer })
     }
 }
 
@@ -139,6 +144,8 @@ pub(super) struct Field<'a> {
     setup: Setup<'a>,
     /// The server.
     pub(super) session: Session,
+    /// Pages of metrics.
+    pages: Vec<FoundPage>,
     pub(super) interrupts: &'a Interrupts,
     /// What this machine was found to do.
     calibration: Option<Calibration>,
@@ -172,7 +179,7 @@ impl Flown {
     ) -> Self {
         let summary = analysis::summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = outcome::store(&summary, &diagnosis, &folder);
+        let stored = outcome::store(&log, &summary, &diagnosis, &folder);
         Self { log, summary, diagnosis, folder, stored: written.and(stored), ending }
     }
 }
@@ -219,10 +226,10 @@ impl Field<'_> {
         texts: u64,
         folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
     ) -> Result<Flown, Stop> {
-        let Self { setup, session, interrupts, calibration, template_tokens, printer, .. } = self;
+        let Self { setup, session, pages, interrupts, calibration, template_tokens, printer, .. } = self;
         let Setup { share, .. } = *setup;
         let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, texts));
-        let PlannedRun { repeat, workload: spec, schedule, plan } = run;
+        let PlannedRun { repeat, workload: spec, schedule, plan, part } = run;
         let options = setup.run.options(&spec);
         let sending = connections::Sending::of(&spec, share.shard);
         self.warn_of_connections(&options, &plan, sending);
@@ -269,7 +276,7 @@ impl Field<'_> {
             host: host::facts(),
             shard: share.shard,
             calibration: *calibration,
-            telemetry: Vec::new(),
+            telemetry: pages.iter().map(|page| page.source.clone()).collect(),
             stamps: engine.stamp_source(),
             workload: spec,
         };
@@ -282,12 +289,28 @@ impl Field<'_> {
         }
 
         let progress = Arc::new(Progress::default());
-        let live = LiveLine::start(setup.screen, Arc::clone(&progress), clock, plan.window_end);
+        let times = pages::times(&setup.run.telemetry, &plan);
+        let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
+        let scraping = Scraping::start(pages, times, clock, told);
+        let samples = Some(SampleSink::new(keeper.client_keeper()));
+        let engine_facts = &header.engine;
+        let watched = Watched {
+            workload: header.workload.name.clone(),
+            server: format!("{}, {}", engine_facts.engine, engine_facts.model),
+            part,
+            progress: Arc::clone(&progress),
+            clock,
+            drained: plan.window_end.after(options.drain),
+            plan: plan.clone(),
+            objectives: setup.objectives.to_vec(),
+        };
+        let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
             let times = Golden::times(&header.workload, &plan);
-            let run = Run { engine, clock, plan, options, progress, interrupt: interrupt.clone() };
+            let interrupted = interrupt.clone();
+            let run = Run { engine, clock, plan, options, samples, progress, interrupt: interrupted };
             let flown = run.fly(feed, |landed| keeper.keep(landed));
             let mut footer = match golden {
                 None => flown.await,
@@ -302,9 +325,12 @@ impl Field<'_> {
             footer
         });
         drop(live);
+        for problem in scraping.finish() {
+            printer.words(&problem);
+        }
         let mut gathered = keeper.stop();
         answers::count(&mut gathered, counter.as_ref(), interrupts, setup.screen);
-        let KeptRun { records, checks, written } = gathered.finish(&footer);
+        let KeptRun { records, checks, telemetry, written } = gathered.finish(&footer);
         // Only now: until all is stored, no signal may end the program.
         interrupts.run_ends();
         if let Err(error) = &written {
@@ -313,7 +339,7 @@ impl Field<'_> {
             ));
         }
         let ending = footer.ending;
-        let log = RunLog { header, records, checks, telemetry: Telemetry::default(), footer: Some(footer) };
+        let log = RunLog { header, records, checks, telemetry, footer: Some(footer) };
         Ok(Flown::of(log, setup.objectives, folder, written.map_err(Stop::impossible), ending))
     }
 }

@@ -4,7 +4,11 @@ use super::*;
 use crate::report::Beside;
 
 fn args(typed: &[&str]) -> FormatArgs {
-    FormatArgs { formats: typed.iter().map(|typed| typed.parse().unwrap()).collect(), json: false }
+    FormatArgs {
+        formats: typed.iter().map(|typed| typed.parse().unwrap()).collect(),
+        json: false,
+        collector: None,
+    }
 }
 
 fn refusal<T: std::fmt::Debug>(outcome: Result<T, Stop>) -> String {

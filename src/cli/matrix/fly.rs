@@ -205,8 +205,8 @@ impl<'a> Flight<'a> {
                 return Err(stop);
             }
             serving.reset(&row)?;
-            self.say(&row, &variant.name, run.number(), of);
-            let (summary, whole) = self.fly(&field, run, &name)?;
+            let part = self.say(&row, &variant.name, run.number(), of);
+            let (summary, whole) = self.fly(&field, run.shown_as(part), &name)?;
             if !whole {
                 return Ok(Next::End);
             }
@@ -237,14 +237,16 @@ impl<'a> Flight<'a> {
         Ok((summary, ending != RunEnding::Interrupted))
     }
 
-    fn say(&self, row: &str, variant: &str, number: u64, of: usize) {
-        if self.args.quiet {
-            return;
-        }
+    /// Says which run comes now, and gives the words.
+    fn say(&self, row: &str, variant: &str, number: u64, of: usize) -> String {
         let under =
             if self.experiments.has_one_variant() { String::new() } else { format!(" under {variant}") };
         let which = if of > 1 { format!(", run {number} of {of}") } else { String::new() };
-        self.printer.words(&format!("row {row}{under}{which}"));
+        let words = format!("row {row}{under}{which}");
+        if !self.args.live.quiet {
+            self.printer.words(&words);
+        }
+        words
     }
 }
 

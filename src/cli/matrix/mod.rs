@@ -15,14 +15,13 @@ pub(super) use self::again::stored;
 use self::fly::Flight;
 use self::planned::Asked;
 pub(super) use self::show::shown;
-use super::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
+use super::args::{DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, seconds};
 use super::exit::{Exit, Stop};
 use super::folder;
 use super::interrupts::Interrupts;
 use super::printer::Printer;
 use super::shelf::Shelf;
 use crate::experiment::matrix::{Experiments, Trust};
-use crate::live::Screen;
 
 /// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
@@ -90,9 +89,8 @@ pub(super) struct MatrixArgs {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl MatrixArgs {
@@ -121,10 +119,6 @@ impl MatrixArgs {
     /// Whether the row of this name is asked for.
     fn wants(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == row)
-    }
-
-    fn screen(&self) -> Screen {
-        if self.quiet { Screen::Quiet } else { Screen::detect() }
     }
 
     fn trust(&self) -> Trust {

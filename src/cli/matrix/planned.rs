@@ -55,7 +55,7 @@ impl Typed {
             share: ShareArgs::default(),
             objectives: &self.objectives,
             lowered: Lowered::InFile,
-            screen: args.screen(),
+            screen: args.live.screen(),
         }
     }
 

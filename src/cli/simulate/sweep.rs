@@ -7,19 +7,20 @@ use clap::Args;
 
 use super::{ENGINE, Fitted, SimulateArgs, header, keep};
 use crate::analysis::summarise;
+use crate::analysis::wording::seconds;
 use crate::cli::args::Described;
 use crate::cli::exit::{Exit, Stop};
 use crate::cli::folder;
 use crate::cli::outcome::{self, Format};
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
-use crate::cli::sweep::{Told, at_load, exit, rates, sweepable, users};
+use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
     Diagnosis, Load, LoadAxis, Search, Step, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
     fly_virtually,
 };
 use crate::generator::Datasets;
-use crate::live::Screen;
+use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
 use crate::workload::WorkloadSpec;
 
@@ -117,16 +118,17 @@ pub(super) fn run(
         Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
         None => None,
     };
-    let told = Told { printer, screen: if args.loads.quiet { Screen::Quiet } else { Screen::Plain } };
     let (mut engine, mut sweep) = (None, None);
+    let mut line = StepLine::start(if args.loads.quiet { Screen::Quiet } else { Screen::detect() });
     let stopped = loop {
         let wanted = match search.next() {
             Step::Measure(wanted) => wanted,
             Step::Done(reason) => break reason,
         };
+        let Wanted { number, load, window_s, .. } = &wanted;
+        line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
         let engine = engine.get_or_insert(facts).clone();
-        told.ended(&trial);
         search.tell(trial);
         let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
         // Until it is over, it is as if somebody had stopped it here.
@@ -136,6 +138,7 @@ pub(super) fn run(
         }
         sweep = Some(so_far);
     };
+    drop(line);
     let sweep = sweep
         .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
         .stopped_by(&search, stopped);

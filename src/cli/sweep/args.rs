@@ -8,12 +8,11 @@ use clap::Args;
 use super::loads::{rates, users};
 use crate::analysis::Objective;
 use crate::cli::args::{
-    self, DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs, above_zero,
-    duration, some_time,
+    self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs,
+    above_zero, duration, some_time,
 };
 use crate::cli::flight::{Lowered, Setup};
 use crate::experiment::LoadAxis;
-use crate::live::Screen;
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
 #[derive(Debug, Args)]
@@ -55,9 +54,8 @@ pub(in crate::cli) struct SweepArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
-    /// Do not show progress
-    #[arg(long, short, help_heading = "Output")]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) live: LiveArgs,
 }
 
 /// Which loads are measured, how often and for how long.
@@ -138,12 +136,8 @@ impl SweepArgs {
             share: ShareArgs::default(),
             objectives: &self.objectives,
             lowered: Lowered::OfLoads,
-            screen: self.screen(),
+            screen: self.live.screen(),
         }
-    }
-
-    pub(super) fn screen(&self) -> Screen {
-        if self.quiet { Screen::Quiet } else { Screen::detect() }
     }
 }
 

@@ -68,8 +68,13 @@ impl Flights<'_> {
         self.course.read
     }
 
-    /// The run that is wanted, read where it was flown before; `announce` is called before it is flown.
-    pub(super) fn fly(&mut self, wanted: &Wanted, announce: impl FnOnce(&Wanted)) -> Result<Fate, Stop> {
+    /// The run that is wanted, read where it was flown before; `announce` is called before it is flown, and gives its place
+    /// in the sweep in words.
+    pub(super) fn fly(
+        &mut self,
+        wanted: &Wanted,
+        announce: impl FnOnce(&Wanted) -> String,
+    ) -> Result<Fate, Stop> {
         if let Some(reason) = &self.course.beyond {
             return Ok(Fate::Beyond(reason.clone()));
         }
@@ -92,7 +97,7 @@ impl Flights<'_> {
                 return Ok(Fate::Interrupted);
             }
         }
-        announce(wanted);
+        let run = run.shown_as(announce(wanted));
         self.course.flown += 1;
         let flown = self.field.fly(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
         flown.stored?;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use self::asked::{Asked, Begun};
 use self::climb::Climb;
 use self::flights::{Course, Flights};
-pub(super) use self::told::Told;
+use self::told::Told;
 use super::exit::{Exit, Stop};
 use super::flight::Field;
 use super::interrupts::Interrupts;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let engine = &field.session.engine.facts().engine;
     let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
     let shelf = resumed.map_or_else(create, Ok)?;
-    let told = Told { printer, screen: args.screen() };
+    let told = Told { printer, screen: args.live.screen() };
     let flights = Flights {
         field: &field,
         shelf: &shelf,

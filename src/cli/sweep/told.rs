@@ -7,9 +7,9 @@ use crate::live::Screen;
 
 /// The teller.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Told {
-    pub(in crate::cli) printer: Printer,
-    pub(in crate::cli) screen: Screen,
+pub(super) struct Told {
+    pub(super) printer: Printer,
+    pub(super) screen: Screen,
 }
 
 impl Told {
@@ -19,8 +19,8 @@ impl Told {
         }
     }
 
-    /// A run is about to be flown; `answer` is what is known so far.
-    pub(super) fn begins(self, wanted: &Wanted, answer: Option<&HighestLoad>) {
+    /// A run is about to be flown; `answer` is what is known so far. Gives its place in the sweep in words.
+    pub(super) fn begins(self, wanted: &Wanted, answer: Option<&HighestLoad>) -> String {
         let Wanted { number, load, repeat, window_s, .. } = wanted;
         let ends = answer.map(|answer| (answer.passed, answer.failed));
         let so_far = match ends {
@@ -29,11 +29,13 @@ impl Told {
             Some((None, Some(failed))) => format!("; so far {failed} failed"),
             Some((None, None)) | None => String::new(),
         };
-        self.words(&format!("run {number}: {load} for {}, its run {repeat}{so_far}", seconds(*window_s)));
+        let words = format!("run {number}: {load} for {}, its run {repeat}{so_far}", seconds(*window_s));
+        self.words(&words);
+        words
     }
 
     /// A run has come to its end.
-    pub(in crate::cli) fn ended(self, trial: &Trial) {
+    pub(super) fn ended(self, trial: &Trial) {
         let Trial { number, load, .. } = trial;
         let found = match (&trial.saturated, trial.is_valid()) {
             (Some(_), _) => "the server did not keep up".to_owned(),
@@ -43,9 +45,11 @@ impl Told {
         self.words(&format!("  run {number}, {load}: {found}"));
     }
 
-    /// The answer is about to be held.
-    pub(super) fn sustains(self, wanted: &Wanted) {
-        self.words(&format!("holding {} for {}", wanted.load, seconds(wanted.window_s)));
+    /// The answer is about to be held. Gives that in words.
+    pub(super) fn sustains(self, wanted: &Wanted) -> String {
+        let words = format!("holding {} for {}", wanted.load, seconds(wanted.window_s));
+        self.words(&words);
+        words
     }
 
     /// All runs are there, of which so many had been flown before.

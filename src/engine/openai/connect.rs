@@ -134,6 +134,7 @@ pub(super) async fn connect(
         parameters: Some(target.sampling.parameters(&target.extra_body, target.priority)),
         server_version: control.version().await,
         request_id_prefix: new_request_id_prefix(),
+        serving_flags: control.serving_flags().await,
         modelled: serde_json::Map::new(),
     };
     let path = target.url.path(target.endpoint.path()).parse::<PathAndQuery>();

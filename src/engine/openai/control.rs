@@ -7,8 +7,10 @@ use http::header::HeaderMap;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::flags;
+use super::page::MetricsPage;
 use crate::engine::dialect::TokenizeCall;
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
@@ -29,6 +31,7 @@ pub(crate) struct Control {
     url: BaseUrl,
     dialect: Dialect,
     headers: HeaderMap,
+    tls: ClientConfig,
     secrets: Secrets,
 }
 
@@ -89,7 +92,7 @@ impl Control {
         secrets: Secrets,
     ) -> Result<Self, String> {
         let client = Client::builder()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(tls.clone())
             .no_proxy()
             .redirect(Policy::none())
             .timeout(LIMIT)
@@ -99,7 +102,7 @@ impl Control {
             })
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(Self { client, url, dialect, headers, secrets })
+        Ok(Self { client, url, dialect, headers, tls, secrets })
     }
 
     /// Whether the server is ready; the error says what is not.
@@ -166,6 +169,29 @@ impl Control {
             path: call.path,
             words: self.words(answer.to_string().as_bytes()),
         })
+    }
+
+    /// The server's own page of metrics, to be read as this client would.
+    pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
+        let url = self.url.join(self.dialect.traits().metrics_path?);
+        Some(MetricsPage::new(
+            url.parse().ok()?,
+            self.headers.clone(),
+            self.tls.clone(),
+            self.secrets.clone(),
+        ))
+    }
+
+    /// What the server tells of how it was started: nothing where it does not tell.
+    pub(crate) async fn serving_flags(&self) -> Map<String, Value> {
+        for &path in self.dialect.traits().flags_paths {
+            if let Ok(response) = self.fetch(path).await
+                && let Ok(answer) = self.json_of(path, response).await
+            {
+                return flags::told(&answer, &self.secrets);
+            }
+        }
+        Map::new()
     }
 
     /// The text at `path`.

@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
 use crate::engine::dialect::CounterNames;
+use crate::engine::exposition::samples;
 use crate::record::ServerCounters;
 
 /// How long a reading may take in all: a run waits no longer for it.
@@ -14,9 +15,6 @@ const LIMIT: Duration = Duration::from_secs(2);
 const UNREST: Duration = Duration::from_secs(1);
 /// Time between two looks at counters that may still move.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Labels of requests that did not end well, which vLLM counts in the same series as those that did.
-const ENDED_BADLY: [&str; 2] = [r#"finished_reason="abort""#, r#"finished_reason="error""#];
 
 /// Totals of a server's counters since it started, at one moment. Only the difference of two says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,11 +97,8 @@ fn present_on(page: &str, names: CounterNames) -> Option<u64> {
 
 /// The label `block_size` of the series `name`.
 fn block_size(page: &str, name: &str) -> Option<u32> {
-    let mut lines = page.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('{'));
-    lines.find_map(|labels| {
-        let value = labels.split(',').find_map(|label| label.strip_prefix("block_size=\""))?;
-        value.split_once('"')?.0.parse().ok().filter(|&tokens| tokens > 0)
-    })
+    let mut series = samples(page).filter(|sample| sample.name == name);
+    series.find_map(|sample| sample.label("block_size")?.parse().ok().filter(|&tokens| tokens > 0))
 }
 
 async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, String> {
@@ -112,46 +107,13 @@ async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, 
         .ok_or_else(|| format!("{} has no {} and none of its like", names.path, names.prompt_tokens))
 }
 
-/// The sum over all label sets of the series `name`, but for those of requests that ended badly, on a page of
-/// Prometheus' text format (version 0.0.4). `None` where there is no such series, or a value that no counter of
-/// things can have.
+/// The sum over all label sets of the series `name`, but for those of requests that ended badly. `None` where there is no
+/// such series, or a value that no counter of things can have.
 fn total(page: &str, name: &str) -> Option<u64> {
-    let mut values = page.lines().filter_map(|line| value_of(line, name)).peekable();
+    let mut values = samples(page).filter(|sample| sample.name == name).peekable();
     values.peek()?;
-    let sum: f64 = values.sum();
+    let sum: f64 = values.filter(|sample| !sample.is_of_failures()).map(|sample| sample.value).sum();
     (sum.is_finite() && sum >= 0.0).then(|| sum.round() as u64)
-}
-
-/// The value on a line `name{labels} value [timestamp]`, if it is of this series; not a number if it is unreadable.
-fn value_of(line: &str, name: &str) -> Option<f64> {
-    let rest = line.trim_start().strip_prefix(name)?;
-    let value = match rest.strip_prefix('{') {
-        Some(labels) => {
-            let (labels, value) = labels.split_at(end_of_labels(labels)?);
-            if ENDED_BADLY.iter().any(|badly| labels.contains(badly)) {
-                return Some(0.0);
-            }
-            value
-        }
-        // A longer name begins alike.
-        None => rest.strip_prefix([' ', '\t'])?,
-    };
-    Some(value.split_whitespace().next().and_then(|value| value.parse().ok()).unwrap_or(f64::NAN))
-}
-
-/// Where the text after the closing brace begins: a brace inside a quoted value closes nothing.
-fn end_of_labels(labels: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    for (at, byte) in labels.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'}' if !quoted => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 #[cfg(test)]

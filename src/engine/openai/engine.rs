@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
+use http::header::HeaderMap;
 
 use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
@@ -12,13 +13,14 @@ use super::control::Control;
 use super::counters::{self, CounterReading};
 use super::golden;
 use super::identity::{self, OtherServer};
+use super::page::MetricsPage;
 use super::probe::{self, FormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use super::templates::BodyTemplates;
 use crate::clock::RunClock;
 use crate::engine::cause::{Cause, Fault};
-use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead};
-use crate::engine::{Answer, AnswerEvent, Engine, Keep, PreparedRequest, Secrets, Target};
+use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
+use crate::engine::{Answer, AnswerEvent, Engine, Keep, MetricsUrl, PreparedRequest, Secrets, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
@@ -175,6 +177,23 @@ impl OpenAiEngine {
     /// 2 s. Asked before a run and after it, the difference is what the server counted of the run.
     pub async fn counters(&self) -> Option<CounterReading> {
         counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
+    }
+
+    /// The server's own page of metrics; `None` where its kind has none.
+    #[must_use]
+    pub fn metrics_page(&self) -> Option<MetricsPage> {
+        self.control.metrics_page()
+    }
+
+    /// Another page of metrics, at `url`: authorities are trusted as they are for the server, and nothing of what
+    /// requests carry is sent there.
+    ///
+    /// # Errors
+    ///
+    /// When TLS cannot be set up.
+    pub fn page_elsewhere(&self, url: &MetricsUrl) -> Result<MetricsPage, String> {
+        let tls = client_config(&self.target.tls, url.scheme())?;
+        Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, Secrets::default()))
     }
 
     /// Requests that the server has now, in work or waiting, whoever sent them; `None` where it does not tell.

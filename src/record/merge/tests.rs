@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::record::{Calibration, Gauge, PromptMethod, RequestParameters};
+use crate::record::{Calibration, Gauge, PageKind, PromptMethod, RequestParameters};
 use crate::workload::{Distribution, SharedPrefixes, Slo};
 
 fn stored() -> RunLog {
@@ -254,8 +254,12 @@ fn what_became_of_sessions_adds_up() {
 #[test]
 fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
     let mut parts = shards(2);
-    let page =
-        |name: &str| TelemetrySource { url: format!("http://{name}/metrics"), kind: "vllm".to_owned() };
+    let page = |name: &str| TelemetrySource {
+        url: format!("http://{name}/metrics"),
+        kind: Some(PageKind::Vllm),
+        hardware: None,
+        driver: None,
+    };
     let reading = |source, at| Reading {
         source,
         asked: Timestamp::from_nanos(at),

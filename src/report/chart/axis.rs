@@ -58,6 +58,23 @@ impl Axis {
         }
     }
 
+    /// Logarithmic, over all of `values` that are above 0.
+    pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = ends(values.into_iter().filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
+        let (low, high) = (low * 0.9, high * 1.1);
+        Self {
+            title: format!("{title} (log)"),
+            scale: Scale::Logarithmic((low..high).log_scale().into()),
+            low,
+            high,
+        }
+    }
+
+    /// From `low` to `high` and no further.
+    pub(crate) fn between(title: &str, low: f64, high: f64) -> Self {
+        Self::straight(title, low, if high > low { high } else { low + 1.0 })
+    }
+
     /// Of things that are counted, from 1 to `last`.
     pub(crate) fn counted(title: &str, last: u64) -> Self {
         let (low, high) = (0.6, last.max(1) as f64 + 0.4);
@@ -101,10 +118,15 @@ impl Axis {
     }
 }
 
-/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three of them the powers alone.
+/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three of them the powers alone, within one of
+/// them more.
 fn round_figures(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let steps: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = match high / low {
+        narrow if narrow < 10.0 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        _ if last - first > 3 => &[1.0],
+        _ => &[1.0, 2.0, 5.0],
+    };
     (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
 }
 

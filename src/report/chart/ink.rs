@@ -12,6 +12,8 @@ pub(crate) enum Ink {
     Fourth,
     /// What is there to be compared with, not looked at.
     Faint,
+    /// What went wrong.
+    Failure,
 }
 
 impl Ink {
@@ -26,6 +28,7 @@ impl Ink {
             Self::Third => "i2",
             Self::Fourth => "i3",
             Self::Faint => "faint",
+            Self::Failure => "failure",
         }
     }
 
@@ -46,6 +49,9 @@ impl Ink {
                 html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} }
             }
             Self::Fourth => html! { path class={ "mark " (class) } d=(at("m0 -4.6l4.6 8h-9.2z")) {} },
+            Self::Failure => {
+                html! { path class={ "cross " (class) } d=(at("m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2")) {} }
+            }
         }
     }
 }

@@ -2,11 +2,23 @@
 //! point with its figures for who hovers over it or has it read out.
 
 mod axis;
+mod bars;
+mod curves;
+mod ground;
 mod ink;
+mod lanes;
+mod panels;
 mod plot;
 mod rows;
+mod scatter;
 
 pub(crate) use axis::Axis;
+pub(crate) use bars::{Bar, Bars};
+pub(crate) use curves::{Curve, Curves};
+pub(crate) use ground::{Rule, Shade, ShadeKind};
 pub(crate) use ink::Ink;
-pub(crate) use plot::{Line, Plot, Point, Rule, Series, Shade};
+pub(crate) use lanes::{Ending, Lane, Lanes, Stretch};
+pub(crate) use panels::{Panel, Panels, Slot, Track, TrackForm, Value};
+pub(crate) use plot::{Line, Plot, Point, Series};
 pub(crate) use rows::{Row, Rows};
+pub(crate) use scatter::{Cloud, Speck};

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
+use super::ground::{CHARACTER, LINE, WIDTH, cut, n};
 use super::ink::Ink;
-use super::plot::{CHARACTER, LINE, WIDTH, cut, n};
 
 /// Height of a row.
 const ROW: f64 = 26.0;

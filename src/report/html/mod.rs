@@ -5,6 +5,7 @@ mod compare;
 mod compare_sweeps;
 mod matrix;
 mod parts;
+mod run;
 mod shell;
 mod sweep;
 #[cfg(test)]
@@ -14,4 +15,5 @@ pub use ab::ab_page;
 pub use compare::compared_page;
 pub use compare_sweeps::compared_sweeps_page;
 pub use matrix::matrix_page;
+pub use run::run_page;
 pub use sweep::sweep_page;

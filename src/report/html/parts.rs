@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::experiment::Diagnosis;
 use crate::report::printable;
 
 /// A table in the making; the first column is to the left, the others to the right.
@@ -31,11 +32,16 @@ impl Table {
     }
 }
 
+/// A picture as wide as the page, under a heading of its own; where the page is narrow it is moved sideways.
+pub(super) fn wide_figure(hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
+    figure("", hint, &html! { div.scroll.wide { (picture) } }, behind)
+}
+
 /// A picture with its title, what to look for in it, and the figures behind it.
 pub(super) fn figure(title: &str, hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
     html! {
         figure {
-            figcaption { (printable(title)) @if !hint.is_empty() { span { (printable(hint)) } } }
+            figcaption { @if !title.is_empty() { (printable(title)) } @if !hint.is_empty() { span { (printable(hint)) } } }
             (picture)
             @if let Some(table) = behind { details { summary { "Figures" } (table.draw()) } }
         }
@@ -53,6 +59,23 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
 pub(super) fn notes<S: AsRef<str>>(notes: &[S]) -> Markup {
     html! {
         @if !notes.is_empty() { ul.notes { @for note in notes { li { (printable(note.as_ref())) } } } }
+    }
+}
+
+/// What was seen, what it points to, what would confirm it, and what to try first.
+pub(super) fn symptoms(diagnosis: &Diagnosis) -> Markup {
+    html! {
+        @if let Some(reservation) = &diagnosis.reservation { p.bad { (printable(reservation)) } }
+        ul {
+            @for seen in &diagnosis.symptoms {
+                li {
+                    p.sentence { (printable(&seen.symptom)) }
+                    p.sentence { strong { (printable(&seen.likely)) } }
+                    p.muted { "Confirmed by: " (printable(&seen.confirm)) }
+                    p { "First: " (printable(&seen.first_response)) }
+                }
+            }
+        }
     }
 }
 

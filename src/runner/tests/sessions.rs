@@ -64,11 +64,11 @@ async fn fly(
     }
     let options = RunOptions { pacing, ..options };
     let progress = Arc::new(Progress::default());
-    let run = Run { engine, clock, plan, options, progress: Arc::clone(&progress), interrupt };
+    let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
     let footer = run.fly(feed, |landed| records.push(landed.record)).await;
     drop(wish);
-    let snapshot = progress.snapshot();
+    let snapshot = progress.snapshot(footer.ended);
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
     Flown { records, footer }
 }

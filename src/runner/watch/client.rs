@@ -1,6 +1,8 @@
 //! Gathers what a run's machine went through from its beginning to its end.
 
+use super::SampleSink;
 use super::loop_delay::LoopDelay;
+use super::meter::Meter;
 use super::usage::{CpuTime, peak_memory_bytes};
 use super::watcher::Watcher;
 use crate::clock::RunClock;
@@ -16,9 +18,13 @@ pub(in crate::runner) struct ClientWatch {
 
 impl ClientWatch {
     /// Begins, on the thread of the run loop; `None` where the system tells too little.
-    pub(in crate::runner) fn start(clock: RunClock) -> Option<Self> {
+    /// What it sees meanwhile is given to `samples`, where somebody wants it.
+    pub(in crate::runner) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
-        Some(Self { watcher: Watcher::start(clock), loop_delay: LoopDelay::start(clock), before })
+        let loop_delay = LoopDelay::start(clock);
+        let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
+        let watcher = Watcher::start(clock, move |now| meter.iter_mut().for_each(|meter| meter.look(now)));
+        Some(Self { watcher, loop_delay, before })
     }
 
     /// What was seen, asked on the thread on which it began.

@@ -1,5 +1,7 @@
 //! Measures how late the run loop comes back to a timer that is due.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -21,13 +23,36 @@ const EVERY: Duration = Duration::from_millis(10);
 pub(super) struct LoopDelay {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Histogram<u64>>,
+    longest: Longest,
+}
+
+/// The longest delay since it was last asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Longest(Arc<AtomicU64>);
+
+impl Longest {
+    fn note(&self, late: u64) {
+        // 0 is for no delay measured, not for a delay of none.
+        self.0.fetch_max(late.max(1), Relaxed);
+    }
+
+    /// Nanoseconds; `None` when nothing was measured since.
+    pub(super) fn take(&self) -> Option<u64> {
+        Some(self.0.swap(0, Relaxed)).filter(|&late| late > 0)
+    }
 }
 
 impl LoopDelay {
     /// Begins at the run's zero, in the runtime that this is called in.
     pub(super) fn start(clock: RunClock) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(look_on(clock, stopped)) }
+        let longest = Longest::default();
+        Self { stop, task: tokio::spawn(look_on(clock, stopped, longest.clone())), longest }
+    }
+
+    /// Where others may look on.
+    pub(super) fn longest(&self) -> Longest {
+        self.longest.clone()
     }
 
     /// The delays so far; `None` when no tick had come.
@@ -37,7 +62,7 @@ impl LoopDelay {
     }
 }
 
-async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>) -> Histogram<u64> {
+async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: Longest) -> Histogram<u64> {
     // Three digits over any delay; it grows as needed.
     let mut lateness = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
     let mut due = Timestamp::ZERO;
@@ -50,6 +75,7 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>) -> Histogr
         }
         let now = clock.now();
         let late = now.since(due).as_nanos() as u64;
+        longest.note(late);
         // Ticks that passed meanwhile were late too, each by less: a long delay would else weigh no more than a short
         // one (coordinated omission). A value past any histogram is left out: 500 years have other witnesses.
         let _ = lateness.record_correct(late, EVERY.as_nanos() as u64);
@@ -83,10 +109,14 @@ mod tests {
     async fn ticks_that_the_loop_slept_through_are_late_each() {
         let clock = RunClock::starting_in(Duration::ZERO);
         let watch = LoopDelay::start(clock);
+        let longest = watch.longest();
+        assert_eq!(longest.take(), None);
         sleep_until(clock.instant(Timestamp::from_nanos(15_000_000))).await;
         // The loop is busy from 15 ms to 62 ms: the tick of 20 ms is 42 ms late, the next is that of 70 ms.
         tokio::time::advance(Duration::from_millis(47)).await;
         sleep_until(clock.instant(Timestamp::from_nanos(75_000_000))).await;
+        assert!(longest.take().is_some_and(|late| late.abs_diff(42_000_000) < 50_000));
+        assert_eq!(longest.take(), None, "what was told is over");
         let delays = watch.finish().await.unwrap();
         assert_eq!(
             delays.n, 7,

@@ -2,8 +2,10 @@
 
 mod client;
 mod loop_delay;
+mod meter;
 mod standstills;
 mod usage;
 mod watcher;
 
 pub(super) use client::ClientWatch;
+pub use meter::SampleSink;

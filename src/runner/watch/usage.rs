@@ -31,12 +31,62 @@ impl CpuTime {
 
 /// The most memory that this process ever held, bytes: `VmHWM` of Linux, `None` elsewhere.
 pub(super) fn peak_memory_bytes() -> Option<u64> {
-    peak_of(&std::fs::read_to_string("/proc/self/status").ok()?)
+    memory_of("VmHWM:", &std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-fn peak_of(status: &str) -> Option<u64> {
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+/// The memory that this process holds now, bytes: `VmRSS` of Linux, `None` elsewhere.
+pub(super) fn memory_bytes() -> Option<u64> {
+    memory_of("VmRSS:", &std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// TCP segments that this machine, in its network namespace, sent again since it was started: `RetransSegs` of
+/// `/proc/net/snmp` of Linux, `None` elsewhere.
+pub(super) fn retransmits() -> Option<u64> {
+    retransmits_of(&std::fs::read_to_string("/proc/net/snmp").ok()?)
+}
+
+/// A line of names, and a line of values behind the same word.
+fn retransmits_of(snmp: &str) -> Option<u64> {
+    let mut tcp = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+    let place = tcp.next()?.split_whitespace().position(|name| name == "RetransSegs")?;
+    tcp.next()?.split_whitespace().nth(place)?.parse().ok()
+}
+
+/// A thread whose CPU time others may ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    #[cfg(target_os = "linux")]
+    id: rustix::process::Pid,
+}
+
+impl Thread {
+    /// The one that asks.
+    pub(super) fn this() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            id: rustix::thread::gettid(),
+        }
+    }
+
+    /// CPU time that it has used, nanoseconds: the first field of its `schedstat` of Linux, `None` elsewhere.
+    #[cfg(target_os = "linux")]
+    pub(super) fn cpu_ns(self) -> Option<u64> {
+        let path = format!("/proc/self/task/{}/schedstat", self.id.as_raw_nonzero());
+        std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// CPU time that it has used; `None` where the system does not tell.
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self)] // It is nobody's elsewhere.
+    pub(super) fn cpu_ns(self) -> Option<u64> {
+        None
+    }
+}
+
+/// The amount behind a name such as `VmHWM:`, in bytes.
+fn memory_of(name: &str, status: &str) -> Option<u64> {
+    let amount = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = amount.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
@@ -45,12 +95,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_read_in_bytes() {
-        assert_eq!(
-            peak_of("Name:\tx\nVmPeak:\t  99 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"),
-            Some(2 << 20)
-        );
-        assert_eq!(peak_of("Name:\tx\n"), None);
+    fn memory_is_read_in_bytes() {
+        let status = "Name:\tx\nVmPeak:\t  99 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!(memory_of("VmHWM:", status), Some(2 << 20));
+        assert_eq!(memory_of("VmRSS:", status), Some(1 << 10));
+        assert_eq!(memory_of("VmRSS:", "Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn retransmits_are_found_by_their_name() {
+        let snmp = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm OutSegs RetransSegs InErrs\n\
+                    Tcp: 1 900 17 2\nUdp: InDatagrams\nUdp: 3\n";
+        assert_eq!(retransmits_of(snmp), Some(17));
+        assert_eq!(retransmits_of("Ip: x\nIp: 1\n"), None);
+        assert_eq!(retransmits_of("Tcp: OutSegs\nTcp: 1\n"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_of_a_thread_can_be_asked_for_from_another() {
+        let worked = std::thread::spawn(|| {
+            let begin = CpuTime::now().unwrap().thread_ns;
+            let mut work = 0_u64;
+            while CpuTime::now().unwrap().thread_ns < begin + 20_000_000 {
+                work = std::hint::black_box(work.wrapping_add(1));
+            }
+            let this = Thread::this();
+            std::thread::spawn(move || this.cpu_ns()).join().unwrap().unwrap()
+        });
+        // The kernel brings it up to date at its ticks, some milliseconds apart.
+        assert!(worked.join().unwrap() > 5_000_000);
     }
 
     #[cfg(unix)]

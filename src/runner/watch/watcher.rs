@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::standstills::{STEP, Standstills};
-use crate::clock::RunClock;
+use crate::clock::{RunClock, Timestamp};
 use crate::record::Pause;
 
 /// A watch for standstills; it ends when dropped.
@@ -18,12 +18,14 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Begins to watch, on a thread of its own that goes before others where the system allows it.
-    pub(super) fn start(clock: RunClock) -> Self {
+    ///
+    /// What it is given to do at each step, some hundred times a second, must not take long.
+    pub(super) fn start(clock: RunClock, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
             go_first();
-            watch(clock, &stopped)
+            watch(clock, &stopped, beside)
         });
         let thread = thread.inspect_err(|error| tracing::warn!("pauses go unseen: {error}")).ok();
         Self { stop, thread }
@@ -46,11 +48,13 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(clock: RunClock, stop: &AtomicBool) -> Vec<Pause> {
+fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<Pause> {
     let mut standstills = Standstills::default();
     let mut queue = RunQueue::open();
     loop {
-        standstills.woke(clock.now(), || queue.waited());
+        let now = clock.now();
+        standstills.woke(now, || queue.waited());
+        beside(now);
         if stop.load(Relaxed) {
             break;
         }

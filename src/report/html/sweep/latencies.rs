@@ -3,7 +3,7 @@
 use super::{Chart, load_unit};
 use crate::analysis::{Metric, Objective, Subject};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Rule, Series, Shade};
+use crate::report::chart::{Axis, Ink, Line, Plot, Point, Rule, Series, Shade, ShadeKind};
 use crate::report::grid::cell;
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -118,6 +118,7 @@ pub(super) fn bracket(sweep: &Sweep) -> Option<Shade> {
     Some(Shade {
         from: passed.amount(),
         to: failed.amount(),
+        kind: ShadeKind::Marked,
         label: format!("bracket: {passed} passed, {failed} failed"),
     })
 }

@@ -6,7 +6,7 @@ mod latencies;
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes, verdict};
+use super::parts::{Table, facts, figure, notes, symptoms, verdict};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
@@ -54,22 +54,6 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (notes(&sweep.notes))
     };
     shell::page(&title, &body)
-}
-
-/// What the loads point to, what would confirm it, and what to try first.
-fn symptoms(diagnosis: &Diagnosis) -> Markup {
-    html! {
-        ul {
-            @for seen in &diagnosis.symptoms {
-                li {
-                    p.sentence { (seen.symptom) }
-                    p.sentence { strong { (seen.likely) } }
-                    p.muted { "Confirmed by: " (seen.confirm) }
-                    p { "First: " (seen.first_response) }
-                }
-            }
-        }
-    }
 }
 
 /// A picture with its title and what to look for in it.

@@ -1,0 +1,81 @@
+//! How a latency is distributed: few points of its cumulative distribution, enough to draw it.
+
+use super::gaps::Received;
+use super::latency_table::reading;
+use super::observed::latency_of;
+use super::{Figure, GapHistogram, Metric, Sample};
+use crate::record::{Phase, RunLog};
+
+/// Points that lie evenly apart.
+const EVEN: u32 = 180;
+/// The last points, where the tail is.
+const TAIL: [f64; 6] = [0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0];
+
+/// The cumulative distribution of a latency over the measured requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyCurve {
+    /// Samples; tokens for `itl`.
+    pub n: u64,
+    /// Shares of the samples, between 0 and 1, with the milliseconds that they are at most, ascending. Requests that were
+    /// cut off count with the most that they can have taken; where there is no such most, it ends.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl LatencyCurve {
+    /// Of a latency of which each request has one; `None` without a sample of which anything is known.
+    #[must_use]
+    pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
+        let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
+        let figures = measured.filter_map(|record| reading(&latency_of(log, record), metric));
+        let sample: Sample = figures.collect();
+        let at_most = |share| Some((share, sample.quantile(share).and_then(Figure::at_most)?));
+        Self::through(sample.len(), at_most)
+    }
+
+    /// Of the gaps between tokens.
+    #[must_use]
+    pub fn of_gaps(gaps: &GapHistogram) -> Option<Self> {
+        Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
+    }
+
+    fn through(n: u64, point: impl Fn(f64) -> Option<(f64, f64)>) -> Option<Self> {
+        let shares = (0..EVEN).map(|step| f64::from(step) / f64::from(EVEN)).chain(TAIL);
+        let points: Vec<_> = shares.map_while(point).collect();
+        (!points.is_empty()).then_some(Self { n, points })
+    }
+}
+
+/// Every gap between the tokens of measured answers, milliseconds, with the tokens that it stands for.
+pub(super) fn token_gaps(log: &RunLog) -> impl Iterator<Item = (f64, u32)> + '_ {
+    let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
+    measured.filter_map(Received::of).flat_map(Received::token_gaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn a_curve_goes_through_the_order_statistics() {
+        // TTFT 1 … 181 ms: the share i/180 lies exactly at 1 + i.
+        let records = (0..181).map(|i| record(i).sent_at(i, i, i).paced(2 * i + 1, 10, 2).build()).collect();
+        let curve = LatencyCurve::of(&run(1_000, records), Metric::Ttft).unwrap();
+        assert_eq!((curve.n, curve.points.len()), (181, 186));
+        for (step, (share, ms)) in curve.points[..180].iter().enumerate() {
+            assert!((share - step as f64 / 180.0).abs() < 1e-12 && (ms - (step + 1) as f64).abs() < 1e-9);
+        }
+        assert_eq!(curve.points.last(), Some(&(1.0, 181.0)));
+    }
+
+    #[test]
+    fn it_ends_where_nothing_more_is_known() {
+        let mut records: Vec<_> =
+            (0..90).map(|i| record(i).sent_at(i, i, i).paced(i + 50, 10, 2).build()).collect();
+        records.extend((90..100).map(|i| record(i).sent_at(i, i, i).censored(900).build()));
+        let curve = LatencyCurve::of(&run(1_000, records), Metric::Ttft).unwrap();
+        let (last, _) = curve.points.last().unwrap();
+        assert!((0.88..0.91).contains(last), "{last}");
+        assert_eq!(LatencyCurve::of(&run(1_000, Vec::new()), Metric::Ttft), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Advice on what the server told of itself.
+
+use super::{Finding, FindingKind, finding};
+use crate::analysis::Summary;
+use crate::analysis::wording::{counted, percent};
+use crate::record::{Counter, Gauge};
+use crate::units::three_digits;
+
+/// A key-value cache that is fuller than this has no room for another request's context.
+const FULL: f64 = 0.95;
+/// More of the client's mean TTFT than this share, and than so many milliseconds, outside of the server is worth a look.
+const OUTSIDE_BAR: f64 = 0.1;
+const OUTSIDE_BAR_MS: f64 = 5.0;
+
+pub(super) fn page_unread(summary: &Summary) -> Option<Finding> {
+    let unread: Vec<_> = summary.server.as_ref()?.unread().map(|page| page.url.as_str()).collect();
+    (!unread.is_empty()).then(|| {
+        finding(
+            FindingKind::PageUnread,
+            format!("what these pages tell is missing, for they could not be read: {}", unread.join(", ")),
+            "see that they can be reached and that the server was told to have them, or leave them out",
+        )
+    })
+}
+
+pub(super) fn server_restarted(summary: &Summary) -> Option<Finding> {
+    summary.server.as_ref()?.restarted.then(|| {
+        finding(
+            FindingKind::ServerRestarted,
+            "a total of the server went back inside the window: it was started anew, and its own account is lost"
+                .to_owned(),
+            "look into its log for what ended it",
+        )
+    })
+}
+
+pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
+    let server = summary.server.as_ref()?;
+    let (usage, preemptions) = (server.gauge(Gauge::KvUsage)?, server.rise(Counter::Preemptions)?);
+    (usage.max > FULL && preemptions > 0.0).then(|| {
+        let sentence = format!(
+            "the key-value cache was up to {} full and {} put back to wait, to be computed again later; the bar is {}",
+            percent(usage.max),
+            counted(preemptions.round() as u64, "request"),
+            percent(FULL)
+        );
+        let cure = "give the cache more memory (vLLM: --gpu-memory-utilization), or let fewer requests in at a time \
+                    (--max-num-seqs)";
+        finding(FindingKind::CacheFull, sentence, cure)
+    })
+}
+
+pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
+    let ttft = summary.server.as_ref()?.accounts?.ttft?;
+    (ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS).then(|| {
+        let sentence = format!(
+            "{} ms ({}) of the mean TTFT lie outside of the server, which counts {} ms of the {} ms from sending; the bar is \
+             {} and {OUTSIDE_BAR_MS} ms",
+            three_digits(ttft.outside_ms),
+            percent(ttft.outside_share),
+            three_digits(ttft.server_ms),
+            three_digits(ttft.client_ms),
+            percent(OUTSIDE_BAR)
+        );
+        let cure = "look at the network and proxies in between, and at the server's HTTP front, which counts from when it \
+                    has read a request";
+        finding(FindingKind::OutsideServer, sentence, cure)
+    })
+}

@@ -1,0 +1,195 @@
+//! What the server and its devices told of themselves over the window, held beside what the client saw.
+
+mod accounts;
+mod devices;
+mod energy;
+mod histogram;
+mod span;
+#[cfg(test)]
+mod tests;
+mod track;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use self::histogram::difference;
+use self::span::Span;
+use self::track::Track;
+use super::Rates;
+use super::observed::Observed;
+use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
+
+pub use accounts::{BothAccounts, CountBeside, TimeBeside};
+pub use devices::DeviceSummary;
+pub use energy::{EnergySource, EnergyUse};
+pub use histogram::{BucketQuantile, TimeSummary};
+
+/// What pages of metrics told of the window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServerSide {
+    /// The pages, in the order in which they were asked for.
+    pub pages: Vec<PageSummary>,
+    /// Values of the server over the window, its engines added up.
+    pub gauges: BTreeMap<Gauge, GaugeSummary>,
+    /// The stretch between the two readings next to the ends of the window, seconds since the run began: counters and times
+    /// are about it. Absent where there are no two.
+    pub span_s: Option<(f64, f64)>,
+    /// Whether a counter went back in it: the server was started anew, and what it had counted before is lost, so that
+    /// there are no counters and no times.
+    pub restarted: bool,
+    /// By how much the server's totals rose.
+    pub counters: BTreeMap<Counter, f64>,
+    /// The server's own times of requests.
+    pub times: BTreeMap<ServerTime, TimeSummary>,
+    /// The same by both accounts; absent where the client is one of several generators and saw only a share, or where the
+    /// server told no totals.
+    pub accounts: Option<BothAccounts>,
+    /// The devices, where a page told of them.
+    pub devices: Vec<DeviceSummary>,
+    /// What they used for the work; absent where no page told power or energy.
+    pub energy: Option<EnergyUse>,
+}
+
+/// A page of metrics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageSummary {
+    /// Its address.
+    pub url: String,
+    /// Whose names its series have; absent where it could not be read.
+    pub kind: Option<PageKind>,
+    /// How often it was read in the whole run.
+    pub readings: u64,
+}
+
+/// A value over the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GaugeSummary {
+    /// Mean over time, straight lines between readings.
+    pub mean: f64,
+    /// Largest that was read.
+    pub max: f64,
+    /// At the window's end.
+    pub last: f64,
+}
+
+impl ServerSide {
+    /// What the log tells; `None` where no page was asked for, or there is no window.
+    pub(crate) fn of(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
+        let log = observed.log;
+        if log.header.telemetry.is_empty() || observed.length().is_zero() {
+            return None;
+        }
+        let of_page = |place: usize| -> Vec<&Reading> {
+            log.telemetry.readings.iter().filter(|reading| usize::from(reading.source) == place).collect()
+        };
+        let pages: Vec<_> = log.header.telemetry.iter().enumerate().collect();
+        let engines: Vec<Vec<&Reading>> = pages
+            .iter()
+            .filter(|(_, page)| page.kind.is_some_and(PageKind::is_of_engine))
+            .map(|(place, _)| of_page(*place))
+            .filter(|readings| !readings.is_empty())
+            .collect();
+        let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
+        // Of several replicas, all must have told: totals of some are not those of the server.
+        let spans = if spans.len() == engines.len() { spans } else { Vec::new() };
+        let restarted = spans.iter().any(Span::went_back);
+        let whole = if restarted { &[] } else { spans.as_slice() };
+        let (counters, times) = (rises(whole), times(whole));
+        let accounts = (log.header.shard.is_none() && !whole.is_empty())
+            .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
+        let devices: Vec<_> = pages
+            .iter()
+            .filter(|(_, page)| page.kind == Some(PageKind::Dcgm))
+            .flat_map(|(place, _)| devices::of(&of_page(*place), window))
+            .collect();
+        Some(Self {
+            gauges: gauges(&engines, window),
+            span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
+            restarted,
+            energy: EnergyUse::of(&devices, rates, window),
+            devices: devices.into_iter().map(DeviceSummary::from).collect(),
+            counters,
+            times,
+            accounts,
+            pages: pages
+                .into_iter()
+                .map(|(place, page)| PageSummary {
+                    url: page.url.clone(),
+                    kind: page.kind,
+                    readings: of_page(place).len() as u64,
+                })
+                .collect(),
+        })
+    }
+
+    /// A value of the server over the window.
+    #[must_use]
+    pub fn gauge(&self, gauge: Gauge) -> Option<GaugeSummary> {
+        self.gauges.get(&gauge).copied()
+    }
+
+    /// By how much a total of the server rose.
+    #[must_use]
+    pub fn rise(&self, counter: Counter) -> Option<f64> {
+        self.counters.get(&counter).copied()
+    }
+
+    /// Pages that were asked for and never read.
+    pub fn unread(&self) -> impl Iterator<Item = &PageSummary> {
+        self.pages.iter().filter(|page| page.readings == 0)
+    }
+}
+
+const GAUGES: [Gauge; 5] =
+    [Gauge::Running, Gauge::Waiting, Gauge::KvUsage, Gauge::CacheHitRate, Gauge::GenerationTokensPerS];
+const COUNTERS: [Counter; 6] = [
+    Counter::PromptTokens,
+    Counter::GenerationTokens,
+    Counter::RequestsSucceeded,
+    Counter::CacheQueries,
+    Counter::CacheHits,
+    Counter::Preemptions,
+];
+const TIMES: [ServerTime; 6] = [
+    ServerTime::Ttft,
+    ServerTime::InterToken,
+    ServerTime::Queue,
+    ServerTime::Prefill,
+    ServerTime::Decode,
+    ServerTime::E2e,
+];
+
+fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, GaugeSummary> {
+    let summary = |gauge: Gauge| {
+        let track = |readings: &Vec<&Reading>| {
+            Track::of(
+                readings
+                    .iter()
+                    .filter_map(|reading| Some((span::moment(reading), *reading.gauges.get(&gauge)?))),
+            )
+        };
+        let tracks: Vec<_> = engines.iter().filter_map(track).collect();
+        Some((gauge, Track::together(&tracks, gauge)?.over(window)?))
+    };
+    GAUGES.into_iter().filter_map(summary).collect()
+}
+
+fn rises(spans: &[Span<'_>]) -> BTreeMap<Counter, f64> {
+    let rise = |counter: Counter| {
+        let rises = spans.iter().map(|span| span.rise(counter)).collect::<Option<Vec<_>>>()?;
+        (!rises.is_empty()).then(|| (counter, rises.into_iter().sum()))
+    };
+    COUNTERS.into_iter().filter_map(rise).collect()
+}
+
+fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
+    let summary = |time: ServerTime| {
+        let of_span =
+            |span: &Span<'_>| difference(span.first.histograms.get(&time)?, span.last.histograms.get(&time)?);
+        let all = spans.iter().map(of_span).collect::<Option<Vec<_>>>()?;
+        Some((time, TimeSummary::of(&histogram::sum(all)?)?))
+    };
+    TIMES.into_iter().filter_map(summary).collect()
+}

@@ -1,0 +1,117 @@
+//! Holds bins against counts that look at every request and moment again.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::analysis::test_runs::{ms, record, run};
+use crate::record::{Failure, FailureKind};
+
+#[test]
+fn bins_are_round_and_neither_few_nor_many() {
+    for (end_s, width_s) in
+        [(0.5, 0.005), (1.0, 0.01), (60.0, 1.0), (100.0, 1.0), (125.0, 2.0), (7_200.0, 100.0)]
+    {
+        let width = bin_width_ns((end_s * 1e9) as u64);
+        assert_eq!(width as f64 / 1e9, width_s, "{end_s} s");
+    }
+    for end_ns in (0..400).map(|step| (1e9 * 1.07_f64.powi(step)) as u64) {
+        let bins = end_ns / bin_width_ns(end_ns) + 1;
+        assert!((60..=MOST_BINS).contains(&bins), "{end_ns} ns: {bins}");
+    }
+    assert_eq!((bin_width_ns(0), bin_width_ns(u64::MAX) > u64::MAX / MOST_BINS), (SHORTEST_NS, true));
+}
+
+#[test]
+fn a_run_by_hand() {
+    // Bins of 10 ms: the run ends at 1 s.
+    let log = run(
+        1_000,
+        vec![
+            record(0).sent_at(0, 1, 1).paced(25, 10, 2).build(),
+            record(1).sent_at(15, 15, 16).failed(18, Failure::new(FailureKind::Reset, "peer")).build(),
+            record(2).sent_at(15, 15, 16).censored(1_000).build(),
+        ],
+    );
+    let timeline = Timeline::of(&log);
+    assert_eq!((timeline.bin_s, timeline.bins.len(), timeline.end_s()), (0.01, 101, 1.01));
+    let [first, second, third, fourth, ..] = timeline.bins.as_slice() else { panic!("too few") };
+    assert_eq!((first.scheduled, first.released, first.completed, first.failed), (1, 1, 0, 0));
+    assert_eq!((second.scheduled, second.failed, second.in_flight_peak), (2, 1, 3));
+    // From 1 to 10 ms one; then 5 ms of one, 3 ms of three, 2 ms of two.
+    assert!((first.in_flight_mean - 0.9).abs() < 1e-9 && (second.in_flight_mean - 1.8).abs() < 1e-9);
+    assert_eq!((third.output_tokens, fourth.output_tokens, fourth.completed), (1.0, 1.0, 1));
+    assert_eq!(first.wait.unwrap().p50, Figure::Exact(25.0));
+    // Of the two of the second bin one failed and one was cut off after 985 ms.
+    assert_eq!(second.wait.unwrap().p50, Figure::AtLeast(985.0));
+    assert_eq!((third.wait, timeline.metric), (None, Metric::Ttft));
+}
+
+#[test]
+fn what_was_not_streamed_has_its_whole_answer() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(500, 40).build()]);
+    log.header.engine.streamed = false;
+    let timeline = Timeline::of(&log);
+    assert_eq!(timeline.metric, Metric::E2e);
+    assert_eq!(timeline.bins[0].wait.unwrap().p50, Figure::Exact(500.0));
+    assert_eq!(timeline.bins.iter().find(|bin| bin.output_tokens > 0.0).unwrap().output_tokens, 40.0);
+    assert!(Timeline::of(&run(1_000, Vec::new())).bins.is_empty());
+}
+
+/// Requests between two moments in flight at once, by asking each of them at the moments at which something changes.
+fn brute_peak(flights: &[(u64, u64)], from: u64, to: u64) -> u64 {
+    let moments = flights.iter().map(|(began, _)| *began).chain([from]).filter(|at| (from..to).contains(at));
+    moments
+        .map(|at| flights.iter().filter(|(began, ended)| *began <= at && at < *ended).count() as u64)
+        .max()
+        .unwrap_or(0)
+}
+
+proptest! {
+    #[test]
+    fn bins_say_what_a_count_of_everything_says(
+        requests in prop::collection::vec((0_u64..3_000, 0_u64..40, 1_u64..2_000, 1_u64..30, 1_u64..8), 1..60)
+    ) {
+        let records: Vec<_> = requests
+            .iter()
+            .enumerate()
+            .map(|(index, &(scheduled, late, first, gap, tokens))| {
+                let sent = scheduled + late;
+                record(index as u64).sent_at(scheduled, sent, sent).paced(sent + first, gap, tokens).build()
+            })
+            .collect();
+        let log = run(3_000, records);
+        let timeline = Timeline::of(&log);
+        let width = (timeline.bin_s * 1e3).round() as u64;
+        let flights: Vec<_> = log
+            .records
+            .iter()
+            .map(|record| (record.dispatched.as_nanos() / 1_000_000, record.ended.as_nanos() / 1_000_000))
+            .collect();
+        for (place, bin) in timeline.bins.iter().enumerate() {
+            let (from, to) = (place as u64 * width, (place as u64 + 1) * width);
+            let within = |at: Timestamp| ms(from) <= at && at < ms(to);
+            let count = |at: fn(&RequestRecord) -> Timestamp| {
+                log.records.iter().filter(|record| within(at(record))).count() as u64
+            };
+            prop_assert_eq!(bin.scheduled, count(|record| record.scheduled));
+            prop_assert_eq!(bin.released, count(|record| record.dispatched));
+            prop_assert_eq!(bin.completed, count(|record| record.ended));
+            let tokens = log.records.iter().flat_map(|record| record.chunks.iter()).filter(|chunk| within(chunk.at));
+            prop_assert_eq!(bin.output_tokens, tokens.count() as f64);
+            let spent: u64 =
+                flights.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum();
+            prop_assert!((bin.in_flight_mean - spent as f64 / width as f64).abs() < 1e-9);
+            prop_assert_eq!(bin.in_flight_peak, brute_peak(&flights, from, to));
+            let mut waits: Vec<u64> = requests
+                .iter()
+                .filter(|(scheduled, ..)| (from..to).contains(scheduled))
+                .map(|(_, late, first, ..)| late + first)
+                .collect();
+            waits.sort_unstable();
+            if let (Some(wait), true) = (bin.wait, waits.len() % 2 == 1) {
+                prop_assert_eq!(wait.p50, Figure::Exact(waits[waits.len() / 2] as f64));
+            }
+            prop_assert_eq!(bin.wait.is_some(), !waits.is_empty());
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What is read of metrics while a run is on.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::some_time;
+use crate::cli::exit::Stop;
+use crate::engine::MetricsUrl;
+
+/// Pages of metrics.
+///
+/// Addresses are taken as text and read here, because clap repeats a value that it cannot parse.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Telemetry")]
+pub(in crate::cli) struct TelemetryArgs {
+    /// Page of metrics in Prometheus' format to read while a run is on, beside the server's own: of another of its
+    /// replicas, or of a DCGM exporter for utilisation, memory and power of GPUs; may be repeated [default: none]
+    #[arg(long = "metrics-url", value_name = "URL")]
+    urls: Vec<String>,
+
+    /// Leave the server's own page of metrics unread
+    #[arg(long)]
+    no_metrics: bool,
+
+    /// Time from one reading of a page to the next
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = some_time, allow_hyphen_values = true)]
+    metrics_interval: Duration,
+}
+
+/// Whether the server's own page of metrics is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum OwnPage {
+    /// Where it has one.
+    Read,
+    /// It is left alone.
+    Unread,
+}
+
+impl TelemetryArgs {
+    /// The pages that were named, each once.
+    pub(in crate::cli) fn urls(&self) -> Result<Vec<MetricsUrl>, Stop> {
+        let mut urls: Vec<MetricsUrl> = Vec::new();
+        for text in &self.urls {
+            let url = text.parse().map_err(|error| Stop::usage(format!("--metrics-url: {error}")))?;
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+        Ok(urls)
+    }
+
+    pub(in crate::cli) fn own_page(&self) -> OwnPage {
+        if self.no_metrics { OwnPage::Unread } else { OwnPage::Read }
+    }
+
+    /// From one reading to the next.
+    pub(in crate::cli) fn interval(&self) -> Duration {
+        self.metrics_interval
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads pages of metrics in Prometheus' text format.
+
+use std::borrow::Cow;
+
+/// One value of one series.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Name of the series.
+    pub name: &'a str,
+    /// What stands between its braces.
+    labels: &'a str,
+    /// The value; not a number where what stands there is none.
+    pub value: f64,
+}
+
+/// The samples of a page in Prometheus' text format 0.0.4, or in `OpenMetrics` 1.0, in their order.
+///
+/// Help, types and comments are passed over, and so are lines that are no samples, as that of a page that was cut off; of
+/// a sample all behind its value: its timestamp, and an exemplar.
+pub fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
+    page.lines().filter_map(sample)
+}
+
+impl<'a> Sample<'a> {
+    /// The value of the label `name`, without its escapes; `None` where it has none.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
+        let mut rest = self.labels;
+        loop {
+            let (key, value) = rest.trim_start_matches([',', ' ', '\t']).split_once('=')?;
+            let value = value.trim_start().strip_prefix('"')?;
+            let end = end_of_quoted(value)?;
+            if key.trim_end() == name {
+                return Some(unescaped(&value[..end]));
+            }
+            rest = &value[end + 1..];
+        }
+    }
+
+    /// Whether it counts requests that did not end well, which vLLM and TensorRT-LLM count in the same series as those
+    /// that did, by their `finished_reason`.
+    #[must_use]
+    pub fn is_of_failures(&self) -> bool {
+        matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
+    }
+}
+
+/// A line `name{labels} value [timestamp] [# exemplar]`.
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let line = line.trim();
+    if line.starts_with('#') {
+        return None;
+    }
+    let (name, rest) = line.split_at(line.find(['{', ' ', '\t']).filter(|&end| end > 0)?);
+    let rest = rest.trim_start();
+    let (labels, value) = match rest.strip_prefix('{') {
+        Some(rest) => {
+            let end = end_of_labels(rest)?;
+            (&rest[..end], &rest[end + 1..])
+        }
+        None => ("", rest),
+    };
+    let value = value.split_whitespace().next().and_then(|value| value.parse().ok());
+    Some(Sample { name, labels, value: value.unwrap_or(f64::NAN) })
+}
+
+/// Where the closing brace is: one inside a quoted value closes nothing.
+fn end_of_labels(labels: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += labels[at..].find(['"', '}'])?;
+        if labels.as_bytes()[at] == b'}' {
+            return Some(at);
+        }
+        at += 1;
+        at += end_of_quoted(&labels[at..])? + 1;
+    }
+}
+
+/// Where the closing quote is: one behind a backslash closes nothing.
+fn end_of_quoted(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    })
+}
+
+fn unescaped(value: &str) -> Cow<'_, str> {
+    if !value.contains('\\') {
+        return Cow::Borrowed(value);
+    }
+    let mut plain = String::with_capacity(value.len());
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        plain.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some(other) => other,
+                None => '\\',
+            },
+            letter => letter,
+        });
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(page: &str) -> Vec<(String, f64)> {
+        samples(page).map(|sample| (sample.name.to_owned(), sample.value)).collect()
+    }
+
+    #[test]
+    fn a_page_that_tries_every_corner_of_the_format_is_read() {
+        // After the example of the format's own description, and what pages in the wild do.
+        let page = "# HELP http_requests_total The {total} number of \"requests\" 9.\n\
+                    # TYPE http_requests_total counter\n\
+                    http_requests_total{method=\"post\",code=\"200\"} 1027 1395066363000\n\
+                    \n\
+                    # Escaping in label values:\n\
+                    odd{path=\"C:\\\\DIR\\\\FILE.TXT\",error=\"Cannot find \\\"FILE\\\"\\n}\",} 1.458255915e9\n\
+                    plain 12.47\n\
+                    infinite{problem=\"division by zero\"} +Inf -3982045\n\
+                    unknown NaN\r\n\
+                    \tspaced { a = \"1\" , b=\"2\" }\t7\n\
+                    times_bucket{le=\"0.01\"} 9 # {trace_id=\"KOO5S4vxi0o\"} 0.67\n\
+                    # EOF\n\
+                    cut{a=\"b\n\
+                    half";
+        let found = read(page);
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["http_requests_total", "odd", "plain", "infinite", "unknown", "spaced", "times_bucket"]
+        );
+        let values: Vec<_> = found.iter().map(|(_, value)| *value).collect();
+        assert_eq!(values[..4], [1027.0, 1.458_255_915e9, 12.47, f64::INFINITY]);
+        assert!(values[4].is_nan());
+        assert_eq!(values[5..], [7.0, 9.0]);
+        let all: Vec<_> = samples(page).collect();
+        assert_eq!(all[0].label("code").as_deref(), Some("200"));
+        assert_eq!(all[0].label("cod"), None);
+        assert_eq!(all[1].label("path").as_deref(), Some("C:\\DIR\\FILE.TXT"));
+        assert_eq!(all[1].label("error").as_deref(), Some("Cannot find \"FILE\"\n}"));
+        assert_eq!(all[5].label("b").as_deref(), Some("2"));
+        assert_eq!(all[6].label("trace_id"), None, "an exemplar's labels are not the sample's");
+    }
+
+    #[test]
+    fn a_recorded_page_is_read_line_by_line() {
+        let page = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
+        let lines = page.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
+        assert_eq!(read(page).len(), lines);
+        assert!(read(page).iter().all(|(_, value)| value.is_finite()));
+        let success = samples(page).filter(|sample| sample.name == "vllm:request_success_total");
+        let (failed, well): (Vec<_>, Vec<_>) = success.partition(Sample::is_of_failures);
+        assert_eq!((failed.len(), well.len()), (2, 3));
+    }
+}

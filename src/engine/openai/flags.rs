@@ -1,0 +1,91 @@
+//! Takes what a server tells of how it was started, without secrets.
+
+use serde_json::{Map, Value};
+
+use crate::engine::Secrets;
+use crate::engine::secrets::names_a_credential;
+
+/// Settings kept: the largest known list has some 400.
+const MOST: usize = 1_000;
+/// Letters of a value that are kept.
+const LONGEST: usize = 200;
+/// What changes while a server runs, and what says more about its machine's owner than about its speed.
+const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
+
+/// Every setting in `answer`, by its name behind the names of what it stands in, joined by dots: numbers, words, and lists of
+/// them. What was not set, and whatever a name says is a secret, is left out.
+pub(super) fn told(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
+    let mut flags = Map::new();
+    gather(answer, "", secrets, &mut flags);
+    flags
+}
+
+fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, Value>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if !LEFT_OUT.contains(&key.as_str()) && !names_a_credential(key) {
+                    let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    gather(value, &name, secrets, flags);
+                }
+            }
+        }
+        Value::Null => {}
+        _ if name.is_empty() || flags.len() >= MOST => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => {
+            let text: String = secrets.hide(text.clone()).chars().take(LONGEST).collect();
+            flags.insert(name.to_owned(), text.into());
+        }
+        Value::Array(items) => {
+            if !items.is_empty() {
+                let text = secrets.hide(value.to_string());
+                flags.insert(name.to_owned(), text.chars().take(LONGEST).collect::<String>().into());
+            }
+        }
+        Value::Bool(_) | Value::Number(_) => {
+            flags.insert(name.to_owned(), value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_kept_by_name_and_secrets_are_not() {
+        let answer = json!({
+            "vllm_config": {
+                "model_config": {"dtype": "bfloat16", "quantization": null, "hf_token": "hf_hunter2"},
+                "parallel_config": {"tensor_parallel_size": 2},
+                "cudagraph_sizes": [1, 2, 4],
+            },
+            "api_key": "hunter2", "admin_api_key": "hunter2", "ssl_keyfile_password": "hunter2",
+            "vllm_env": {"VLLM_HOST_IP": "10.0.0.1"},
+            "internal_states": [{"last_gen_throughput": 10.0}],
+            "served_model_name": "",
+            "enable_metrics": true,
+        });
+        let flags = told(&answer, &Secrets::default());
+        let kept = json!({
+            "vllm_config.model_config.dtype": "bfloat16",
+            "vllm_config.parallel_config.tensor_parallel_size": 2,
+            "vllm_config.cudagraph_sizes": "[1,2,4]",
+            "enable_metrics": true,
+        });
+        assert_eq!(Value::Object(flags), kept);
+        assert!(told(&json!("a text"), &Secrets::default()).is_empty());
+    }
+
+    #[test]
+    fn a_key_that_is_echoed_elsewhere_is_hidden() {
+        let mut target =
+            crate::engine::Target::new("http://x".parse().unwrap(), crate::engine::Dialect::Sglang);
+        target.api_key = Some(crate::engine::Secret::new("keykeykey"));
+        let flags = told(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
+        assert_eq!(flags["command"], "serve --api-key ***");
+    }
+}

@@ -1,0 +1,100 @@
+//! Fetches a page of metrics while a run is on, beside all that is measured.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use http::header::HeaderMap;
+use reqwest::Client;
+use reqwest::redirect::Policy;
+use rustls::ClientConfig;
+
+use crate::engine::{MetricsUrl, Secrets};
+
+/// How long a page may take in all.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Bytes read of a page: that of a server of many engines has some hundred kilobytes.
+const LONGEST: usize = 16 << 20;
+
+/// Where a page of metrics is, and how it is asked for.
+#[derive(Clone, Debug)]
+pub struct MetricsPage {
+    url: MetricsUrl,
+    headers: HeaderMap,
+    tls: ClientConfig,
+    secrets: Secrets,
+}
+
+/// A page of metrics with a client of its own.
+#[derive(Clone, Debug)]
+pub struct OpenPage {
+    page: MetricsPage,
+    client: Client,
+}
+
+impl MetricsPage {
+    pub(super) fn new(url: MetricsUrl, headers: HeaderMap, tls: ClientConfig, secrets: Secrets) -> Self {
+        Self { url, headers, tls, secrets }
+    }
+
+    /// Its address, without what may be secret.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.secrets.hide(self.url.to_string())
+    }
+
+    /// Makes a client that shares nothing with others, so that the page can be read in a runtime of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the client cannot be set up.
+    pub fn open(&self) -> Result<OpenPage, String> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(self.tls.clone())
+            .no_proxy()
+            .redirect(Policy::none())
+            .timeout(LIMIT)
+            // A connection that idles takes a thread of some servers, and once a second a new one costs little.
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        Ok(OpenPage { page: self.clone(), client })
+    }
+}
+
+impl OpenPage {
+    /// What the page says now.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be had, in words without secrets.
+    pub async fn read(&self) -> Result<String, String> {
+        let MetricsPage { url, headers, secrets, .. } = &self.page;
+        let request = self.client.get(url.whole().clone()).headers(headers.clone());
+        let failed = |error: reqwest::Error| secrets.hide(words(error));
+        let mut response = request.send().await.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(format!("it answers {}", response.status().as_u16()));
+        }
+        let mut page = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(failed)? {
+            if page.len() + piece.len() > LONGEST {
+                return Err(format!("it is longer than {} MiB", LONGEST >> 20));
+            }
+            page.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8_lossy(&page).into_owned())
+    }
+}
+
+/// The innermost cause, which says something; the address, which may hold a password, is in none of them.
+fn words(error: reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no answer within {} s", LIMIT.as_secs());
+    }
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
+}

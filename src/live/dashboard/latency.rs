@@ -1,0 +1,71 @@
+//! How long the server takes: in the last seconds, and in the window so far.
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Paragraph};
+
+use super::Seen;
+use super::layout::is_roomy;
+use crate::runner::{RECENT_S, Spread};
+use crate::units::{millis, three_digits};
+
+/// A figure of a distribution, by its name.
+type Column = (&'static str, fn(&Spread) -> Duration);
+
+const P50: Column = ("p50", |spread| spread.p50);
+const P90: Column = ("p90", |spread| spread.p90);
+const P99: Column = ("p99", |spread| spread.p99);
+const MAX: Column = ("max", |spread| spread.max);
+
+/// Figures where there is room for little, and for more.
+const FEW: [Column; 2] = [P50, P99];
+const MANY: [Column; 4] = [P50, P90, P99, MAX];
+
+/// Columns of names, and of each figure.
+const NAME: usize = 5;
+const FIGURE: usize = 8;
+/// Columns between the last seconds and the window.
+const GAP: usize = 1;
+
+/// Rows of figures on a terminal of this height.
+pub(super) const fn rows(height: u16) -> u16 {
+    if is_roomy(height) { 5 } else { 4 }
+}
+
+pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let (ink, snapshot) = (seen.ink, &seen.snapshot);
+    let room = usize::from(area.width);
+    let columns: &[Column] = if room > NAME + 2 * FIGURE * MANY.len() + GAP { &MANY } else { &FEW };
+    let heads: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
+    let heads = heads.concat();
+    let figures = |spread: Option<Spread>| -> String {
+        let figure = |of: fn(&Spread) -> Duration| {
+            spread.as_ref().map_or("–".to_owned(), |spread| three_digits(millis(of(spread))))
+        };
+        let figures: Vec<_> = columns.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(*of))).collect();
+        figures.concat()
+    };
+    let line = |name: &str, recent: &str, window: &str| {
+        Line::from_iter([
+            Span::styled(format!(" {name:<4}"), ink.quiet()),
+            Span::raw(format!("{recent}{:GAP$}{window}", "")),
+        ])
+    };
+    let names =
+        [("TTFT", snapshot.ttft), ("ITL", snapshot.itl), ("TPOT", snapshot.tpot), ("e2e", snapshot.e2e)];
+    let mut text = vec![line("ms", &heads, &heads).style(ink.quiet())];
+    text.extend(names.map(|(name, seen)| line(name, &figures(seen.recent), &figures(seen.window))));
+    let mut paragraph = Paragraph::new(text);
+    if is_roomy(frame.area().height) {
+        // Each heading ends where its figures do.
+        let group = FIGURE * columns.len();
+        let recent = format!(" last {RECENT_S} s");
+        let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
+        let block = Block::new().borders(Borders::TOP).border_style(ink.quiet()).title(title);
+        paragraph = paragraph.block(block.title_style(ink.heading()));
+    }
+    frame.render_widget(paragraph, area);
+}

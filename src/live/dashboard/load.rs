@@ -1,0 +1,71 @@
+//! What is asked of the server, and what it has done with it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Paragraph};
+
+use super::Seen;
+use super::layout::is_roomy;
+use crate::runner::{RECENT_S, Rates};
+use crate::units::{count, three_digits};
+
+/// Columns from which on there is room for what belongs to a figure.
+const WIDE: u16 = 36;
+
+/// A figure, and what belongs to it.
+struct Figure {
+    name: &'static str,
+    value: String,
+    beside: String,
+    troubles: bool,
+}
+
+pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let wide = area.width >= WIDE;
+    let ink = seen.ink;
+    let line = |figure: Figure| {
+        let value = Span::raw(format!("{:>10}", figure.value));
+        let beside = if wide { format!("  {}", figure.beside) } else { String::new() };
+        Line::from_iter([
+            Span::styled(format!(" {:<10}", figure.name), ink.quiet()),
+            if figure.troubles { value.style(ink.trouble()) } else { value },
+            Span::styled(beside, ink.quiet()),
+        ])
+    };
+    let roomy = is_roomy(frame.area().height);
+    let figures = figures(seen).into_iter().filter(|figure| roomy || figure.name != "failed");
+    let text: Vec<_> = figures.map(line).collect();
+    let mut paragraph = Paragraph::new(text);
+    if roomy {
+        let title = format!(" load, last {RECENT_S} s ");
+        let block = Block::new().borders(Borders::TOP).border_style(ink.quiet()).title(title);
+        paragraph = paragraph.block(block.title_style(ink.heading()));
+    }
+    frame.render_widget(paragraph, area);
+}
+
+fn figures(seen: &Seen<'_>) -> Vec<Figure> {
+    let snapshot = &seen.snapshot;
+    let rate = |of: fn(&Rates) -> f64| {
+        snapshot.rates.as_ref().map_or("–".to_owned(), |rates| format!("{}/s", three_digits(of(rates))))
+    };
+    let plan = &seen.watched.plan;
+    let window_s = plan.window_end.since(plan.window_start).as_secs_f64();
+    let planned = three_digits(plan.measured_requests as f64 / window_s);
+    let figure = |name, value, beside| Figure { name, value, beside, troubles: false };
+    vec![
+        figure("offered", rate(|rates| rates.released), format!("planned {planned}/s")),
+        figure("completed", rate(|rates| rates.completed), format!("{} in all", count(snapshot.completed))),
+        Figure {
+            troubles: snapshot.failed > 0,
+            ..figure("failed", rate(|rates| rates.failed), format!("{} in all", count(snapshot.failed)))
+        },
+        figure(
+            "in flight",
+            count(snapshot.in_flight),
+            if snapshot.queued > 0 { format!("{} queued", count(snapshot.queued)) } else { String::new() },
+        ),
+        figure("tokens", rate(|rates| rates.tokens), format!("{} in all", count(snapshot.tokens))),
+    ]
+}

@@ -1,0 +1,171 @@
+//! Pictures of runs, character by character.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::clock::RunClock;
+use crate::record::{FailureKind, Gauge, PlanFacts};
+use crate::runner::{LiveLatency, Progress, Rates, Second, Spread, Tally};
+
+fn at(seconds: f64) -> Timestamp {
+    Timestamp::from_secs_f64(seconds)
+}
+
+/// A minute of 20 requests/s after ten seconds of warm-up.
+fn watched() -> Watched {
+    Watched {
+        workload: "short_chat".to_owned(),
+        server: "vllm, Qwen/Qwen3-8B".to_owned(),
+        part: None,
+        progress: Arc::new(Progress::default()),
+        clock: RunClock::starting_in(Duration::ZERO),
+        plan: PlanFacts {
+            hash: String::new(),
+            warmup_requests: 200,
+            measured_requests: 1_200,
+            window_start: at(10.0),
+            window_end: at(70.0),
+        },
+        drained: at(130.0),
+        objectives: Vec::new(),
+    }
+}
+
+fn latency(p50_us: u64, p99_us: u64) -> LiveLatency {
+    let spread = |factor: u64| {
+        let at = |from_p50: u64| {
+            let micros = p50_us + (p99_us - p50_us) * from_p50 / 10;
+            Duration::from_micros(micros * factor / 10)
+        };
+        let (p50, p90, p95, p99, max) = (at(0), at(6), at(8), at(10), at(12));
+        Some(Spread { n: 1_000, p50, p90, p95, p99, max, ..Spread::default() })
+    };
+    LiveLatency { recent: spread(11), window: spread(10) }
+}
+
+/// 41 seconds of it, in which all goes well.
+fn in_the_window() -> Snapshot {
+    let seconds = (0..41_u64).map(|second| Second {
+        released: 14 + second * 7 % 13,
+        completed: 18,
+        tokens: 2_000 + second * 37 % 900,
+        in_flight: 20 + second / 3,
+        ttft_p99: (second > 0).then(|| Duration::from_micros(90_000 + second * 2_711)),
+        ..Second::default()
+    });
+    Snapshot {
+        released: 831,
+        in_flight: 34,
+        completed: 797,
+        tokens: 95_412,
+        measured: Tally { released: 631, completed: 601, ..Tally::default() },
+        rates: Some(Rates { released: 20.3, completed: 19.6, failed: 0.0, tokens: 2_391.0 }),
+        ttft: latency(80_400, 190_000),
+        itl: latency(7_310, 21_900),
+        tpot: latency(8_020, 9_940),
+        e2e: latency(1_040_000, 3_310_000),
+        schedule_lag: latency(40, 310),
+        seconds: seconds.collect(),
+        ..Snapshot::default()
+    }
+}
+
+fn picture(
+    columns: u16,
+    rows: u16,
+    watched: &Watched,
+    now: f64,
+    snapshot: Snapshot,
+    said: &[&str],
+) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    let said = said.iter().map(|&line| line.to_owned()).collect();
+    let seen = Seen { watched, now: at(now), snapshot, said, ink: Ink::Colours };
+    terminal.draw(|frame| seen.draw(frame)).unwrap();
+    terminal.backend().to_string()
+}
+
+/// A run that goes wrong in every way there is, with a server that tells of itself.
+fn in_trouble() -> (Watched, Snapshot) {
+    let mut watched = watched();
+    watched.part = Some("run 7: 50/s, its run 2; so far 25/s passed".to_owned());
+    watched.objectives =
+        ["p99 ttft < 150ms", "p95 e2e < 60s", "goodput > 15/s"].map(|text| text.parse().unwrap()).to_vec();
+    let mut snapshot = in_the_window();
+    snapshot.queued = 12;
+    snapshot.failed = 42;
+    snapshot.measured.failed = 42;
+    snapshot.failures = vec![(FailureKind::HttpStatus(503), 40), (FailureKind::Reset, 2)];
+    snapshot.server = BTreeMap::from([
+        (Gauge::Running, 32.0),
+        (Gauge::Waiting, 9.0),
+        (Gauge::KvUsage, 0.983),
+        (Gauge::CacheHitRate, 0.12),
+    ]);
+    (watched, snapshot)
+}
+
+#[test]
+fn a_run_in_its_window_at_80_by_24() {
+    insta::assert_snapshot!(picture(80, 24, &watched(), 41.2, in_the_window(), &[]));
+}
+
+#[test]
+fn a_run_in_its_window_at_200_by_50() {
+    insta::assert_snapshot!(picture(200, 50, &watched(), 41.2, in_the_window(), &[]));
+}
+
+#[test]
+fn a_run_in_trouble_at_80_by_24() {
+    let (watched, snapshot) = in_trouble();
+    let said = [
+        "WARN a request was \u{1b}[31mlost",
+        "stopping: nothing more is sent, answers under way are awaited",
+    ];
+    insta::assert_snapshot!(picture(80, 24, &watched, 71.0, snapshot, &said));
+}
+
+#[test]
+fn a_run_in_trouble_at_200_by_50() {
+    let (watched, snapshot) = in_trouble();
+    insta::assert_snapshot!(picture(200, 50, &watched, 41.2, snapshot, &[]));
+}
+
+#[test]
+fn the_smallest_terminal_has_room_for_what_matters() {
+    let (watched, snapshot) = in_trouble();
+    insta::assert_snapshot!(picture(60, 12, &watched, 41.2, snapshot, &[]));
+}
+
+#[test]
+fn before_anything_is_known_nothing_is_made_up() {
+    insta::assert_snapshot!(picture(80, 24, &watched(), 0.3, Snapshot::default(), &[]));
+}
+
+#[test]
+fn a_terminal_made_too_small_shows_a_line() {
+    let picture = picture(50, 5, &watched(), 41.2, in_the_window(), &[]);
+    assert!(picture.contains("41/70 s · 831 released · 34 in flight"), "{picture}");
+}
+
+#[test]
+fn no_text_from_outside_steers_the_terminal() {
+    let mut watched = watched();
+    watched.server = "\u{1b}[2J\u{7}evil\u{9b}31m".to_owned();
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    let seen = Seen {
+        watched: &watched,
+        now: at(1.0),
+        snapshot: Snapshot::default(),
+        said: vec!["\u{1b}]0;title\u{7}words\u{8}".to_owned()],
+        ink: Ink::Plain,
+    };
+    terminal.draw(|frame| seen.draw(frame)).unwrap();
+    let cells = terminal.backend().buffer().content();
+    assert!(cells.iter().all(|cell| !cell.symbol().contains(char::is_control)));
+    // Without colours there are none.
+    assert!(cells.iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
+}

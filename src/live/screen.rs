@@ -1,0 +1,78 @@
+//! What progress is shown on.
+
+use std::io::{self, IsTerminal};
+
+use console::Term;
+
+use super::typing;
+
+/// Smallest terminal that a dashboard is drawn on: rows and columns.
+const SMALLEST: (u16, u16) = (12, 60);
+
+/// Where progress goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// A dashboard on the whole terminal, while a run is on.
+    Dashboard,
+    /// One line on standard error, redrawn in place.
+    Line,
+    /// One line every five seconds on standard error.
+    Plain,
+    /// Nowhere.
+    Quiet,
+}
+
+impl Screen {
+    /// The most that standard error bears: nothing can be redrawn in a pipe or on a terminal that only prints
+    /// (`TERM=dumb`), and no dashboard stands where somebody works with another process because this one is in the
+    /// background.
+    #[must_use]
+    pub fn detect() -> Self {
+        let term = std::env::var_os("TERM");
+        if !io::stderr().is_terminal() || term.is_none_or(|term| term.is_empty() || term == "dumb") {
+            Self::Plain
+        } else if typing::is_in_foreground() {
+            Self::Dashboard
+        } else {
+            Self::Line
+        }
+    }
+
+    /// A line, where there would be a dashboard.
+    #[must_use]
+    pub fn in_a_line(self) -> Self {
+        match self {
+            Self::Dashboard => Self::Line,
+            other => other,
+        }
+    }
+
+    /// The same on the terminal as it is now: a line, where it is too small for a dashboard.
+    pub(super) fn fitting(self) -> Self {
+        let (rows, columns) = Term::stderr().size();
+        if fits(columns, rows) { self } else { self.in_a_line() }
+    }
+}
+
+/// Whether a dashboard finds room.
+pub(super) const fn fits(columns: u16, rows: u16) -> bool {
+    rows >= SMALLEST.0 && columns >= SMALLEST.1
+}
+
+/// Whether colours are wanted (<https://no-color.org>).
+pub(super) fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dashboard_needs_room_and_a_line_does_not() {
+        assert!(fits(60, 12) && !fits(59, 24) && !fits(80, 11));
+        let screens = [Screen::Dashboard, Screen::Line, Screen::Plain, Screen::Quiet];
+        let in_a_line = [Screen::Line, Screen::Line, Screen::Plain, Screen::Quiet];
+        assert_eq!(screens.map(Screen::in_a_line), in_a_line);
+    }
+}

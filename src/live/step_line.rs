@@ -1,0 +1,66 @@
+//! Shows which step of a long computation is on.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{Screen, say};
+use crate::clock::{RunClock, Timestamp};
+
+/// How often a step is printed where there is no terminal.
+const PRINT: Duration = Duration::from_secs(5);
+
+/// The line of the step that is on; dropping it takes it off the screen.
+#[derive(Debug)]
+pub struct StepLine(Shown);
+
+#[derive(Debug)]
+enum Shown {
+    InPlace(ProgressBar),
+    Printed { clock: RunClock, last: Timestamp },
+    Nowhere,
+}
+
+impl StepLine {
+    /// Begins, before the first step.
+    #[must_use]
+    pub fn start(screen: Screen) -> Self {
+        Self(match screen {
+            Screen::Quiet => Shown::Nowhere,
+            Screen::Plain => {
+                Shown::Printed { clock: RunClock::starting_in(Duration::ZERO), last: Timestamp::ZERO }
+            }
+            Screen::Dashboard | Screen::Line => {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+                if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                    bar.set_style(style);
+                }
+                bar.enable_steady_tick(Duration::from_millis(200));
+                Shown::InPlace(bar)
+            }
+        })
+    }
+
+    /// This step is on now.
+    pub fn at(&mut self, step: &str) {
+        match &mut self.0 {
+            Shown::InPlace(bar) => bar.set_message(step.to_owned()),
+            Shown::Printed { clock, last } => {
+                let now = clock.now();
+                if now.since(*last) >= PRINT {
+                    *last = now;
+                    say(step);
+                }
+            }
+            Shown::Nowhere => {}
+        }
+    }
+}
+
+impl Drop for StepLine {
+    fn drop(&mut self) {
+        if let Shown::InPlace(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Keeps an eye on a run and shows it, from its beginning to its end.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use super::line::Line;
+use super::{Screen, dashboard};
+use crate::analysis::Objective;
+use crate::clock::{RunClock, Timestamp};
+use crate::record::PlanFacts;
+use crate::runner::{Progress, Snapshot};
+
+/// A run that is looked at. Its figures stay where they are counted: a screen only reads them.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The workload that is flown.
+    pub workload: String,
+    /// Who answers: the engine and its model.
+    pub server: String,
+    /// What it is part of, and which part; absent for a run by itself.
+    pub part: Option<String>,
+    /// Its figures.
+    pub progress: Arc<Progress>,
+    /// Its clock.
+    pub clock: RunClock,
+    /// What is planned.
+    pub plan: PlanFacts,
+    /// When it stops waiting for answers.
+    pub drained: Timestamp,
+    /// What is demanded of it.
+    pub objectives: Vec<Objective>,
+}
+
+impl Watched {
+    /// The moment, and what is known then.
+    pub(super) fn look(&self) -> (Timestamp, Snapshot) {
+        let now = self.clock.now();
+        (now, self.progress.snapshot(now))
+    }
+}
+
+/// The view of a run that is on; dropping it takes it off the screen.
+#[derive(Debug)]
+pub struct LiveView {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LiveView {
+    /// Shows `watched` until dropped.
+    #[must_use]
+    pub fn start(screen: Screen, watched: Watched) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let show = move || match screen.fitting() {
+            Screen::Quiet => {}
+            Screen::Dashboard => dashboard::show(&watched, &stopped),
+            Screen::Line => Line::new(&watched).redraw(&stopped),
+            Screen::Plain => Line::new(&watched).print(&stopped),
+        };
+        let thread = match screen {
+            Screen::Quiet => None,
+            _ => std::thread::Builder::new().name("live view".to_owned()).spawn(show).ok(),
+        };
+        Self { stop: Some(stop), thread }
+    }
+}
+
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a run found, as the report has it.
+
+use serde_json::{Map, Value, json};
+
+use super::scenario::SERVER;
+use super::statistics::{of_counts, of_latency, of_whole};
+use crate::analysis::{LatencyRow, Metric, Summary};
+use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
+use crate::report::Told;
+
+pub(super) fn results(told: Told<'_>) -> serde_json::Result<Value> {
+    let summary = told.summary;
+    Ok(json!({
+        "request_performance": {
+            "aggregate": {
+                "requests": requests(told),
+                "latency": latency(summary),
+                "throughput": throughput(summary),
+            },
+        },
+        "observability": {
+            "components": resources(summary).map(|aggregate| json!([
+                { "component_label": SERVER, "aggregate": aggregate },
+            ])),
+            "drop_rate": of_whole(summary.failures.reject_rate, "fraction"),
+            "skyline": serde_json::to_value(summary)?,
+        },
+    }))
+}
+
+fn requests(told: Told<'_>) -> Value {
+    let counts = &told.summary.requests;
+    let completed = || {
+        let whole =
+            |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
+        told.log.records.iter().filter(whole)
+    };
+    let prompt = |record: &RequestRecord| {
+        record.usage.map_or_else(|| u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens)
+    };
+    json!({
+        "total": counts.flown(),
+        "failures": counts.failed,
+        "incomplete": counts.censored,
+        "input_length": of_counts(completed().map(prompt)),
+        "output_length": of_counts(completed().map(|record| record.output_tokens)),
+    })
+}
+
+fn latency(summary: &Summary) -> Value {
+    let row = |metric, units: &str| summary.latency.row(metric).and_then(|row| of_latency(row, units));
+    // Time to the last token by all tokens, the first included: `GuideLLM`'s time per output token.
+    let normalised: Option<&LatencyRow> = summary
+        .aliases
+        .iter()
+        .find(|alias| alias.tool == "guidellm")
+        .and_then(|alias| alias.latency.as_ref());
+    json!({
+        "time_to_first_token": row(Metric::TtftFromSend, "ms"),
+        "normalized_time_per_output_token": normalised.and_then(|row| of_latency(row, "ms/token")),
+        "time_per_output_token": row(Metric::Tpot, "ms/token"),
+        "inter_token_latency": row(Metric::Itl, "ms/token"),
+        "request_latency": row(Metric::E2eFromSend, "ms"),
+    })
+}
+
+fn throughput(summary: &Summary) -> Value {
+    let rates = &summary.rates;
+    let total = rates.input_tokens_per_s.zip(rates.output_tokens_per_s).map(|(input, output)| input + output);
+    json!({
+        "input_token_rate": of_whole(rates.input_tokens_per_s, "tokens/s"),
+        "output_token_rate": of_whole(rates.output_tokens_per_s, "tokens/s"),
+        "total_token_rate": of_whole(total, "tokens/s"),
+        "request_rate": of_whole(rates.completed_requests_per_s, "queries/s"),
+    })
+}
+
+/// What the server told of itself over the window, where it did.
+fn resources(summary: &Summary) -> Option<Value> {
+    let hits = summary.prefix_cache.as_ref().and_then(|cache| cache.measured).map(|hits| hits.rate);
+    let gauge = |gauge, units: &str, scale: f64| {
+        let told = summary.server.as_ref()?.gauge(gauge)?;
+        Some(json!({ "units": units, "mean": told.mean * scale, "max": told.max * scale }))
+    };
+    let preemptions = summary.server.as_ref().and_then(|server| server.rise(Counter::Preemptions));
+    let told = [
+        ("kv_cache_usage", gauge(Gauge::KvUsage, "percent", 100.0)),
+        ("cache_hit_rate", of_whole(hits.map(|rate| rate * 100.0), "percent")),
+        ("running_requests", gauge(Gauge::Running, "count", 1.0)),
+        ("waiting_requests", gauge(Gauge::Waiting, "count", 1.0)),
+        ("preemptions", of_whole(preemptions, "count")),
+    ];
+    let told: Map<String, Value> =
+        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    (!told.is_empty()).then_some(Value::Object(told))
+}

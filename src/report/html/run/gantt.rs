@@ -1,0 +1,159 @@
+//! Some requests phase by phase: waiting to be sent, waiting for the first token, receiving.
+
+use maud::{Markup, html};
+
+use super::super::parts::{Table, wide_figure};
+use crate::analysis::SampledRequests;
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::report::chart::{Axis, Ending, Ink, Lane, Lanes, Stretch};
+use crate::report::grid::cell;
+use crate::units::{count, millis};
+
+/// A bar that is shorter than this share of the axis cannot be read.
+const READABLE: f64 = 0.02;
+
+/// What the phases of a request are called, in their order.
+const PHASES: [(Ink, &str); 4] = [
+    (Ink::Faint, "waits to be sent"),
+    (Ink::Second, "sent, no token yet"),
+    (Ink::First, "first to last token"),
+    (Ink::Fourth, "last token to end"),
+];
+
+/// Where the bars begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// At the run's zero: which requests shared the server is seen.
+    Run,
+    /// At each request's scheduled moment: of a long run, in which bars would be too short to see.
+    Scheduled,
+}
+
+pub(super) fn section(log: &RunLog) -> Markup {
+    let sampled = SampledRequests::of(log);
+    let (Some(first), Some(last)) =
+        (sampled.records.first(), sampled.records.iter().map(|record| record.ended).max())
+    else {
+        return html! {};
+    };
+    let span = last.since(first.scheduled);
+    let mut lengths: Vec<_> =
+        sampled.records.iter().map(|record| record.ended.since(record.scheduled)).collect();
+    lengths.sort_unstable();
+    let median = lengths[lengths.len() / 2];
+    let origin =
+        if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
+    let lanes: Vec<Lane> = sampled.records.iter().map(|record| lane(log, record, origin)).collect();
+    let ends = lanes.iter().flat_map(|lane| &lane.stretches).map(|stretch| stretch.to);
+    let (title, from) = match origin {
+        Origin::Run => ("time since the run's zero, s", first.scheduled.as_secs_f64()),
+        Origin::Scheduled => ("time since each request's scheduled moment, s", 0.0),
+    };
+    let axis = Axis::between(title, from, ends.fold(from, f64::max));
+    let description = format!("{} requests phase by phase", lanes.len());
+    let seen = |ink| lanes.iter().flat_map(|lane| &lane.stretches).any(|stretch| stretch.ink == ink);
+    let names = PHASES.into_iter().filter(|(ink, _)| seen(*ink)).collect();
+    let picture = Lanes { description, axis, names, shown: lanes };
+    html! {
+        h2 { "Phase by phase" }
+        (wide_figure(&hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
+    }
+}
+
+fn hint(sampled: &SampledRequests<'_>) -> String {
+    let (shown, of) = (sampled.records.len(), sampled.of);
+    let which = if shown < of {
+        format!("{shown} of the window's {} requests: the ten slowest, the others evenly", count(of as u64))
+    } else {
+        "all requests of the window".to_owned()
+    };
+    format!("{which}; a cross: it failed; an arrow: it was cut off")
+}
+
+/// The moments at which phases of a request end, from its scheduled one.
+fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
+    let first = record.chunks.first_at().or(record.whole_answer);
+    let last = record.chunks.last_at().or(record.whole_answer);
+    let moments = [record.sent, first, last, Some(record.ended)];
+    moments.into_iter().zip(PHASES).filter_map(|(at, (ink, _))| Some((at?, ink))).collect()
+}
+
+fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
+    let zero = match origin {
+        Origin::Run => Timestamp::ZERO,
+        Origin::Scheduled => record.scheduled,
+    };
+    let at = |moment: Timestamp| moment.since(zero).as_secs_f64();
+    let mut from = record.scheduled;
+    let mut stretches = Vec::new();
+    for (until, ink) in phases(record) {
+        // A request that never came further spent the rest in the phase that it was in.
+        let ink = if stretches.is_empty() && ink == Ink::Fourth { Ink::Faint } else { ink };
+        if until > from {
+            stretches.push(Stretch { from: at(from), to: at(until), ink });
+        }
+        from = from.max(until);
+    }
+    let ending = match record.outcome {
+        Outcome::Completed => Ending::Whole,
+        Outcome::Failed(_) => Ending::Failed,
+        Outcome::Censored => Ending::CutOff,
+    };
+    let name = format!("#{} {}", record.index, class(log, record));
+    let name: String =
+        if name.chars().count() > 20 { name.chars().take(19).chain(['…']).collect() } else { name };
+    Lane { name, stretches, ending, words: words(log, record).join(", ") }
+}
+
+fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
+    log.header.workload.classes.get(usize::from(record.class)).map_or("", |class| class.name.as_str())
+}
+
+fn words(log: &RunLog, record: &RequestRecord) -> Vec<String> {
+    let [scheduled, sent, first, whole, outcome] = figures(record);
+    vec![
+        format!("#{} {}", record.index, class(log, record)),
+        format!("scheduled at {scheduled} s"),
+        format!("sent after {sent} ms"),
+        format!("first token after {first} ms"),
+        format!("ended after {whole} ms"),
+        outcome,
+    ]
+}
+
+fn figures(record: &RequestRecord) -> [String; 5] {
+    let after = |at: Option<Timestamp>| {
+        at.map_or(crate::report::grid::NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))))
+    };
+    let outcome = match &record.outcome {
+        Outcome::Completed => "completed".to_owned(),
+        Outcome::Failed(failure) => format!("failed: {}", failure.reason),
+        Outcome::Censored => "cut off".to_owned(),
+    };
+    [
+        cell(record.scheduled.as_secs_f64()),
+        after(record.sent),
+        after(record.chunks.first_at()),
+        after(Some(record.ended)),
+        outcome,
+    ]
+}
+
+fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
+    let mut table =
+        Table::new(["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", ""]);
+    for record in &sampled.records {
+        let [scheduled, sent, first, end, outcome] = figures(record);
+        table.row([
+            format!("#{}", record.index),
+            class(log, record).to_owned(),
+            scheduled,
+            sent,
+            first,
+            end,
+            outcome,
+        ]);
+    }
+    table
+}

@@ -1,0 +1,78 @@
+//! The silences inside answers: how long, how many, and which are stalls.
+
+use maud::{Markup, html};
+
+use super::super::parts::{Table, figure};
+use crate::analysis::wording::{counted, seconds};
+use crate::analysis::{GapBar, GapHistogram, Metric, Quantile, Summary};
+use crate::report::chart::{Axis, Bar, Bars, Rule};
+use crate::report::grid::cell;
+use crate::units::count;
+
+pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup {
+    let Some(gaps) = gaps else { return html! {} };
+    let bars = gaps.bars();
+    let all = gaps.count();
+    let bar = |bar: &GapBar| Bar {
+        from: bar.from_ms,
+        to: bar.to_ms,
+        height: bar.count as f64,
+        words: format!(
+            "{} to {} ms: {}, {} %",
+            cell(bar.from_ms),
+            cell(bar.to_ms),
+            count(bar.count),
+            share(bar, all)
+        ),
+    };
+    let percentiles =
+        summary.latency.row(Metric::Itl).into_iter().flat_map(|row| {
+            [Quantile::P50, Quantile::P99].map(|quantile| row.percentile(quantile)).into_iter()
+        });
+    let rules = percentiles.filter_map(|shown| {
+        let ms = shown.figure.exact()?;
+        Some(Rule::Place(ms, format!("{} {}", shown.quantile, cell(ms))))
+    });
+    let picture = Bars {
+        description: format!("{} by their length", counted(all, "gap between tokens")),
+        x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [bar.from_ms, bar.to_ms])),
+        y: Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
+        shown: bars.iter().map(bar).collect(),
+        rules: rules.collect(),
+    };
+    let mut table = Table::new(["gap, ms", "gaps", "%"]);
+    for bar in &bars {
+        table.row([
+            format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms)),
+            count(bar.count),
+            share(bar, all),
+        ]);
+    }
+    html! {
+        h2 { "Between tokens" }
+        div.charts {
+            (figure("Gaps between tokens", "token-weighted; both axes logarithmic, so that rare silences show", &picture.draw(), Some(&table)))
+            div { (stalls(summary)) }
+        }
+    }
+}
+
+fn share(bar: &GapBar, all: u64) -> String {
+    cell(bar.count as f64 / all as f64 * 100.0)
+}
+
+fn stalls(summary: &Summary) -> Markup {
+    let stalls = &summary.stalls;
+    html! {
+        p { strong { "Stalls" } ": silences over 100 ms and over five of the answer's median gaps." }
+        @match stalls.longest_ms {
+            None => p { "There were none." },
+            Some(longest) => dl {
+                dt { "stalls" } dd { (count(stalls.count)) }
+                dt { "in" } dd { (counted(stalls.requests, "answer")) }
+                dt { "together" } dd { (seconds(stalls.total_ms / 1e3)) }
+                dt { "the longest" } dd { (seconds(longest / 1e3)) }
+            },
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Latencies of a run: percentiles with their intervals, and how they are distributed.
+
+use maud::{Markup, html};
+
+use super::super::parts::{Table, figure};
+use super::bounds;
+use super::told::told;
+use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
+use crate::record::RunLog;
+use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};
+use crate::report::grid::{NOTHING, cell};
+use crate::report::latency;
+use crate::units::count;
+
+/// Shares that the table behind a curve tells.
+const TOLD: [f64; 10] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
+
+pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Markup {
+    let rows = latency::rows(summary);
+    html! {
+        @if !rows.is_empty() {
+            h2 { "Latency, ms" }
+            p.muted { "TTFT, TTFA and e2e from the scheduled moment; beneath a percentile its 95 % interval." }
+            (table(&rows))
+            (told(|page| latency::remarks(page, summary)))
+            h2 { "How latencies are distributed" }
+            div.charts {
+                @for (metric, name) in DRAWN {
+                    @let found = match metric {
+                        Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
+                        metric => LatencyCurve::of(log, metric),
+                    };
+                    @if let Some(found) = found { (curve(&found, summary, metric, name)) }
+                }
+            }
+        }
+    }
+}
+
+fn table(rows: &[(&str, &LatencyRow)]) -> Markup {
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
+    html! {
+        div.scroll {
+            table.latency {
+                thead { tr {
+                    @for title in ["", "n", "mean", "std", "min"] { th scope="col" { (title) } }
+                    @for quantile in Quantile::ALL { th scope="col" { (quantile) } }
+                    th scope="col" { "max" }
+                } }
+                tbody { @for (name, row) in rows { tr {
+                    th scope="row" { (name) }
+                    td { (count(row.n)) }
+                    td { (known(row.mean_ms)) }
+                    td { (known(row.std_ms)) }
+                    td { (latency::figure(row.min)) }
+                    @for percentile in &row.percentiles { td { (with_interval(percentile)) } }
+                    td { (latency::figure(row.max)) }
+                } } }
+            }
+        }
+    }
+}
+
+fn with_interval(percentile: &Percentile) -> Markup {
+    html! {
+        (latency::percentile(percentile))
+        @if let Some(range) = latency::range(percentile) { div.below { (range) } }
+    }
+}
+
+/// The latencies whose distributions are drawn.
+const DRAWN: [(Metric, &str); 4] =
+    [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::Itl, "ITL"), (Metric::E2e, "e2e")];
+
+fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Markup {
+    let Some(row) = summary.latency.row(metric) else { return html! {} };
+    let bounds = bounds(summary, metric);
+    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.iter().map(|(bound, _)| *bound));
+    let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
+    let told = row.percentiles.iter().filter_map(|shown| {
+        let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
+        let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
+        known(share).then_some(((ms, share * 100.0), words))
+    });
+    let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();
+    let curves = Curves {
+        description: format!("Share of {} of {} at most so long", count(found.n), things(metric)),
+        x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
+        y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
+        shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
+        rules: bounds.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
+    };
+    let hint =
+        if known(1.0) { "" } else { "it ends where requests that were cut off leave no more to be known" };
+    figure(&format!("{name}, cumulative"), hint, &curves.draw(), Some(&behind(found, metric)))
+}
+
+const fn things(metric: Metric) -> &'static str {
+    if metric.is_one_per_request() { "requests" } else { "gaps" }
+}
+
+fn behind(found: &LatencyCurve, metric: Metric) -> Table {
+    let share_of = format!("% of {}", things(metric));
+    let mut table = Table::new([share_of.as_str(), "at most, ms"]);
+    for share in TOLD {
+        let near = found.points.iter().find(|(at, _)| *at >= share - 1e-9);
+        if let Some((share, ms)) = near {
+            table.row([cell(share * 100.0), cell(*ms)]);
+        }
+    }
+    table
+}

@@ -1,0 +1,238 @@
+//! A run over time: rates, requests in flight, tokens, latencies, servers and this machine under one axis.
+
+use maud::{Markup, html};
+
+use super::super::parts::{Table, wide_figure};
+use super::meters;
+use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
+use crate::record::RunLog;
+use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Track, TrackForm, Value};
+use crate::report::grid::{NOTHING, cell};
+
+/// Most pauses of this machine that are drawn, the longest first.
+const MOST_PAUSES: usize = 100;
+
+/// The axis of time that pictures of a run share.
+pub(super) struct Clock {
+    /// Seconds of its unit.
+    per: f64,
+    unit: &'static str,
+    end_s: f64,
+    /// Stretches that stand out, seconds.
+    stretches: Vec<(f64, f64, ShadeKind, String)>,
+}
+
+impl Clock {
+    pub(super) fn of(log: &RunLog, summary: &Summary, timeline: &Timeline) -> Self {
+        let end_s = timeline.end_s().max(summary.window.end_s);
+        let (per, unit) = match end_s {
+            minutes if minutes <= 900.0 => (1.0, "s"),
+            hours if hours <= 4.0 * 3600.0 => (60.0, "min"),
+            _ => (3600.0, "h"),
+        };
+        let (start, end) = (summary.window.start_s, summary.window.end_s);
+        let around = [
+            (0.0, start, "before the window: what is scheduled here warms up and does not count"),
+            (end, end_s, "after the window: what is scheduled here does not count"),
+        ];
+        let mut stretches: Vec<_> = around
+            .into_iter()
+            .filter(|(from, to, _)| from < to)
+            .map(|(from, to, label)| (from, to, ShadeKind::Uncounted, label.to_owned()))
+            .collect();
+        let mut pauses = meters::pauses(log);
+        pauses.sort_unstable_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
+        stretches.extend(pauses.into_iter().take(MOST_PAUSES).map(|(from, to)| {
+            (
+                from,
+                to,
+                ShadeKind::Doubtful,
+                format!("this machine stood still for {} ms", cell((to - from) * 1e3)),
+            )
+        }));
+        Self { per, unit, end_s, stretches }
+    }
+
+    pub(super) fn at(&self, seconds: f64) -> f64 {
+        seconds / self.per
+    }
+
+    pub(super) fn axis(&self, title: &str) -> Axis {
+        Axis::between(&format!("{title}, {}", self.unit), 0.0, self.at(self.end_s))
+    }
+
+    pub(super) fn shades(&self) -> Vec<Shade> {
+        let shade = |(from, to, kind, label): &(f64, f64, ShadeKind, String)| Shade {
+            from: self.at(*from),
+            to: self.at(*to),
+            kind: *kind,
+            label: label.clone(),
+        };
+        self.stretches.iter().map(shade).collect()
+    }
+}
+
+/// One figure over the bins of a timeline.
+pub(super) struct Strand {
+    /// The panel that it is drawn in, by the title of its axis.
+    pub(super) panel: String,
+    pub(super) scale: Scale,
+    pub(super) name: String,
+    pub(super) ink: Ink,
+    pub(super) form: TrackForm,
+    /// A value for each bin that has one.
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// What the axis of a panel is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// From 0 to the largest value.
+    FromZero,
+    /// From 0, or logarithmic where values lie far apart.
+    Fitting,
+    /// From 0 to 100 %.
+    Percent,
+}
+
+impl Strand {
+    fn new(
+        panel: &str,
+        name: &str,
+        ink: Ink,
+        form: TrackForm,
+        values: impl Iterator<Item = Option<f64>>,
+    ) -> Self {
+        let (panel, name) = (panel.to_owned(), name.to_owned());
+        Self { panel, scale: Scale::FromZero, name, ink, form, values: values.collect() }
+    }
+}
+
+pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Markup {
+    if timeline.bins.is_empty() {
+        return html! {};
+    }
+    let mut strands = strands(summary, timeline);
+    strands.extend(meters::strands(log, timeline));
+    let panels = strands.chunk_by(|a, b| a.panel == b.panel).map(|strands| panel(strands, timeline, clock));
+    let slots = timeline.bins.iter().enumerate().map(|(place, bin)| Slot {
+        from: clock.at(bin.from_s),
+        to: clock.at(bin.from_s + timeline.bin_s),
+        words: words(&strands, place, bin, timeline),
+    });
+    let picture = Panels {
+        description: format!("The run over time, in bins of {} s", cell(timeline.bin_s)),
+        x: clock.axis("time since the run's zero"),
+        shown: panels.collect(),
+        shades: clock.shades(),
+        slots: slots.collect(),
+    };
+    let doubtful = if meters::pauses(log).is_empty() { "" } else { "; red: this machine stood still" };
+    let hint = format!(
+        "bins of {} s; grey: outside the window, not counted{doubtful}; hover over a bin for its figures",
+        cell(timeline.bin_s)
+    );
+    html! {
+        h2 { "Over time" }
+        (wide_figure(&hint, &picture.draw(), Some(&table(&strands, timeline))))
+    }
+}
+
+/// What flowed, was in flight and waited.
+fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
+    use TrackForm::{Area, Line, Steps};
+
+    let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
+    let rate = |read: fn(&Bin) -> f64| each(read).map(|count| Some(count? / timeline.bin_s));
+    let requests = "requests/s";
+    let mut strands =
+        vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
+    strands.push(if summary.run.load == LoadForm::Closed {
+        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.released as f64))
+    } else {
+        Strand::new(requests, "offered", Ink::Second, Steps, rate(|bin| bin.scheduled as f64))
+    });
+    if timeline.bins.iter().any(|bin| bin.failed > 0) {
+        strands.push(Strand::new(requests, "failed", Ink::Failure, Steps, rate(|bin| bin.failed as f64)));
+    }
+    let in_flight = "requests in flight";
+    strands.push(Strand::new(in_flight, "mean", Ink::First, Area, each(|bin| bin.in_flight_mean)));
+    strands.push(Strand::new(in_flight, "peak", Ink::Second, Steps, each(|bin| bin.in_flight_peak as f64)));
+    strands.push(Strand::new(
+        "output tokens/s",
+        "output tokens",
+        Ink::First,
+        Area,
+        rate(|bin| bin.output_tokens),
+    ));
+    let title = match timeline.metric {
+        Metric::Ttft => "TTFT of what is scheduled then, ms",
+        _ => "e2e of what is scheduled then, ms",
+    };
+    let waits = || timeline.bins.iter().map(|bin| bin.wait.as_ref());
+    let known = |read: fn(&BinWait) -> Figure| waits().map(move |wait| read(wait?).at_most());
+    let open = waits().map(|wait| {
+        Some(wait?.p50.at_least()).filter(|_| wait.is_some_and(|wait| wait.p50.at_most().is_none()))
+    });
+    let wait = |name, ink, values: Vec<Option<f64>>| {
+        let told = values.iter().any(Option::is_some);
+        let strand =
+            Strand { scale: Scale::Fitting, ..Strand::new(title, name, ink, Line, values.into_iter()) };
+        told.then_some(strand)
+    };
+    strands.extend(wait("p50", Ink::First, known(|wait| wait.p50).collect()));
+    strands.extend(wait("p99", Ink::Second, known(|wait| wait.p99).collect()));
+    strands.extend(wait("p50 at least, for some were cut off", Ink::Faint, open.collect()));
+    strands
+}
+
+fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
+    let title = &strands[0].panel;
+    let values = strands.iter().flat_map(|strand| &strand.values).filter_map(|value| *value);
+    let y = match strands[0].scale {
+        Scale::FromZero => Axis::from_zero(title, values),
+        Scale::Fitting => Axis::fitting(title, values),
+        Scale::Percent => Axis::between(title, 0.0, 100.0),
+    };
+    let track = |strand: &Strand| Track {
+        name: strand.name.clone(),
+        ink: strand.ink,
+        form: strand.form,
+        values: timeline
+            .bins
+            .iter()
+            .zip(&strand.values)
+            .filter_map(|(bin, value)| {
+                let (from, to) = (clock.at(bin.from_s), clock.at(bin.from_s + timeline.bin_s));
+                Some(Value { from, to, y: (*value)? })
+            })
+            .collect(),
+    };
+    Panel { y, tracks: strands.iter().map(track).collect() }
+}
+
+/// All figures of a bin, a line for each panel.
+fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> String {
+    let mut lines = vec![format!("{} to {} s", cell(bin.from_s), cell(bin.from_s + timeline.bin_s))];
+    for panel in strands.chunk_by(|a, b| a.panel == b.panel) {
+        let known = panel
+            .iter()
+            .filter_map(|strand| Some(format!("{} {}", strand.name, cell(strand.values[place]?))));
+        let known: Vec<_> = known.collect();
+        if !known.is_empty() {
+            lines.push(format!("{}: {}", panel[0].panel, known.join(", ")));
+        }
+    }
+    lines.join("\n")
+}
+
+fn table(strands: &[Strand], timeline: &Timeline) -> Table {
+    let titles: Vec<String> =
+        strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
+    let mut table = Table::new(["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
+    for (place, bin) in timeline.bins.iter().enumerate() {
+        let cells = strands.iter().map(|strand| strand.values[place].map_or(NOTHING.to_owned(), cell));
+        table.row([cell(bin.from_s)].into_iter().chain(cells));
+    }
+    table
+}

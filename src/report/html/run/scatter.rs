@@ -1,0 +1,146 @@
+//! Every request, or as many as there is room for, by when it was scheduled and how long it waited.
+
+use maud::{Markup, html};
+
+use super::super::parts::{Table, wide_figure};
+use super::bounds;
+use super::over_time::Clock;
+use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
+use crate::record::RunLog;
+use crate::report::chart::{Axis, Cloud, Ink, Rule, Speck};
+use crate::report::grid::cell;
+use crate::units::count;
+
+/// Requests of the table behind the picture.
+const SLOWEST: usize = 20;
+
+pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup {
+    let scatter = Scatter::of(log);
+    if scatter.dots.is_empty() {
+        return html! {};
+    }
+    let name = if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" };
+    let classes = Classes::of(log, &scatter);
+    let bounds = bounds(summary, scatter.metric);
+    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
+    let picture = Cloud {
+        description: format!(
+            "{name} of {} requests by when they were scheduled",
+            count(scatter.dots.len() as u64)
+        ),
+        x: clock.axis("scheduled"),
+        y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
+        names: classes.names(&scatter),
+        specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
+        rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
+        shades: clock.shades(),
+    };
+    html! {
+        h2 { (name) " of each request" }
+        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+    }
+}
+
+fn hint(scatter: &Scatter) -> String {
+    let (shown, of) = (scatter.dots.len(), scatter.of);
+    let mut parts = Vec::new();
+    if shown < of {
+        parts.push(format!(
+            "{} of {} requests: some evenly, the slowest, and those that did not complete",
+            count(shown as u64),
+            count(of as u64)
+        ));
+    }
+    let any = |wanted: fn(Fate) -> bool| scatter.dots.iter().any(|dot| wanted(dot.fate));
+    if any(|fate| matches!(fate, Fate::AtLeast(_))) {
+        parts.push("hollow: cut off, at least this".to_owned());
+    }
+    if any(|fate| matches!(fate, Fate::Failed(_))) {
+        parts.push("cross: failed, after so long".to_owned());
+    }
+    parts.push("grey: outside the window".to_owned());
+    parts.join("; ")
+}
+
+/// Classes by their colours: the most frequent have one of their own.
+struct Classes {
+    names: Vec<String>,
+    inks: Vec<Ink>,
+}
+
+impl Classes {
+    fn of(log: &RunLog, scatter: &Scatter) -> Self {
+        let names: Vec<String> = log.header.workload.classes.iter().map(|class| class.name.clone()).collect();
+        let mut frequent: Vec<(usize, usize)> = (0..names.len())
+            .map(|place| (scatter.dots.iter().filter(|dot| usize::from(dot.class) == place).count(), place))
+            .collect();
+        frequent.sort_by_key(|(number, place)| (std::cmp::Reverse(*number), *place));
+        let mut inks = vec![Ink::Faint; names.len()];
+        for ((_, place), ink) in frequent.into_iter().zip(Ink::SERIES) {
+            inks[place] = ink;
+        }
+        Self { names, inks }
+    }
+
+    fn ink(&self, class: u16) -> Ink {
+        self.inks.get(usize::from(class)).copied().unwrap_or(Ink::Faint)
+    }
+
+    fn name(&self, class: u16) -> &str {
+        self.names.get(usize::from(class)).map_or("", String::as_str)
+    }
+
+    fn names(&self, scatter: &Scatter) -> Vec<(Ink, String)> {
+        let told = self.names.iter().zip(&self.inks).filter(|(_, ink)| **ink != Ink::Faint);
+        let mut names: Vec<_> = told.map(|(name, ink)| (*ink, name.clone())).collect();
+        match self.inks.iter().filter(|ink| **ink == Ink::Faint).count() {
+            0 => {}
+            others => names.push((Ink::Faint, format!("{others} other classes"))),
+        }
+        if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::Failed(_))) {
+            names.push((Ink::Failure, "failed".to_owned()));
+        }
+        names
+    }
+}
+
+fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
+    let failed = matches!(dot.fate, Fate::Failed(_));
+    Speck {
+        x: clock.at(dot.scheduled_s),
+        y: dot.fate.ms(),
+        ink: if failed { Ink::Failure } else { classes.ink(dot.class) },
+        open_above: matches!(dot.fate, Fate::AtLeast(_)),
+        words: format!(
+            "#{} {}, {} s: {}",
+            dot.index,
+            classes.name(dot.class),
+            cell(dot.scheduled_s),
+            fate(dot, name)
+        ),
+    }
+}
+
+fn fate(dot: &Dot, name: &str) -> String {
+    match dot.fate {
+        Fate::Waited(ms) => format!("{name} {} ms", cell(ms)),
+        Fate::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
+        Fate::Failed(ms) => format!("failed after {} ms", cell(ms)),
+    }
+}
+
+/// The slowest requests of the picture.
+fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
+    let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
+    dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
+    let mut table = Table::new(["the slowest", "class", "scheduled, s", name]);
+    for dot in dots.into_iter().take(SLOWEST) {
+        table.row([
+            format!("#{}", dot.index),
+            classes.name(dot.class).to_owned(),
+            cell(dot.scheduled_s),
+            fate(dot, "").trim().to_owned(),
+        ]);
+    }
+    table
+}

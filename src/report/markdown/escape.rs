@@ -1,0 +1,75 @@
+//! Foreign text that stays text in Markdown, wherever it stands.
+
+use std::fmt::Write as _;
+
+use crate::report::printable;
+
+/// A text inside a line or a cell of a table: none of its signs means anything to Markdown, HTML or `GitHub`, where `@name`
+/// calls a person and `#1` points to an issue.
+pub(crate) fn text(text: &str) -> String {
+    let text = printable(text);
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let inside_a_word =
+            before.is_alphanumeric() && signs.peek().is_some_and(|after| after.is_alphanumeric());
+        match sign {
+            '_' if inside_a_word => out.push(sign),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // A number stands for them even where a table is split at its bars before anything else is looked at.
+            '|' | '\\' => _ = write!(out, "&#{};", u32::from(sign)),
+            '`' | '*' | '_' | '[' | ']' | '~' | '$' => out.extend(['\\', sign]),
+            '@' | '#' => _ = write!(out, "{sign}<!-- -->"),
+            _ => out.push(sign),
+        }
+        before = sign;
+    }
+    out
+}
+
+/// A text between backticks, as many as it takes. Not for tables, which are split at bars even there.
+pub(super) fn code(text: &str) -> String {
+    let text = printable(text);
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    if text.is_empty() { "(nothing)".to_owned() } else { format!("{fence}{pad}{text}{pad}{fence}") }
+}
+
+/// Lines in a block of code of this language.
+pub(super) fn block(language: &str, text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
+}
+
+/// Length of the longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|sign| sign != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sign_means_anything() {
+        assert_eq!(text("short_chat, p95"), "short_chat, p95");
+        assert_eq!(text("_a_ *b* a|b\\|"), "\\_a\\_ \\*b\\* a&#124;b&#92;&#124;");
+        assert_eq!(text("<img src=x> & ![x](y)"), "&lt;img src=x&gt; &amp; !\\[x\\](y)");
+        assert_eq!(text("@all #1 $x$"), "@<!-- -->all #<!-- -->1 \\$x\\$");
+        // Line breaks are made visible.
+        assert_eq!(text("a\nb"), "a&#92;nb");
+    }
+
+    #[test]
+    fn code_ends_where_it_is_meant_to() {
+        assert_eq!(code("a b"), "`a b`");
+        assert_eq!(code("a``b` <b>"), "```a``b` <b>```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code(""), "(nothing)");
+        assert_eq!(block("sh", "a\n```\nb"), "````sh\na\n```\nb\n````\n");
+    }
+}

@@ -1,0 +1,124 @@
+//! What was offered, and how the percentiles came out: the least that lets a reader understand a system's behaviour.
+
+use std::fmt::Write as _;
+
+use crate::analysis::wording::seconds;
+use crate::analysis::{Figure, LatencyRow, LoadForm, Mark, Metric, Percentile, Quantile, Summary};
+use crate::record::{Outcome, Phase, RequestRecord};
+use crate::report::{Told, arrivals, printable};
+use crate::units::{count, three_digits};
+
+/// The percentiles of the block, under the names that it has for them.
+const PERCENTILES: [(Quantile, &str); 4] =
+    [(Quantile::P50, "p50"), (Quantile::P90, "p90"), (Quantile::P99, "p99"), (Quantile::P999, "p999")];
+
+/// What the names mean, for they mean other things elsewhere.
+const DEFINITIONS: &str =
+    "TTFT and e2e count from the scheduled moment; TPOT is (last − first token) / (output tokens − 1).\n";
+
+/// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
+/// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
+#[must_use]
+pub fn percentile_block(told: Told<'_>) -> String {
+    let summary = told.summary;
+    let mut out = String::new();
+    for (name, text) in [
+        ("Workload", workload(told)),
+        ("Concurrency", concurrency(summary)),
+        ("Duration", duration(summary)),
+        ("Samples", samples(summary)),
+        ("Verdict", verdict(summary)),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{name}: {}", printable(&text));
+    }
+    for (metric, name) in [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::E2e, "e2e")] {
+        let Some(row) = summary.latency.row(metric) else {
+            let _ = writeln!(out, "{name}: not measured");
+            continue;
+        };
+        let _ = writeln!(out, "{name}:");
+        for (quantile, label) in PERCENTILES {
+            let _ = writeln!(out, "  {label}: {}", shown(row, row.percentile(quantile)));
+        }
+    }
+    out.push_str(DEFINITIONS);
+    out
+}
+
+fn workload(told: Told<'_>) -> String {
+    let run = &told.summary.run;
+    let models = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") };
+    let whole =
+        |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
+    let answers: Vec<_> = told.log.records.iter().filter(whole).collect();
+    let mean = |tokens: fn(&RequestRecord) -> u64| {
+        let sum: u64 = answers.iter().map(|record| tokens(record)).sum();
+        count((sum as f64 / answers.len() as f64).round() as u64)
+    };
+    let lengths = if answers.is_empty() {
+        String::new()
+    } else {
+        let prompt = mean(|record| {
+            record.usage.map_or_else(|| u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens)
+        });
+        format!(", {prompt}-token prompts, {}-token outputs (means)", mean(|record| record.output_tokens))
+    };
+    format!("{} on {models}{lengths}", run.workload)
+}
+
+fn concurrency(summary: &Summary) -> String {
+    let run = &summary.run;
+    let arrivals = arrivals::in_words(&run.arrival);
+    let form = match run.load {
+        LoadForm::Open => format!("open-loop, {arrivals}"),
+        LoadForm::PartlyOpen => format!("partly open-loop (conversations), {arrivals}"),
+        LoadForm::Closed => arrivals,
+    };
+    let cap = run.limits.max_concurrency;
+    cap.map_or(form.clone(), |cap| format!("{form}, at most {} in flight", count(cap)))
+}
+
+fn duration(summary: &Summary) -> String {
+    let window = &summary.window;
+    let length = seconds(window.length_s());
+    if window.start_s > 0.0 {
+        format!("{length} after {} of warm-up", seconds(window.start_s))
+    } else {
+        format!("{length}, no warm-up")
+    }
+}
+
+fn samples(summary: &Summary) -> String {
+    let requests = &summary.requests;
+    let others = [(requests.failed, "failed"), (requests.censored, "cut off")];
+    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    let all = others.map(|(number, what)| format!("; {} more {what}", count(number)));
+    [count(requests.completed)].into_iter().chain(all).collect()
+}
+
+fn verdict(summary: &Summary) -> String {
+    match summary.verdict.reasons.first() {
+        None => "VALID".to_owned(),
+        Some(reason) => format!("INVALID: {}", reason.sentence),
+    }
+}
+
+/// `300 ms`, `> 30 s`, `1,500 ms (too few samples: 600)`.
+fn shown(row: &LatencyRow, percentile: &Percentile) -> String {
+    let figure = match percentile.figure {
+        Figure::Exact(value) => length(value),
+        Figure::Between { high, .. } => format!("at most {}", length(high)),
+        Figure::AtLeast(low) => format!("over {}", length(low)),
+    };
+    match percentile.mark {
+        Some(Mark::TooFewSamples) => format!("{figure} (too few samples: {})", count(row.n)),
+        Some(Mark::Indicative) => format!("{figure} (indicative: {} samples)", count(row.n)),
+        None => figure,
+    }
+}
+
+/// Milliseconds, or from ten seconds on seconds.
+fn length(ms: f64) -> String {
+    if ms < 10_000.0 { format!("{} ms", three_digits(ms)) } else { format!("{} s", three_digits(ms / 1e3)) }
+}

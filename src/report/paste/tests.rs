@@ -1,0 +1,76 @@
+//! Texts to paste.
+
+use super::risk::{Risk, risk};
+use super::*;
+use crate::analysis::test_runs::{record, run};
+use crate::record::RunLog;
+use crate::report::sample_runs::{hostile, minute, three, told};
+use crate::workload::{ArrivalPattern, ThinkTime};
+
+fn rated(log: &RunLog, objectives: &[&str]) -> (Risk, String) {
+    let (rated, reasons) = told(log, objectives, |told| risk(told.summary));
+    (rated, reasons.join("; "))
+}
+
+#[test]
+fn the_percentile_block() {
+    insta::assert_snapshot!(told(&minute(), &[], percentile_block));
+}
+
+#[test]
+fn the_percentile_block_of_a_closed_loop_that_failed() {
+    let mut log = three();
+    log.header.workload.arrival = ArrivalPattern::of_users(32, ThinkTime::Constant { value: 0.0 });
+    log.header.limits.max_concurrency = Some(8);
+    insta::assert_snapshot!(told(&log, &[], percentile_block));
+}
+
+#[test]
+fn the_fields_of_a_decision() {
+    let mut log = minute();
+    log.header.deployment.hardware = Some("h100".to_owned());
+    log.header.deployment.gpus = Some(2);
+    let objectives = ["p95 ttft < 500ms", "slo_attainment > 50%"];
+    insta::assert_snapshot!(told(&log, &objectives, decision_fields));
+}
+
+#[test]
+fn foreign_text_stays_text() {
+    let table = told(&hostile(), &[], decision_fields);
+    assert_eq!(table.lines().count(), 12, "{table}");
+    assert!(table.lines().all(|line| line.matches('|').count() == 3), "{table}");
+    assert!(!table.contains("<script") && !table.contains('\u{1b}'), "{table}");
+    let block = told(&hostile(), &[], percentile_block);
+    assert!(!block.contains("\n# EOF") && !block.contains('\u{1b}'), "{block}");
+}
+
+/// TTFT from 1 to 500 ms in no order, no SLO.
+fn spread() -> RunLog {
+    let records = (0..500).map(|i| {
+        let at = i * 100;
+        record(i).sent_at(at, at, at).paced(at + 1 + (i * 181) % 500, 10, 11).build()
+    });
+    run(50_000, records.collect())
+}
+
+#[test]
+fn risk_is_as_high_as_its_gravest_reason() {
+    let log = spread();
+    for (objectives, expected, why) in [
+        (&["p50 ttft < 400ms"][..], Risk::Low, "the nearest bar, p50 ttft < 400ms, was kept with 37"),
+        (&["p50 ttft < 251ms"], Risk::Medium, "was met by chance"),
+        (&["max ttft < 510ms"], Risk::Medium, "was met with 1.96 % of its bar to spare"),
+        (&["p99.9 ttft < 5s"], Risk::Medium, "was met on too few samples"),
+        (&["p50 ttft < 100ms", "p50 ttft < 400ms"], Risk::High, "missed: p50 ttft < 100ms"),
+        (&["p50 queue_wait < 1s"], Risk::High, "unresolvable"),
+        (&[], Risk::Unknown, "nothing was demanded"),
+    ] {
+        let (rated, reasons) = rated(&log, objectives);
+        assert_eq!(rated, expected, "{objectives:?}: {reasons}");
+        assert!(reasons.contains(why), "{objectives:?}: {reasons}");
+    }
+    let (rated_three, reasons) = rated(&three(), &["p50 ttft < 10s"]);
+    assert!(rated_three == Risk::Unknown && reasons.starts_with("the run is INVALID"), "{reasons}");
+    let (broken, reasons) = rated(&minute(), &["p95 ttft < 500ms"]);
+    assert!(broken == Risk::Medium && reasons.contains("no objective says how many must"), "{reasons}");
+}

@@ -1,0 +1,47 @@
+//! Tables as comma-separated values (RFC 4180), fit for a spreadsheet.
+
+use std::borrow::Cow;
+use std::io::{self, Write as _};
+
+use csv::Writer;
+
+use super::column::{Column, Read};
+use super::request::{RequestRow, in_order};
+use crate::report::{Out, Told, printable};
+
+/// `requests.csv`: a line a request, in order of their scheduled moments. What is not known is empty.
+pub(in crate::report) fn requests_csv(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
+    let rows = in_order(told.log).into_iter().map(|record| RequestRow::of(told.log, record));
+    write(RequestRow::COLUMNS, rows, out)
+}
+
+fn write<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
+    let mut writer = Writer::from_writer(out);
+    writer.write_record(columns.iter().map(|column| column.name))?;
+    let mut field = Vec::new();
+    for row in rows {
+        for column in columns {
+            field.clear();
+            match column.read {
+                Read::Text(read) => field.extend(read(&row).map(text).unwrap_or_default().bytes()),
+                Read::Whole(read) => read(&row).map_or(Ok(()), |count| write!(field, "{count}"))?,
+                Read::Number(read) => read(&row).map_or(Ok(()), |value| write!(field, "{value}"))?,
+                Read::Flag(read) => read(&row).map_or(Ok(()), |flag| write!(field, "{flag}"))?,
+            }
+            writer.write_field(&field)?;
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    writer.flush()
+}
+
+/// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before what it would
+/// take for a formula (OWASP, *CSV Injection*). It may be a server's.
+pub(super) fn text(text: Cow<'_, str>) -> Cow<'_, str> {
+    let text = if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
+        text
+    } else {
+        printable(&text).into()
+    };
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
+}

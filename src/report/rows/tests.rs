@@ -1,0 +1,226 @@
+//! The tables of a run, read back by others than those who wrote them.
+
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::record::{Field, Row};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::column::{Column, Unit};
+use super::request::RequestRow;
+use super::token::TokenRow;
+use super::*;
+use crate::analysis::test_runs::{class, record, run};
+use crate::analysis::{Metric, summarise};
+use crate::record::{Failure, FailureKind, Phase, RunLog, Turn};
+use crate::report::{Beside, Out, Told};
+use crate::workload::{Priority, Slo};
+
+/// A run with something of everything: warm-up, a turn, chunks of several tokens and of none, a failure with a hostile
+/// message, an answer that was cut off.
+fn mixed() -> RunLog {
+    let message = "=HYPERLINK(\"http://evil\",\"a, b\")\r\n\u{1b}[2Jsecond line";
+    let failure = Failure::new(FailureKind::HttpStatus(503), message);
+    let mut turn = record(1 << 28).sent_at(900, 901, 902).paced(950, 10, 3).usage(120, 4).build();
+    turn.turn = Some(Turn { session: 0, number: 1, of: Some(2), begun: 0, history_tokens: 50 });
+    let mut log = run(
+        1_000,
+        vec![
+            record(2).sent_at(400, 400, 401).failed(450, failure).build(),
+            record(0).phase(Phase::Warmup).sent_at(0, 0, 1).paced(30, 10, 2).build(),
+            record(1).sent_at(100, 102, 103).chunks(&[(200, 1), (240, 3), (250, 0), (300, 1)]).build(),
+            record(3).sent_at(500, 500, 501).chunks(&[(600, 1)]).asked(20).censored(5_000).build(),
+            turn,
+        ],
+    );
+    log.header.workload.classes =
+        vec![class("-chat", &[(Priority::High, Slo { ttft_ms: Some(90.0), tpot_ms: None, e2e_ms: None })])];
+    log
+}
+
+fn written(log: &RunLog, write: impl Fn(Told<'_>, Out<'_>) -> std::io::Result<()>) -> Vec<u8> {
+    let summary = summarise(log, &["p50 ttft < 200ms".parse().unwrap()]);
+    let mut bytes = Vec::new();
+    write(Told { log, summary: &summary, beside: Beside::default() }, &mut bytes).unwrap();
+    bytes
+}
+
+fn text(log: &RunLog, write: impl Fn(Told<'_>, Out<'_>) -> std::io::Result<()>) -> String {
+    String::from_utf8(written(log, write)).unwrap()
+}
+
+fn lines(log: &RunLog) -> Vec<Map<String, Value>> {
+    text(log, requests_jsonl).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_name_ends_in_its_unit() {
+    fn check<R>(columns: &[Column<R>]) {
+        for (place, column) in columns.iter().enumerate() {
+            let name = column.name;
+            assert!(columns[..place].iter().all(|before| before.name != name), "{name} is there twice");
+            let fits = match column.unit {
+                Unit::None => !name.ends_with("_s") && !name.ends_with("_ms"),
+                Unit::Seconds => name.ends_with("_s"),
+                Unit::Milliseconds => name.ends_with("_ms"),
+                Unit::Tokens => name.contains("tokens"),
+            };
+            assert!(fits && !column.meaning.is_empty(), "{name}");
+        }
+    }
+    check(RequestRow::COLUMNS);
+    check(TokenRow::COLUMNS);
+}
+
+#[test]
+fn requests_as_csv() {
+    insta::assert_snapshot!(text(&mixed(), requests_csv));
+}
+
+#[test]
+fn the_summary_as_csv() {
+    insta::assert_snapshot!(text(&mixed(), summary_csv));
+}
+
+#[test]
+fn csv_and_json_lines_say_the_same() {
+    let log = mixed();
+    let text = written(&log, requests_csv);
+    let mut reader = ::csv::Reader::from_reader(text.as_slice());
+    let names = reader.headers().unwrap().clone();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let lines = lines(&log);
+    assert_eq!(rows.len(), log.records.len());
+    for (row, line) in rows.iter().zip(&lines) {
+        assert!(names.iter().eq(line.keys()));
+        for (name, field) in names.iter().zip(row) {
+            match &line[name] {
+                Value::Null => assert_eq!(field, "", "{name}: what is not known is empty"),
+                Value::Number(number) => {
+                    assert_eq!(field.parse::<f64>().unwrap(), number.as_f64().unwrap(), "{name}");
+                }
+                Value::Bool(flag) => assert_eq!(field, flag.to_string()),
+                Value::String(text) if text.starts_with(['=', '-']) => assert!(field.starts_with('\'')),
+                Value::String(text) => assert_eq!(field, text),
+                other => panic!("{name}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_server_said_is_no_formula_and_no_second_line() {
+    let text = text(&mixed(), requests_csv);
+    assert_eq!(text.lines().count(), 1 + mixed().records.len());
+    let begin = "\"'=HYPERLINK(\"\"http://evil\"\",\"\"a, b\"\")\\r\\n\\u{1b}[2J";
+    assert!(text.contains(begin), "{text}");
+    assert!(text.contains(",'-chat,"));
+}
+
+#[test]
+fn rows_are_in_the_order_of_the_schedule_and_know_what_is_unknown() {
+    let lines = lines(&mixed());
+    let index: Vec<_> = lines.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(index, [0, 1, 2, 3, 1 << 28]);
+    let [_, whole, failed, cut_off, turn] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&whole["ttft_ms"], &whole["longest_gap_ms"]), (&100.0.into(), &50.0.into()));
+    assert_eq!(whole["slo_met"], false);
+    assert_eq!(whole["request_id"], "0badcafe-0000-4000-8000-000000000001");
+    assert_eq!((&failed["failure"], &failed["http_status"]), (&"http_status".into(), &503.into()));
+    assert_eq!((&failed["ttft_ms"], &failed["ttft_at_least_ms"]), (&Value::Null, &Value::Null));
+    assert_eq!((&cut_off["ttft_ms"], &cut_off["e2e_ms"]), (&100.0.into(), &Value::Null));
+    assert_eq!(cut_off["e2e_at_least_ms"], 4_500.0);
+    assert_eq!((&turn["session"], &turn["turn"], &turn["slo_met"]), (&0.into(), &1.into(), &true.into()));
+}
+
+/// The rows of a Parquet file, by its reader.
+fn parquet_rows(bytes: Vec<u8>) -> Vec<Map<String, Value>> {
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let value = |field: &Field| match field {
+        Field::Null => Value::Null,
+        Field::Str(text) => text.as_str().into(),
+        Field::Long(count) => (*count).into(),
+        Field::Double(number) => (*number).into(),
+        Field::Bool(flag) => (*flag).into(),
+        other => panic!("{other}"),
+    };
+    let row = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect();
+    reader.get_row_iter(None).unwrap().map(|read| row(read.unwrap())).collect()
+}
+
+#[test]
+fn parquet_says_what_json_lines_say() {
+    let log = mixed();
+    assert_eq!(parquet_rows(written(&log, requests_parquet)), lines(&log));
+}
+
+#[test]
+fn gaps_per_token_are_those_of_the_summary() {
+    let log = mixed();
+    let rows = parquet_rows(written(&log, tokens_parquet));
+    assert_eq!(rows.len(), 2 + 4 + 1 + 3);
+    let gaps: Vec<_> = rows[2..6].iter().map(|row| row["gap_ms"].as_f64()).collect();
+    assert_eq!(gaps, [None, Some(40.0), Some(10.0), Some(50.0)]);
+    let itl: Vec<_> = rows[2..6].iter().map(|row| row["itl_ms"].as_f64()).collect();
+    assert_eq!(itl, [None, Some(40.0 / 3.0), None, Some(60.0)]);
+    // Of the measured requests that completed, a gap of k tokens k times; the silence in which one was cut off is open.
+    let mut whole = log.clone();
+    whole.records.retain(|record| record.index != 3);
+    let (mut sum, mut samples) = (0.0, 0.0);
+    for row in parquet_rows(written(&whole, tokens_parquet)).iter().filter(|row| row["request_index"] != 0) {
+        let tokens = row["tokens"].as_f64().unwrap();
+        if let Some(itl) = row["itl_ms"].as_f64() {
+            (sum, samples) = (sum + itl * tokens, samples + tokens);
+        }
+    }
+    let mean = summarise(&whole, &[]).latency.row(Metric::Itl).unwrap().mean_ms.unwrap();
+    assert!((sum / samples - mean).abs() < 1e-9, "{sum} / {samples} is not {mean}");
+}
+
+#[test]
+fn a_long_table_comes_in_groups_of_rows() {
+    let log = mixed();
+    let rows = request::in_order(&log).into_iter().map(|record| RequestRow::of(&log, record));
+    let mut bytes = Vec::new();
+    parquet::write("requests", RequestRow::COLUMNS, 2, &log, rows, &mut bytes).unwrap();
+    let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();
+    let groups = reader.metadata().row_groups();
+    assert_eq!(groups.iter().map(|group| group.num_rows()).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(parquet_rows(bytes), lines(&log));
+    let about = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    let of = |key: &str| about.iter().find(|entry| entry.key == key).unwrap().value.clone().unwrap();
+    assert_eq!(of("skyline.version"), env!("CARGO_PKG_VERSION"));
+    let columns: Value = serde_json::from_str(&of("skyline.columns")).unwrap();
+    assert_eq!(columns.as_array().unwrap().len(), RequestRow::COLUMNS.len());
+    assert_eq!(columns[0]["name"], "index");
+}
+
+#[test]
+fn a_run_of_nothing_has_tables_without_rows() {
+    let log = run(0, Vec::new());
+    assert_eq!(text(&log, requests_csv).lines().count(), 1);
+    assert_eq!(text(&log, requests_jsonl), "");
+    assert!(parquet_rows(written(&log, requests_parquet)).is_empty());
+    assert!(parquet_rows(written(&log, tokens_parquet)).is_empty());
+}
+
+/// A line of the README's list.
+fn documented<R>(column: &Column<R>) -> String {
+    format!(
+        "| `{}` | {} | {} | {} |",
+        column.name,
+        column.read.type_name(),
+        column.unit.sign(),
+        column.meaning
+    )
+}
+
+#[test]
+fn the_readme_lists_the_columns() {
+    let readme = include_str!("../../../README.md");
+    let requests: Vec<_> = RequestRow::COLUMNS.iter().map(documented).collect();
+    let tokens: Vec<_> = TokenRow::COLUMNS.iter().map(documented).collect();
+    for list in [requests, tokens] {
+        let list = list.join("\n");
+        assert!(readme.contains(&list), "README.md does not have this list:\n{list}");
+    }
+}

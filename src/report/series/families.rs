@@ -1,0 +1,255 @@
+//! The families of a summary.
+
+use super::{Family, Point, Unit};
+use crate::analysis::{
+    Attainment, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+};
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Every figure that is known; one that is not has no point, and a family without a point is left out.
+pub(super) fn families(summary: &Summary) -> Vec<Family> {
+    let parts = parts(summary);
+    let mut all = state(summary);
+    for metric in Metric::ALL {
+        all.extend(latency(metric, &parts));
+    }
+    all.extend(requests(summary, &parts));
+    all.extend(flows(summary, &parts));
+    all.retain(|family| !family.points.is_empty());
+    all
+}
+
+/// What tells a run from others.
+pub(super) fn facts(summary: &Summary) -> Labels {
+    let run = &summary.run;
+    let version = run.engine.server_version.clone();
+    let mut facts = vec![("engine", run.engine.engine.clone())];
+    facts.extend(version.map(|version| ("server_version", version)));
+    facts.extend([
+        ("seed", run.seed.to_string()),
+        ("plan_hash", run.plan_hash.clone()),
+        ("skyline_version", run.skyline_version.clone()),
+    ]);
+    facts
+}
+
+/// What every series of a run is labelled with.
+pub(super) fn own_labels(summary: &Summary) -> Labels {
+    let run = &summary.run;
+    let model = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(",") };
+    vec![("workload", run.workload.clone()), ("model", model)]
+}
+
+/// The whole run, or some of its requests.
+struct Part<'a> {
+    labels: Labels,
+    latency: &'a LatencyTable,
+    slo: &'a Attainment,
+    error_rate: Option<f64>,
+}
+
+/// The run and each group of it, where a breakdown has more than one.
+fn parts(summary: &Summary) -> Vec<Part<'_>> {
+    let mut parts = vec![Part {
+        labels: own_labels(summary),
+        latency: &summary.latency,
+        slo: &summary.slo,
+        error_rate: summary.failures.error_rate,
+    }];
+    for (label, groups) in [
+        ("class", &summary.by_class),
+        ("priority", &summary.by_priority),
+        ("tenant", &summary.by_tenant),
+        ("model", &summary.by_model),
+    ] {
+        parts.extend(groups.iter().filter(|_| groups.len() > 1).map(|group| Part {
+            labels: labels_of(summary, label, group),
+            latency: &group.latency,
+            slo: &group.slo,
+            error_rate: group.error_rate,
+        }));
+    }
+    parts
+}
+
+/// The run's labels and the group's, which stands in place of one of the same name.
+fn labels_of(summary: &Summary, label: &'static str, group: &Group) -> Labels {
+    let mut labels = own_labels(summary);
+    labels.retain(|(name, _)| *name != label);
+    labels.push((label, group.name.clone()));
+    labels
+}
+
+fn state(summary: &Summary) -> Vec<Family> {
+    let labels = own_labels(summary);
+    let one = |name: &str, help: &str, unit, value: f64| {
+        family(name, help, unit, [Some(Point { labels: labels.clone(), value })])
+    };
+    let started = summary.run.started_at.as_nanosecond() as f64 / 1e9;
+    let met = |judgement: &Judgement| {
+        let objective = ("objective", judgement.objective.clone());
+        Some(Point {
+            labels: labels.iter().cloned().chain([objective]).collect(),
+            value: f64::from(u8::from(judgement.passed())),
+        })
+    };
+    vec![
+        one(
+            "run_valid",
+            "1 where the figures can be trusted, 0 where the run is INVALID",
+            Unit::Yes,
+            f64::from(u8::from(summary.verdict.valid)),
+        ),
+        one("run_started_timestamp", "The run's zero, since the Unix epoch", Unit::Seconds, started),
+        one("run_window", "Length of the stretch that is measured", Unit::Seconds, summary.window.length_s()),
+        family(
+            "objective_met",
+            "1 where the objective was met, 0 where it was missed or could not be told",
+            Unit::Yes,
+            summary.objectives.iter().map(met),
+        ),
+    ]
+}
+
+/// Percentiles, their intervals, mean, longest and number of samples of one latency.
+fn latency(metric: Metric, parts: &[Part<'_>]) -> Vec<Family> {
+    let rows = || parts.iter().filter_map(|part| Some((part, part.latency.row(metric)?)));
+    let by_quantile = |name: String, help: String, value: fn(&Percentile) -> Option<f64>| {
+        let points = rows().flat_map(|(part, row)| {
+            Quantile::ALL.into_iter().map(move |quantile| {
+                let value = value(row.percentile(quantile))?;
+                let mut labels = part.labels.clone();
+                labels.push(("quantile", quantile.fraction().to_string()));
+                Some(Point { labels, value: value / 1e3 })
+            })
+        });
+        family(&name, &help, Unit::Seconds, points)
+    };
+    let by_row = |name: String, help: String, value: fn(&LatencyRow) -> Option<f64>| {
+        let points =
+            rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: value(row)? / 1e3 }));
+        family(&name, &help, Unit::Seconds, points)
+    };
+    let what = meaning(metric);
+    let samples = rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: row.n as f64 }));
+    vec![
+        by_quantile(metric.to_string(), format!("Percentiles: {what}"), |shown| shown.figure.exact()),
+        by_quantile(
+            format!("{metric}_interval_low"),
+            format!("Lower end of the percentile's 95 % interval: {what}"),
+            |shown| shown.best_interval().0,
+        ),
+        by_quantile(
+            format!("{metric}_interval_high"),
+            format!("Upper end of the percentile's 95 % interval: {what}"),
+            |shown| shown.best_interval().1,
+        ),
+        by_row(format!("{metric}_mean"), format!("Mean: {what}"), |row| row.mean_ms),
+        by_row(format!("{metric}_max"), format!("Longest: {what}"), |row| row.max.exact()),
+        family(&format!("{metric}_samples"), "What the percentiles rest on", Unit::Samples, samples),
+    ]
+}
+
+/// A latency in a few words.
+const fn meaning(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Ttft => "time to first token, from the scheduled moment",
+        Metric::TtftFromSend => "time to first token, from sending",
+        Metric::Ttfa => "time to the first token that is not reasoning, from the scheduled moment",
+        Metric::Tpot => "time per output token after the first",
+        Metric::TpotAdjusted => "time per output token after those of the first chunk",
+        Metric::Itl => "time between tokens",
+        Metric::ChunkGap => "time between chunks as they came",
+        Metric::E2e => "end-to-end latency, from the scheduled moment",
+        Metric::E2eFromSend => "end-to-end latency, from sending",
+        Metric::ScheduleLag => "how late requests were let go",
+        Metric::QueueWait => "wait for a place under the cap",
+    }
+}
+
+fn requests(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
+    let counts = &summary.requests;
+    let labelled = |label, name: &str, value: f64| {
+        let mut labels = own_labels(summary);
+        labels.push((label, name.to_owned()));
+        Some(Point { labels, value })
+    };
+    let outcomes = [
+        ("completed", counts.completed),
+        ("failed", counts.failed),
+        ("censored", counts.censored),
+        ("never_due", counts.never_due),
+        ("unrecorded", counts.unrecorded),
+    ];
+    let outcomes = outcomes.map(|(outcome, count)| labelled("outcome", outcome, count as f64));
+    let kinds = summary.failures.kinds.iter();
+    let kinds = kinds.map(|failure| labelled("kind", &failure.kind.to_string(), failure.count as f64));
+    let share = |name, help, value: Option<f64>| {
+        let point = value.map(|value| Point { labels: own_labels(summary), value });
+        family(name, help, Unit::Ratio, [point])
+    };
+    vec![
+        family("requests", "Planned requests of the window by what became of them", Unit::Requests, outcomes),
+        family("failures", "Failed requests by kind", Unit::Requests, kinds),
+        of_parts("error", "Failed requests among those whose moment came", Unit::Ratio, parts, |part| {
+            part.error_rate
+        }),
+        share("reject", "Requests that the server refused (429, 503)", summary.failures.reject_rate),
+        share("timeout", "Requests ended by the client's time limits", summary.failures.timeout_rate),
+    ]
+}
+
+fn flows(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
+    let rates = &summary.rates;
+    let flow = |name, help, unit, value: Option<f64>| {
+        let point = value.map(|value| Point { labels: own_labels(summary), value });
+        family(name, help, unit, [point])
+    };
+    let (requests, tokens) = (Unit::RequestsPerSecond, Unit::TokensPerSecond);
+    vec![
+        of_parts(
+            "slo_attainment",
+            "Requests that met their SLO among those promised one",
+            Unit::Ratio,
+            parts,
+            |part| part.slo.slo_attainment,
+        ),
+        of_parts("goodput_requests", "Requests that met their SLO", requests, parts, |part| {
+            part.slo.goodput_per_s.filter(|_| part.slo.declared)
+        }),
+        flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
+        flow("sent_requests", "Requests let go in the window", requests, rates.achieved_requests_per_s),
+        flow("completed_requests", "Answers whole in the window", requests, rates.completed_requests_per_s),
+        flow("input_tokens", "Prompt tokens", tokens, rates.input_tokens_per_s),
+        flow(
+            "cached_input_tokens",
+            "Prompt tokens from a prefix cache",
+            tokens,
+            rates.cached_input_tokens_per_s,
+        ),
+        flow("output_tokens", "Answer tokens that arrived", tokens, rates.output_tokens_per_s),
+        flow(
+            "output_tokens_by_gpu",
+            "Answer tokens that arrived, for each accelerator",
+            tokens,
+            rates.output_tokens_per_s_per_gpu,
+        ),
+    ]
+}
+
+fn of_parts(
+    name: &str,
+    help: &str,
+    unit: Unit,
+    parts: &[Part<'_>],
+    value: fn(&Part<'_>) -> Option<f64>,
+) -> Family {
+    let points = parts.iter().map(|part| Some(Point { labels: part.labels.clone(), value: value(part)? }));
+    family(name, help, unit, points)
+}
+
+fn family(name: &str, help: &str, unit: Unit, points: impl IntoIterator<Item = Option<Point>>) -> Family {
+    let points = points.into_iter().flatten().collect();
+    Family { name: name.to_owned(), help: help.to_owned(), unit, points }
+}

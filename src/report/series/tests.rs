@@ -1,0 +1,64 @@
+//! Runs as series.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::analysis::test_runs::run;
+use crate::report::sample_runs::{hostile, minute, three, told};
+
+#[test]
+fn a_run_for_prometheus() {
+    let text = told(&minute(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_run_for_a_collector() {
+    let body = told(&three(), &[], otlp_json);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&body).unwrap());
+}
+
+#[test]
+fn what_is_not_known_has_no_sample() {
+    let text = told(&three(), &[], |told| openmetrics(told.summary)).unwrap();
+    // One request of two that have a TTFT was cut off before it.
+    assert!(text.contains("skyline_ttft_samples{") && !text.contains("skyline_ttft_mean_seconds"), "{text}");
+    let text = told(&run(0, vec![]), &[], |told| openmetrics(told.summary)).unwrap();
+    assert!(!text.contains("skyline_ttft") && text.ends_with("# EOF\n"), "{text}");
+}
+
+#[test]
+fn foreign_text_stays_in_its_label() {
+    let text = told(&hostile(), &["p95 ttft of other < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    assert_eq!(text.matches("\n# EOF\n").count(), 1);
+    for line in text.lines() {
+        assert!(line.starts_with("# ") || line.starts_with("skyline_"), "{line}");
+    }
+    assert!(text.contains(r#"workload="workload a|b\\|c"#), "{text}");
+    // JSON keeps it as it is.
+    let body = told(&hostile(), &[], otlp_json);
+    let name = |attribute: &Value| attribute["value"]["stringValue"].as_str().unwrap().to_owned();
+    let attributes = body["resourceMetrics"][0]["resource"]["attributes"].as_array().unwrap();
+    assert_eq!(attributes[0], json!({ "key": "service.name", "value": { "stringValue": "skyline" } }));
+    assert_eq!(name(&attributes[2]), hostile().header.workload.name);
+}
+
+#[test]
+fn names_are_the_same_by_both_ways() {
+    // What Prometheus makes of a unit: its name behind the metric's.
+    let ending = |unit: &str| match unit {
+        "s" => "_seconds",
+        "1" => "_ratio",
+        "{request}/s" | "{token}/s" => "_per_second",
+        _ => "",
+    };
+    let text = told(&minute(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    let body = told(&minute(), &["p95 ttft < 500ms"], otlp_json);
+    let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    assert!(metrics.len() > 50);
+    for metric in metrics {
+        let name = metric["name"].as_str().unwrap().replace('.', "_");
+        let name = format!("# TYPE {name}{} gauge\n", ending(metric["unit"].as_str().unwrap()));
+        assert!(text.contains(&name), "{name}");
+    }
+}

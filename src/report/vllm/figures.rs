@@ -1,0 +1,109 @@
+//! Totals and statistics of a run, as vLLM computes them.
+
+use serde_json::{Map, Value, json};
+
+use super::output::Output;
+use crate::analysis::{Figure, Sample};
+use crate::clock::Timestamp;
+use crate::report::Told;
+
+/// The percentiles that are written, as `--metric-percentiles` names them.
+const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
+
+/// The keys that vLLM writes of a run's figures, without the lists.
+pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Value> {
+    let good: Vec<Output<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
+    let start = told.log.header.plan.window_start;
+    let end = outputs.iter().map(|output| output.record.ended).max().unwrap_or(start);
+    let duration = end.since(start).as_secs_f64();
+    let (completed, failed) = (good.len() as u64, (outputs.len() - good.len()) as u64);
+    let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
+    let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
+    let rate = |count: u64| (duration > 0.0).then(|| count as f64 / duration);
+    let slo = &told.summary.slo;
+    let peaks = Peaks::of(&good);
+
+    let mut map = Map::new();
+    let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
+    set("duration", json!(duration));
+    set("completed", json!(completed));
+    set("failed", json!(failed));
+    set("total_input_tokens", json!(total_input));
+    set("total_output_tokens", json!(total_output));
+    set("request_throughput", json!(rate(completed)));
+    set("request_goodput", json!(slo.met.filter(|_| slo.declared).and_then(rate)));
+    set("output_throughput", json!(rate(total_output)));
+    set("total_token_throughput", json!(rate(total_input + total_output)));
+    set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
+    set("max_concurrent_requests", json!(peaks.map(|peaks| peaks.present)));
+    // Seconds of sound per second: no request carries any.
+    set("rtfx", json!(0.0));
+    let ms = |seconds: f64| seconds * 1e3;
+    let mut put = |name: &str, values: Vec<f64>| statistics(&mut map, name, values);
+    put("ttft", good.iter().filter_map(|output| output.ttft_s()).map(ms).collect());
+    put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
+    put("itl", good.iter().flat_map(|output| output.itls_s()).map(ms).collect());
+    put("e2el", good.iter().map(|output| ms(output.latency_s())).collect());
+    if told.summary.run.limits.max_concurrency.is_some() {
+        put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());
+        if told.summary.run.arrival.users().is_none() {
+            let whole = |output: &Output<'_>| ms(output.latency_s() + output.queue_s());
+            put("e2el_including_client_queue", good.iter().map(whole).collect());
+        }
+    }
+    map
+}
+
+/// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.
+fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>) {
+    let sample = Sample::new(values);
+    let quantile = |fraction| json!(sample.quantile(fraction).and_then(Figure::exact));
+    let n = sample.len() as f64;
+    let std = match sample.std() {
+        Some(std) => Some(std * ((n - 1.0) / n).sqrt()),
+        None => sample.mean().map(|_| 0.0),
+    };
+    map.insert(format!("mean_{name}_ms"), json!(sample.mean()));
+    map.insert(format!("median_{name}_ms"), quantile(0.5));
+    map.insert(format!("std_{name}_ms"), json!(std));
+    for (percentile, fraction) in PERCENTILES {
+        map.insert(format!("p{percentile}_{name}_ms"), quantile(fraction));
+    }
+}
+
+/// The most of two things in any one second, the seconds counted from the first sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peaks {
+    /// Chunks that came: vLLM takes each for a token.
+    chunks: u64,
+    /// Requests that were present at any moment of it.
+    present: u64,
+}
+
+impl Peaks {
+    /// `None` where nothing succeeded.
+    fn of(good: &[Output<'_>]) -> Option<Self> {
+        let end = |output: &Output<'_>| output.record.chunks.last_at().or(output.record.whole_answer);
+        let zero = good.iter().map(|output| output.start()).min()?;
+        let last = good.iter().filter_map(end).max()?;
+        let second = |moment: Timestamp| moment.since(zero).as_secs() as usize;
+        let mut chunks = vec![0_u64; second(last) + 1];
+        // How many begin in a second, and how many were gone before it.
+        let (mut begun, mut gone) = (chunks.clone(), vec![0_u64; second(last) + 2]);
+        for output in good {
+            for chunk in output.record.chunks.iter() {
+                chunks[second(chunk.at)] += 1;
+            }
+            if let Some(end) = end(output) {
+                begun[second(output.start())] += 1;
+                gone[second(end) + 1] += 1;
+            }
+        }
+        let mut present = 0;
+        let most_present = begun.iter().zip(&gone).map(|(begun, gone)| {
+            present = present + begun - gone;
+            present
+        });
+        Some(Self { present: most_present.max()?, chunks: chunks.into_iter().max()? })
+    }
+}

@@ -1,0 +1,79 @@
+//! One request as vLLM's client tells of it.
+
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord};
+
+/// A request under the names that `RequestFuncOutput` has for its parts (`vllm/benchmarks/lib/endpoint_request_func.py`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output<'a> {
+    pub(super) record: &'a RequestRecord,
+}
+
+impl<'a> Output<'a> {
+    /// Whether the answer came whole; whatever else became of a request is a failure there.
+    pub(super) fn success(self) -> bool {
+        self.record.outcome == Outcome::Completed
+    }
+
+    /// When it was sent; when it was let go where it never was, as behind a connection that was refused.
+    pub(super) fn start(self) -> Timestamp {
+        self.record.sent.unwrap_or(self.record.dispatched)
+    }
+
+    /// Prompt tokens: the server's count, else those asked.
+    pub(super) fn prompt_len(self) -> u64 {
+        self.record
+            .usage
+            .map_or_else(|| u64::from(self.record.input_tokens_asked), |usage| usage.prompt_tokens)
+    }
+
+    /// Answer tokens; 0 of a failure, as there.
+    pub(super) fn output_len(self) -> u64 {
+        if self.success() { self.record.output_tokens } else { 0 }
+    }
+
+    /// From sending to the first token, seconds; `None` where none came, or the answer was not streamed.
+    pub(super) fn ttft_s(self) -> Option<f64> {
+        Some(self.since_start_s(self.record.chunks.first_at()?))
+    }
+
+    /// From sending to the last token, seconds; 0 where none came, as there.
+    pub(super) fn latency_s(self) -> f64 {
+        let last = self.record.chunks.last_at().or(self.record.whole_answer);
+        last.map_or(0.0, |last| self.since_start_s(last))
+    }
+
+    /// (latency − TTFT) / (tokens − 1), seconds; `None` under two tokens, or without a first.
+    pub(super) fn tpot_s(self) -> Option<f64> {
+        let left = self.output_len().checked_sub(1).filter(|&left| left > 0)?;
+        Some((self.latency_s() - self.ttft_s()?) / left as f64)
+    }
+
+    /// From being let go to being sent, seconds.
+    pub(super) fn queue_s(self) -> f64 {
+        self.start().since(self.record.dispatched).as_secs_f64()
+    }
+
+    /// The gaps between chunks as they came, seconds.
+    pub(super) fn itls_s(self) -> impl Iterator<Item = f64> + 'a {
+        let mut last = self.record.chunks.first_at();
+        self.record
+            .chunks
+            .iter()
+            .skip(1)
+            .filter_map(move |chunk| Some(chunk.at.since(last.replace(chunk.at)?).as_secs_f64()))
+    }
+
+    /// What went wrong; nothing of a success.
+    pub(super) fn error(self) -> String {
+        match &self.record.outcome {
+            Outcome::Completed => String::new(),
+            Outcome::Failed(failure) => failure.to_string(),
+            Outcome::Censored => "still running when the run stopped waiting".to_owned(),
+        }
+    }
+
+    fn since_start_s(self, moment: Timestamp) -> f64 {
+        moment.since(self.start()).as_secs_f64()
+    }
+}

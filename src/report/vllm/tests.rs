@@ -1,0 +1,97 @@
+//! Result files in vLLM's form.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::analysis::test_runs::{record, run};
+use crate::record::RunLog;
+use crate::report::sample_runs::{hostile, three, told};
+use crate::workload::{ArrivalPattern, Slo, ThinkTime};
+
+fn written(log: &RunLog) -> Value {
+    let mut out = Vec::new();
+    told(log, &[], |told| vllm_json(told, &mut out)).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+#[test]
+fn a_whole_file() {
+    let mut log = three();
+    log.header.workload.classes[0].priorities[0].slo = Slo { ttft_ms: Some(500.0), ..Slo::default() };
+    insta::assert_snapshot!(serde_json::to_string_pretty(&written(&log)).unwrap());
+}
+
+#[test]
+fn figures_are_over_what_succeeded_and_from_sending() {
+    // Sent 1 ms after their moments: TTFT 99, 199 and 299 ms from sending; four tokens 10 ms apart.
+    let records = (0..3).map(|i| {
+        let at = i * 1_000;
+        record(i).sent_at(at, at, at + 1).paced(at + 100 + i * 100, 10, 4).usage(50, 4).build()
+    });
+    let mut log = run(3_000, records.collect());
+    log.records.push(record(3).sent_at(2_500, 2_500, 2_501).censored(4_000).build());
+    log.header.plan.measured_requests += 1;
+    let file = written(&log);
+    let about = |key: &str, expected: f64| {
+        let found = file[key].as_f64().unwrap();
+        assert!((found - expected).abs() < 1e-9, "{key}: {found} and not {expected}");
+    };
+    about("mean_ttft_ms", 199.0);
+    about("median_ttft_ms", 199.0);
+    // numpy's std: √((100² + 0 + 100²) / 3).
+    about("std_ttft_ms", (20_000.0_f64 / 3.0).sqrt());
+    about("p90_ttft_ms", 279.0);
+    about("mean_tpot_ms", 10.0);
+    about("mean_itl_ms", 10.0);
+    about("mean_e2el_ms", 229.0);
+    // From the window's first moment to the last end: 4 s.
+    about("duration", 4.0);
+    about("request_throughput", 0.75);
+    about("output_throughput", 3.0);
+    about("total_token_throughput", 40.5);
+    about("max_output_tokens_per_s", 4.0);
+    about("max_concurrent_requests", 1.0);
+    assert_eq!(
+        (&file["completed"], &file["failed"], &file["num_prompts"]),
+        (&json!(3), &json!(1), &json!(4))
+    );
+    assert_eq!(file["request_goodput"], json!(null));
+}
+
+#[test]
+fn nothing_that_succeeded_is_null_and_not_zero() {
+    let log = run(1_000, vec![record(0).sent_at(0, 0, 1).censored(2_000).build()]);
+    let file = written(&log);
+    for key in ["mean_ttft_ms", "p99_e2el_ms", "std_tpot_ms", "median_itl_ms", "max_output_tokens_per_s"] {
+        assert_eq!(file[key], json!(null), "{key}");
+    }
+    assert_eq!((&file["completed"], &file["ttfts"]), (&json!(0), &json!([0.0])));
+}
+
+#[test]
+fn a_closed_loop_is_all_at_once_under_a_cap() {
+    let mut log = three();
+    log.header.workload.arrival = ArrivalPattern::of_users(32, ThinkTime::Constant { value: 0.0 });
+    let file = written(&log);
+    assert_eq!((&file["request_rate"], &file["max_concurrency"]), (&json!("inf"), &json!(32)));
+    assert_eq!(file["burstiness"], json!(null));
+    log.header.limits.max_concurrency = Some(8);
+    let file = written(&log);
+    assert_eq!((&file["max_concurrency"], &file["mean_client_queue_time_ms"]), (&json!(8), &json!(8.0)));
+    assert!(file.get("mean_e2el_including_client_queue_ms").is_none());
+}
+
+#[test]
+fn labels_take_no_key_of_vllms() {
+    let mut log = hostile();
+    for label in ["duration", "ttfts", "completed", "tp"] {
+        log.header.deployment.labels.insert(label.to_owned(), "mine".to_owned());
+    }
+    let file = written(&log);
+    assert!(file["duration"].is_number() && file["ttfts"].is_array() && file["completed"].is_number());
+    assert_eq!(file["tp"], json!("mine"));
+    let text = serde_json::to_string(&file).unwrap();
+    for detail in DETAILS {
+        assert_eq!(text.matches(&format!("\"{detail}\":")).count(), 1, "{detail}");
+    }
+}

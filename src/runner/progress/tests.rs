@@ -1,0 +1,118 @@
+use std::time::Duration;
+
+use super::*;
+use crate::record::Failure;
+
+const fn at(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn close(found: Duration, expected: Duration) -> bool {
+    (found.as_secs_f64() / expected.as_secs_f64() - 1.0).abs() < 0.01
+}
+
+#[test]
+fn live_quantiles_follow_latencies_of_any_size() {
+    let progress = Progress::default();
+    for seconds in 1..=100 {
+        let began = Timestamp::from_nanos(1_000_000_000 * (101 - seconds));
+        progress.first_tokens(at(101_000), 1, began, Phase::Measured);
+    }
+    let seen = progress.snapshot(at(101_000)).ttft.window.unwrap();
+    assert_eq!(seen.n, 100);
+    let figures = [(seen.p50, 50), (seen.p90, 90), (seen.p99, 99), (seen.min, 1), (seen.max, 100)];
+    assert!(figures.iter().all(|&(found, expected)| close(found, Duration::from_secs(expected))), "{seen:?}");
+    assert_eq!(seen.mean, Duration::from_millis(50_500));
+    // Longer than an hour is an hour.
+    progress.first_tokens(at(90_000_000), 1, at(0), Phase::Measured);
+    assert!(close(progress.snapshot(at(90_000_000)).ttft.window.unwrap().max, Duration::from_hours(1)));
+}
+
+#[test]
+fn the_last_seconds_forget_and_the_window_does_not() {
+    let progress = Progress::default();
+    progress.first_tokens(at(900), 1, at(0), Phase::Warmup);
+    for second in 1..30 {
+        progress.first_tokens(at(second * 1_000), 1, at(second * 999), Phase::Measured);
+    }
+    let ttft = progress.snapshot(at(29_500)).ttft;
+    let (recent, window) = (ttft.recent.unwrap(), ttft.window.unwrap());
+    // Seconds 20 to 29, and all that were measured.
+    assert_eq!((recent.n, window.n), (10, 29));
+    assert!(close(recent.min, ms(20)) && close(recent.max, ms(29)), "{recent:?}");
+    assert!(close(window.min, ms(1)) && close(window.max, ms(29)), "{window:?}");
+    assert_eq!(progress.snapshot(at(60_000)).ttft.recent, None);
+}
+
+#[test]
+fn an_inter_token_latency_counts_once_for_each_token() {
+    let progress = Progress::default();
+    progress.first_tokens(at(10), 2, at(0), Phase::Measured);
+    progress.more_tokens(at(50), 4, at(10), Phase::Measured);
+    progress.more_tokens(at(80), 1, at(50), Phase::Measured);
+    let snapshot = progress.snapshot(at(90));
+    let itl = snapshot.itl.window.unwrap();
+    assert_eq!((snapshot.tokens, itl.n, itl.mean), (7, 5, ms(14)));
+    assert!(close(itl.p50, ms(10)) && close(itl.max, ms(30)), "{itl:?}");
+}
+
+#[test]
+fn seconds_hold_what_happened_in_them() {
+    let progress = Progress::default();
+    for millis in [100, 400, 900] {
+        progress.released(at(millis), at(millis), Phase::Measured);
+        progress.started();
+    }
+    progress.first_tokens(at(950), 3, at(900), Phase::Measured);
+    progress.more_tokens(at(1_200), 5, at(950), Phase::Measured);
+    // Nothing happens for two seconds; the fourth is on.
+    let snapshot = progress.snapshot(at(4_300));
+    let ttft_p99 = snapshot.seconds[0].ttft_p99;
+    assert!(ttft_p99.is_some_and(|found| close(found, ms(50))));
+    let still = Second { in_flight: 3, ..Second::default() };
+    let expected =
+        [Second { released: 3, tokens: 3, ttft_p99, ..still }, Second { tokens: 5, ..still }, still, still];
+    assert_eq!(snapshot.seconds, expected);
+    assert_eq!(snapshot.rates, Some(Rates { released: 0.75, tokens: 2.0, ..Rates::default() }));
+    // What is stamped before and seen later counts in the second that is on.
+    progress.released(at(3_999), at(3_999), Phase::Cooldown);
+    let snapshot = progress.snapshot(at(5_000));
+    assert_eq!((snapshot.seconds.len(), snapshot.seconds[4].released), (5, 1));
+    assert_eq!((snapshot.released, snapshot.queued, snapshot.measured.released), (4, 1, 3));
+}
+
+#[test]
+fn ends_are_counted_by_their_kinds() {
+    let progress = Progress::default();
+    let ended = |phase, outcome| {
+        let request = crate::generator::PlannedRequest { phase, ..Default::default() };
+        let record = RequestRecord { outcome, ended: at(700), ..request.record(at(0)) };
+        progress.released(at(0), at(0), phase);
+        progress.started();
+        progress.ended(&record);
+    };
+    let failed = |kind| Outcome::Failed(Failure::new(kind, ""));
+    ended(Phase::Warmup, failed(FailureKind::Reset));
+    ended(Phase::Measured, failed(FailureKind::HttpStatus(503)));
+    ended(Phase::Measured, failed(FailureKind::HttpStatus(503)));
+    ended(Phase::Measured, failed(FailureKind::TimeoutTotal));
+    ended(Phase::Measured, Outcome::Completed);
+    ended(Phase::Cooldown, Outcome::Censored);
+    let snapshot = progress.snapshot(at(800));
+    assert_eq!(snapshot.failures[0], (FailureKind::HttpStatus(503), 2));
+    assert_eq!((snapshot.failures.len(), snapshot.failed, snapshot.completed), (3, 4, 1));
+    assert_eq!(snapshot.measured, Tally { released: 4, completed: 1, failed: 3, rejected: 2, timed_out: 1 });
+    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0));
+}
+
+#[test]
+fn the_server_is_as_it_last_told() {
+    let progress = Progress::default();
+    progress.server_told(&BTreeMap::from([(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
+    progress.server_told(&BTreeMap::from([(Gauge::Running, 9.0)]));
+    assert_eq!(progress.snapshot(at(0)).server, BTreeMap::from([(Gauge::Running, 9.0)]));
+}

@@ -1,0 +1,187 @@
+//! The names under which servers and exporters tell what is asked of them.
+
+use crate::record::{Counter, Gauge, PageKind, ServerTime};
+
+/// What the pages of one kind call things. Of several names the first that a page has counts: the newest stands first.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) kind: PageKind,
+    /// Every series of such a page that matters begins so, and none of another kind.
+    pub(super) prefix: &'static str,
+    pub(super) gauges: &'static [(Gauge, Scale, &'static [&'static str])],
+    pub(super) counters: &'static [(Counter, Scale, &'static [&'static str])],
+    /// Histograms of seconds.
+    pub(super) times: &'static [(ServerTime, &'static [&'static str])],
+    /// The labels that tell devices apart, where the page is about devices.
+    pub(super) device: &'static [&'static str],
+}
+
+/// What a value is multiplied by, to be in our unit.
+pub(super) type Scale = f64;
+
+const AS_IT_IS: Scale = 1.0;
+const PERCENT: Scale = 0.01;
+const MIB: Scale = 1_048_576.0;
+const MILLI: Scale = 0.001;
+
+impl Names {
+    /// Those of every kind.
+    pub(super) const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
+
+    /// Those of pages of this kind.
+    pub(super) fn of(kind: PageKind) -> &'static Self {
+        const ALL: [Names; 6] = Names::ALL;
+        match kind {
+            PageKind::Vllm => &ALL[0],
+            PageKind::Sglang => &ALL[1],
+            PageKind::Tgi => &ALL[2],
+            PageKind::Trtllm => &ALL[3],
+            PageKind::Llamacpp => &ALL[4],
+            PageKind::Dcgm => &ALL[5],
+        }
+    }
+}
+
+const VLLM: Names = Names {
+    kind: PageKind::Vllm,
+    prefix: "vllm:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["vllm:num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["vllm:num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["vllm:gpu_prefix_cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["vllm:avg_generation_throughput_toks_per_s"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["vllm:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["vllm:generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["vllm:request_success_total"]),
+        (
+            Counter::CacheQueries,
+            AS_IT_IS,
+            &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"],
+        ),
+        (Counter::CacheHits, AS_IT_IS, &["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total", "vllm:num_preemptions"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["vllm:time_to_first_token_seconds"]),
+        (ServerTime::InterToken, &["vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"]),
+        (ServerTime::Queue, &["vllm:request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["vllm:request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["vllm:request_decode_time_seconds"]),
+        (ServerTime::E2e, &["vllm:e2e_request_latency_seconds"]),
+    ],
+    device: &[],
+};
+
+/// Only one scheduler of a group that works on the same tokens tells, so that sums are right; what it calls a retraction is
+/// a preemption. It counts requests that were aborted with those that ended well, so their number is not taken.
+const SGLANG: Names = Names {
+    kind: PageKind::Sglang,
+    prefix: "sglang:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["sglang:num_running_reqs"]),
+        (Gauge::Waiting, AS_IT_IS, &["sglang:num_queue_reqs"]),
+        (Gauge::KvUsage, AS_IT_IS, &["sglang:token_usage"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["sglang:cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["sglang:gen_throughput"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["sglang:generation_tokens_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["sglang:cached_tokens_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["sglang:num_retracted_requests_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["sglang:time_to_first_token_seconds"]),
+        (
+            ServerTime::InterToken,
+            &["sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"],
+        ),
+        (ServerTime::Queue, &["sglang:queue_time_seconds"]),
+        (ServerTime::E2e, &["sglang:e2e_request_latency_seconds"]),
+    ],
+    device: &[],
+};
+
+/// Its `tgi_request_mean_time_per_token_duration` has the prefill in it, and is no time between tokens.
+const TGI: Names = Names {
+    kind: PageKind::Tgi,
+    prefix: "tgi_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["tgi_batch_current_size"]),
+        (Gauge::Waiting, AS_IT_IS, &["tgi_queue_size"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["tgi_request_input_length_sum"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["tgi_request_generated_tokens_sum"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["tgi_request_success"]),
+    ],
+    times: &[
+        (ServerTime::Queue, &["tgi_request_queue_duration"]),
+        (ServerTime::E2e, &["tgi_request_duration"]),
+    ],
+    device: &[],
+};
+
+/// Its `trtllm_time_per_output_token_seconds` is a mean of each request, and no time between tokens.
+const TRTLLM: Names = Names {
+    kind: PageKind::Trtllm,
+    prefix: "trtllm_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["trtllm_num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["trtllm_num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["trtllm_kv_cache_utilization"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["trtllm_kv_cache_hit_rate"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["trtllm_generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["trtllm_request_success_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["trtllm_prompt_cached_tokens_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["trtllm_time_to_first_token_seconds"]),
+        (ServerTime::Queue, &["trtllm_request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["trtllm_request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["trtllm_request_decode_time_seconds"]),
+        (ServerTime::E2e, &["trtllm_e2e_request_latency_seconds"]),
+    ],
+    device: &[],
+};
+
+const LLAMACPP: Names = Names {
+    kind: PageKind::Llamacpp,
+    prefix: "llamacpp:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["llamacpp:requests_processing"]),
+        (Gauge::Waiting, AS_IT_IS, &["llamacpp:requests_deferred"]),
+        (Gauge::KvUsage, AS_IT_IS, &["llamacpp:kv_cache_usage_ratio"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["llamacpp:predicted_tokens_seconds"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["llamacpp:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["llamacpp:tokens_predicted_total"]),
+    ],
+    times: &[],
+    device: &[],
+};
+
+/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded. A part of a GPU
+/// (MIG) is a device of its own.
+const DCGM: Names = Names {
+    kind: PageKind::Dcgm,
+    prefix: "DCGM_FI_",
+    gauges: &[
+        (Gauge::Utilisation, PERCENT, &["DCGM_FI_DEV_GPU_UTIL"]),
+        (Gauge::MemoryUsedBytes, MIB, &["DCGM_FI_DEV_FB_USED"]),
+        (Gauge::MemoryFreeBytes, MIB, &["DCGM_FI_DEV_FB_FREE"]),
+        (Gauge::PowerW, AS_IT_IS, &["DCGM_FI_DEV_POWER_USAGE"]),
+    ],
+    counters: &[(Counter::EnergyJ, MILLI, &["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"])],
+    times: &[],
+    device: &["gpu", "GPU_I_ID"],
+};

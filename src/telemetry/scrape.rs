@@ -1,0 +1,205 @@
+//! Reads pages of metrics again and again while a run is on, on a thread of its own.
+
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::sleep_until;
+use tokio_util::sync::CancellationToken;
+
+use super::FoundPage;
+use super::names::Names;
+use super::taken::{Depth, Taken, taken};
+use crate::clock::{RunClock, Timestamp};
+use crate::engine::OpenPage;
+use crate::record::Reading;
+
+/// When pages are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// From one reading to the next.
+    pub every: Duration,
+    /// First moment of the window: pages are read then too, and their histograms taken.
+    pub window_start: Timestamp,
+    /// First moment after it: as above.
+    pub window_end: Timestamp,
+}
+
+/// Pages that are being read; it ends when dropped.
+#[derive(Debug)]
+pub struct Scraping {
+    stop: CancellationToken,
+    thread: Option<JoinHandle<Vec<String>>>,
+}
+
+impl Scraping {
+    /// Reads the pages that were found, at once and from then on at every multiple of the interval on `clock`, and gives
+    /// each reading to `keep`. What runs elsewhere is not waited for, and does not wait.
+    #[must_use]
+    pub fn start(
+        pages: &[FoundPage],
+        times: Times,
+        clock: RunClock,
+        keep: impl Fn(Reading) + Send + 'static,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let mut readers = Vec::new();
+        let mut problems = Vec::new();
+        for (source, found) in (0..).zip(pages) {
+            let Some(kind) = found.kind() else { continue };
+            let (names, url) = (Names::of(kind), found.source.url.clone());
+            match found.page.open() {
+                Ok(page) => readers.push(Reader { source, url, page, names, clock, times }),
+                Err(problem) => problems.push(format!("{url} is not read: {problem}")),
+            }
+        }
+        let thread = (!readers.is_empty()).then(|| {
+            let stopped = stop.clone();
+            std::thread::spawn(move || read_all(readers, problems, &stopped, &keep))
+        });
+        Self { stop, thread }
+    }
+
+    /// Reads each page a last time, and gives back what went wrong with them: a sentence for each that was not always read.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<String> {
+        self.stop.cancel();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(problems)) => problems,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Drop for Scraping {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn read_all(
+    readers: Vec<Reader>,
+    mut problems: Vec<String>,
+    stop: &CancellationToken,
+    keep: &impl Fn(Reading),
+) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => {
+            let reading = join_all(readers.into_iter().map(|reader| reader.read_on(stop, keep)));
+            problems.extend(runtime.block_on(reading).into_iter().flatten());
+        }
+        Err(error) => problems.push(format!("no page of metrics is read: {error}")),
+    }
+    problems
+}
+
+/// What reads one page.
+struct Reader {
+    source: u16,
+    url: String,
+    page: OpenPage,
+    names: &'static Names,
+    clock: RunClock,
+    times: Times,
+}
+
+impl Reader {
+    /// Until `stop`; the sentence says how often the page could not be read, and why.
+    async fn read_on(self, stop: &CancellationToken, keep: &impl Fn(Reading)) -> Option<String> {
+        let mut moments = Moments::new(self.times);
+        let (mut tries, mut failures, mut why) = (0_u64, 0_u64, String::new());
+        let mut depth = Depth::Whole;
+        loop {
+            let over = stop.is_cancelled();
+            tries += 1;
+            match self.read(depth).await {
+                Ok(reading) => keep(reading),
+                Err(problem) => (failures, why) = (failures + 1, problem),
+            }
+            if over {
+                break;
+            }
+            let (next, its_depth) = moments.after(self.clock.now());
+            depth = tokio::select! {
+                () = stop.cancelled() => Depth::Whole,
+                () = sleep_until(self.clock.instant(next)) => its_depth,
+            };
+        }
+        (failures > 0)
+            .then(|| format!("{} could not be read {failures} of {tries} times, lastly: {why}", self.url))
+    }
+
+    async fn read(&self, depth: Depth) -> Result<Reading, String> {
+        let asked = self.clock.now();
+        let page = self.page.read().await?;
+        let answered = self.clock.now();
+        let Taken { gauges, counters, devices, histograms } = taken(&page, self.names, depth);
+        Ok(Reading { source: self.source, asked, answered, gauges, counters, devices, histograms })
+    }
+}
+
+/// The moments at which a page is read: multiples of an interval, and the ends of the window.
+#[derive(Debug)]
+struct Moments {
+    every: Duration,
+    /// Ends of the window that have not come, the next one last.
+    ends: Vec<Timestamp>,
+}
+
+impl Moments {
+    fn new(times: Times) -> Self {
+        let ends = [times.window_end, times.window_start].into_iter().filter(|end| *end > Timestamp::ZERO);
+        Self { every: times.every, ends: ends.collect() }
+    }
+
+    /// The next after `now`, when one has just passed. An end of the window that a slow page missed comes at once.
+    fn after(&mut self, now: Timestamp) -> (Timestamp, Depth) {
+        let every = self.every.as_nanos().max(1) as u64;
+        let tick = Timestamp::from_nanos((now.as_nanos() / every + 1).saturating_mul(every));
+        match self.ends.pop_if(|end| *end <= tick) {
+            Some(end) => (end, Depth::Whole),
+            None => (tick, Depth::Brief),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_the_window_are_among_the_moments() {
+        let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
+        let times = Times { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
+        let mut moments = Moments::new(times);
+        let mut now = Timestamp::ZERO;
+        let mut found = Vec::new();
+        for _ in 0..7 {
+            let (next, depth) = moments.after(now);
+            found.push((next.as_nanos() / 1_000_000, depth));
+            now = next.after(Duration::from_millis(3));
+        }
+        use Depth::{Brief, Whole};
+        assert_eq!(
+            found,
+            [
+                (1_000, Brief),
+                (2_000, Whole),
+                (3_000, Brief),
+                (4_000, Brief),
+                (4_500, Whole),
+                (5_000, Brief),
+                (6_000, Brief)
+            ]
+        );
+        // A page that took from 1 to 8 s has missed both: each is made up for at once.
+        let mut moments = Moments::new(times);
+        let late: Vec<_> = [8_000, 8_001, 8_002].map(|now| moments.after(at(now)).0).to_vec();
+        assert_eq!(late, [at(2_000), at(4_500), at(9_000)]);
+        // Without a warm-up the first reading is that of the window's beginning.
+        let mut moments = Moments::new(Times { window_start: Timestamp::ZERO, ..times });
+        assert_eq!(moments.after(Timestamp::ZERO), (at(1_000), Brief));
+    }
+}

@@ -1,0 +1,142 @@
+//! Takes out of a page what the table of its kind names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::names::{Names, Scale};
+use crate::engine::{Sample, samples};
+use crate::record::{Counter, DeviceReading, Gauge, PageKind, ServerTime, TimeHistogram};
+
+/// Values from here on are the exporter's way to say that it has none (`DCGM_INT64_BLANK` and its like).
+const BLANK: f64 = 9.2e18;
+
+/// The samples of a page by the name of their series.
+type Series<'p> = HashMap<&'p str, Vec<Sample<'p>>>;
+
+/// How much is taken of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// All.
+    Whole,
+    /// All but the histograms, which are large.
+    Brief,
+}
+
+/// What was taken of a page.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Taken {
+    pub(super) gauges: BTreeMap<Gauge, f64>,
+    pub(super) counters: BTreeMap<Counter, f64>,
+    pub(super) devices: BTreeMap<String, DeviceReading>,
+    pub(super) histograms: BTreeMap<ServerTime, TimeHistogram>,
+}
+
+/// The kind of a page, recognised by its series; `None` where it has none that is known.
+pub(super) fn kind_of(page: &str) -> Option<PageKind> {
+    let known = |sample: Sample<'_>| {
+        Names::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
+    };
+    samples(page).find_map(known)
+}
+
+/// The devices that a page tells of, as `2 × NVIDIA H100 80GB HBM3`, and the version of their driver.
+pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<String>) {
+    if names.device.is_empty() {
+        return (None, None);
+    }
+    let (mut devices, mut models, mut drivers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for sample in samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
+        devices.extend(device_of(&sample, names));
+        models.extend(sample.label("modelName").map(String::from));
+        drivers.extend(sample.label("DCGM_FI_DRIVER_VERSION").map(String::from));
+    }
+    let joined = |words: BTreeSet<String>| {
+        (!words.is_empty()).then(|| words.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
+}
+
+/// What `page` tells under these names. Of several engines, and of whatever else has labels of its own, values that add up
+/// are summed, and of the others the mean is taken.
+pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
+    let mut series = Series::new();
+    for sample in samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
+        if sample.value.is_finite() && sample.value < BLANK {
+            series.entry(sample.name).or_default().push(sample);
+        }
+    }
+    let mut taken = Taken::default();
+    if names.device.is_empty() {
+        taken.gauges = gauges(names, &series);
+        taken.counters = counters(names, &series);
+    } else {
+        let mut of_device: BTreeMap<String, Series<'_>> = BTreeMap::new();
+        for sample in series.values().flatten() {
+            if let Some(device) = device_of(sample, names) {
+                // Several users of one device are each told its values: once is enough.
+                of_device.entry(device).or_default().insert(sample.name, vec![*sample]);
+            }
+        }
+        for (device, series) in of_device {
+            let (gauges, counters) = (gauges(names, &series), counters(names, &series));
+            taken.devices.insert(device, DeviceReading { gauges, counters });
+        }
+    }
+    if depth == Depth::Whole {
+        for (time, known) in names.times {
+            if let Some(histogram) = known.iter().find_map(|name| histogram(&series, name)) {
+                taken.histograms.insert(*time, histogram);
+            }
+        }
+    }
+    taken
+}
+
+/// The device that a sample is about: its labels, joined.
+fn device_of(sample: &Sample<'_>, names: &Names) -> Option<String> {
+    let labels = names.device.iter().filter_map(|label| sample.label(label));
+    let name = labels.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(" ");
+    (!name.is_empty()).then_some(name)
+}
+
+/// The samples of the first of these names that the page has.
+fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [Sample<'p>]> {
+    known.iter().find_map(|name| series.get(*name)).map(Vec::as_slice)
+}
+
+fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+    let value = |(gauge, scale, known): &(Gauge, Scale, &[&str])| {
+        let samples = first(known, series)?;
+        let sum: f64 = samples.iter().map(|sample| sample.value).sum();
+        let all = if gauge.adds_up() { sum } else { sum / samples.len() as f64 };
+        Some((*gauge, all * scale))
+    };
+    names.gauges.iter().filter_map(value).collect()
+}
+
+fn counters(names: &Names, series: &Series<'_>) -> BTreeMap<Counter, f64> {
+    let value = |(counter, scale, known): &(Counter, Scale, &[&str])| {
+        let well = first(known, series)?.iter().filter(|sample| !sample.is_of_failures());
+        Some((*counter, well.map(|sample| sample.value).sum::<f64>() * scale))
+    };
+    names.counters.iter().filter_map(value).collect()
+}
+
+/// The histogram `name`, its label sets added up; `None` where the page has none.
+fn histogram(series: &Series<'_>, name: &str) -> Option<TimeHistogram> {
+    let total = |part: &str| {
+        let samples = series.get(format!("{name}_{part}").as_str())?;
+        Some(samples.iter().map(|sample| sample.value).sum::<f64>())
+    };
+    let (count, sum_s) = (total("count")?, total("sum")?);
+    let mut buckets: Vec<(f64, f64)> = Vec::new();
+    for sample in series.get(format!("{name}_bucket").as_str())? {
+        let Some(end) = sample.label("le").and_then(|end| end.parse::<f64>().ok()) else { continue };
+        match buckets.iter_mut().find(|(known, _)| *known == end) {
+            _ if !end.is_finite() => {}
+            Some((_, count)) => *count += sample.value,
+            None => buckets.push((end, sample.value)),
+        }
+    }
+    buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Some(TimeHistogram { count, sum_s, buckets })
+}

@@ -1,0 +1,161 @@
+//! Pages of every kind, recorded or after the form of their source, and what is taken of them.
+
+use super::find::source;
+use super::names::Names;
+use super::taken::{Depth, Taken, kind_of, taken};
+use crate::record::{Counter, Gauge, PageKind, ServerTime, TimeHistogram};
+
+const VLLM: &str = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
+const LLAMACPP: &str = include_str!("../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
+const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
+
+fn whole(page: &str) -> Taken {
+    taken(page, Names::of(kind_of(page).unwrap()), Depth::Whole)
+}
+
+#[test]
+fn a_recorded_page_of_vllm_tells_all() {
+    assert_eq!(kind_of(VLLM), Some(PageKind::Vllm));
+    let page = whole(VLLM);
+    assert_eq!(page.gauges, [(Gauge::Running, 0.0), (Gauge::Waiting, 0.0), (Gauge::KvUsage, 0.0)].into());
+    assert_eq!(
+        page.counters,
+        [
+            (Counter::PromptTokens, 1_294.0),
+            (Counter::GenerationTokens, 13_017.0),
+            (Counter::RequestsSucceeded, 115.0),
+            (Counter::CacheQueries, 1_294.0),
+            (Counter::CacheHits, 0.0),
+            (Counter::Preemptions, 0.0),
+        ]
+        .into()
+    );
+    assert_eq!(page.histograms.len(), 6);
+    // By hand, from the page: `grep time_to_first_token`.
+    let ttft = &page.histograms[&ServerTime::Ttft];
+    assert_eq!((ttft.count, ttft.buckets.len()), (115.0, 22));
+    assert_eq!(ttft.buckets.last().unwrap(), &(2_560.0, 115.0));
+    assert!(ttft.buckets.is_sorted());
+    let brief = taken(VLLM, Names::of(PageKind::Vllm), Depth::Brief);
+    assert_eq!((brief.counters, brief.histograms.len()), (page.counters, 0));
+}
+
+#[test]
+fn older_names_are_known_and_the_newest_wins() {
+    let page = "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.25\n\
+                vllm:num_preemptions{model_name=\"m\"} 3\n\
+                vllm:time_per_output_token_seconds_bucket{le=\"0.01\"} 4\n\
+                vllm:time_per_output_token_seconds_bucket{le=\"+Inf\"} 5\n\
+                vllm:time_per_output_token_seconds_count 5\nvllm:time_per_output_token_seconds_sum 0.5\n";
+    let old = whole(page);
+    assert_eq!(old.gauges, [(Gauge::KvUsage, 0.25)].into());
+    assert_eq!(old.counters, [(Counter::Preemptions, 3.0)].into());
+    let gaps = TimeHistogram { count: 5.0, sum_s: 0.5, buckets: vec![(0.01, 4.0)] };
+    assert_eq!(old.histograms, [(ServerTime::InterToken, gaps)].into());
+    let both = whole(&format!("{page}vllm:kv_cache_usage_perc 0.5\nvllm:num_preemptions_total 9\n"));
+    assert_eq!((both.gauges[&Gauge::KvUsage], both.counters[&Counter::Preemptions]), (0.5, 9.0));
+}
+
+#[test]
+fn engines_of_one_server_add_up() {
+    let page = "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 4\n\
+                vllm:kv_cache_usage_perc{engine=\"0\"} 0.2\nvllm:kv_cache_usage_perc{engine=\"1\"} 0.4\n\
+                vllm:num_requests_waiting NaN\n\
+                vllm:request_success_total{finished_reason=\"stop\"} 5\n\
+                vllm:request_success_total{finished_reason=\"abort\"} 7\n\
+                vllm:e2e_request_latency_seconds_bucket{engine=\"0\",le=\"1.0\"} 1\n\
+                vllm:e2e_request_latency_seconds_bucket{engine=\"1\",le=\"1.0\"} 2\n\
+                vllm:e2e_request_latency_seconds_count{engine=\"0\"} 1\n\
+                vllm:e2e_request_latency_seconds_count{engine=\"1\"} 3\n\
+                vllm:e2e_request_latency_seconds_sum{engine=\"0\"} 0.5\n\
+                vllm:e2e_request_latency_seconds_sum{engine=\"1\"} 2.5\n";
+    let page = whole(page);
+    assert_eq!(page.gauges[&Gauge::Running], 7.0);
+    assert!((page.gauges[&Gauge::KvUsage] - 0.3).abs() < 1e-12);
+    assert!(!page.gauges.contains_key(&Gauge::Waiting), "no number is no value");
+    assert_eq!(page.counters[&Counter::RequestsSucceeded], 5.0);
+    let times = TimeHistogram { count: 4.0, sum_s: 3.0, buckets: vec![(1.0, 3.0)] };
+    assert_eq!(page.histograms[&ServerTime::E2e], times);
+}
+
+/// The names and the scales of NVIDIA's exporter, in the form in which it writes them.
+#[test]
+fn an_exporter_of_gpus_tells_of_each() {
+    let found = source("http://gpu-1:9400/metrics".to_owned(), DCGM).unwrap();
+    assert_eq!(found.kind, Some(PageKind::Dcgm));
+    assert_eq!(found.hardware.as_deref(), Some("2 × NVIDIA H100 80GB HBM3"));
+    assert_eq!(found.driver.as_deref(), Some("535.129.03"));
+    let page = whole(DCGM);
+    assert!(page.gauges.is_empty() && page.counters.is_empty());
+    assert_eq!(page.devices.keys().collect::<Vec<_>>(), ["0", "1"]);
+    let first = &page.devices["0"];
+    assert_eq!(
+        first.gauges,
+        [
+            (Gauge::Utilisation, 0.93),
+            (Gauge::MemoryUsedBytes, 73_728.0 * 1_048_576.0),
+            (Gauge::MemoryFreeBytes, 7_680.0 * 1_048_576.0),
+            (Gauge::PowerW, 412.5),
+        ]
+        .into()
+    );
+    assert!((first.counters[&Counter::EnergyJ] - 1_234_567.89).abs() < 1e-6);
+    // What an exporter does not know it says by a number that no device has.
+    let blank = "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 9223372036854775794\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n";
+    assert_eq!(whole(blank).devices["0"].gauges, [(Gauge::Utilisation, 0.05)].into());
+    // Parts of one GPU are devices of their own, and two users of one are not.
+    let parts = "DCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"7\"} 1\nDCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"8\"} 2\n\
+                 DCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"a\"} 5\nDCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"b\"} 5\n";
+    assert_eq!(whole(parts).devices.keys().collect::<Vec<_>>(), ["0 7", "0 8", "1"]);
+}
+
+#[test]
+fn the_other_servers_are_known_by_their_names() {
+    let llamacpp = whole(LLAMACPP);
+    assert_eq!(llamacpp.counters[&Counter::GenerationTokens], 5_176.0);
+    assert_eq!(llamacpp.gauges[&Gauge::Waiting], 0.0);
+    let sglang = whole(
+        "sglang:num_running_reqs{tp_rank=\"0\"} 8.0\nsglang:num_queue_reqs{tp_rank=\"0\"} 4.0\n\
+         sglang:token_usage{tp_rank=\"0\"} 0.52\nsglang:cache_hit_rate{tp_rank=\"0\"} 0.28\n\
+         sglang:cached_tokens_total{model_name=\"m\"} 30\nsglang:prompt_tokens_total{model_name=\"m\"} 100\n\
+         sglang:num_retracted_requests_total 2\n\
+         sglang:queue_time_seconds_bucket{le=\"0.1\"} 3\nsglang:queue_time_seconds_sum 0.2\n\
+         sglang:queue_time_seconds_count 3\n",
+    );
+    assert_eq!((sglang.gauges[&Gauge::Running], sglang.gauges[&Gauge::KvUsage]), (8.0, 0.52));
+    assert_eq!(sglang.counters[&Counter::CacheHits], 30.0);
+    assert_eq!(sglang.counters[&Counter::CacheQueries], 100.0);
+    assert_eq!(sglang.counters[&Counter::Preemptions], 2.0);
+    assert_eq!(sglang.histograms[&ServerTime::Queue].count, 3.0);
+    let tgi = whole(
+        "tgi_queue_size 3\ntgi_batch_current_size 5\ntgi_request_success{kind=\"stream\"} 2\n\
+         tgi_request_generated_tokens_sum 120\ntgi_request_duration_bucket{le=\"1.5\"} 2\n\
+         tgi_request_duration_sum 1.1\ntgi_request_duration_count 2\n",
+    );
+    assert_eq!((tgi.gauges[&Gauge::Waiting], tgi.counters[&Counter::GenerationTokens]), (3.0, 120.0));
+    assert_eq!(tgi.histograms[&ServerTime::E2e].sum_s, 1.1);
+    let trtllm = whole(
+        "trtllm_kv_cache_utilization{model_name=\"m\"} 0.62\ntrtllm_num_requests_waiting 1\n\
+         trtllm_request_success_total{finished_reason=\"length\"} 4\n\
+         trtllm_time_to_first_token_seconds_bucket{le=\"0.1\"} 4\n\
+         trtllm_time_to_first_token_seconds_sum 0.3\ntrtllm_time_to_first_token_seconds_count 4\n",
+    );
+    assert_eq!(trtllm.gauges[&Gauge::KvUsage], 0.62);
+    assert_eq!(trtllm.counters[&Counter::RequestsSucceeded], 4.0);
+    assert_eq!(trtllm.histograms[&ServerTime::Ttft].count, 4.0);
+}
+
+#[test]
+fn a_page_of_nobody_known_is_of_no_kind() {
+    assert_eq!(kind_of("# HELP vllm:x\nprocess_cpu_seconds_total 3\nhttp_requests_total 5\n"), None);
+    assert_eq!(kind_of("<html>vllm:num_requests_running 3</html>"), None);
+    assert_eq!(kind_of(""), None);
+    for names in Names::ALL {
+        let of = Names::of(names.kind);
+        assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));
+        let all =
+            names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));
+        let mut all = all.chain(names.times.iter().flat_map(|row| row.1));
+        assert!(all.all(|name| name.starts_with(names.prefix)), "{:?}", names.kind);
+    }
+}

@@ -1,0 +1,74 @@
+//! Runs on a terminal of their own: what is drawn there, and that it is as it was afterwards.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{Desk, signal_to};
+
+const ENTER: &str = "\u{1b}[?1049h";
+const LEAVE: &str = "\u{1b}[?1049l";
+
+/// All that a terminal of 80 columns and 24 rows was sent: by a run of the quick workload, and then by the shell, of how the
+/// run ended and how the terminal is. `meanwhile` happens as soon as there are answers.
+fn on_a_terminal(options: &str, meanwhile: impl FnOnce(u32)) -> String {
+    let desk = Desk::new();
+    let skyline = assert_cmd::cargo::cargo_bin("skyline");
+    let run = format!("exec {} bench quick.toml {options}", skyline.display());
+    let all = format!(
+        "stty rows 24 cols 80; stty -a > before; sh -c 'echo $$ > pid; {run}'; echo ended with $?; \
+         stty -a | cmp - before && echo the terminal is as it was"
+    );
+    // `script` gives a command a terminal, and passes on what is written to it.
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &all, "/dev/null"])
+        .current_dir(desk.path())
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR");
+    let script = script.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    desk.await_answers();
+    let process = std::fs::read_to_string(desk.path().join("pid")).unwrap();
+    meanwhile(process.trim().parse().unwrap());
+    String::from_utf8(script.wait_with_output().unwrap().stdout).unwrap()
+}
+
+/// What was sent before the dashboard, to it, and after it.
+fn parts(sent: &str) -> [&str; 3] {
+    assert_eq!((sent.matches(ENTER).count(), sent.matches(LEAVE).count()), (1, 1), "{sent:?}");
+    let (before, rest) = sent.split_once(ENTER).unwrap();
+    let (drawn, after) = rest.split_once(LEAVE).unwrap();
+    assert!(drawn.ends_with("\u{1b}[?25h"), "the cursor is back: {drawn:?}");
+    [before, drawn, after]
+}
+
+#[test]
+fn the_dashboard_is_gone_when_the_report_comes() {
+    let sent = on_a_terminal("", |_| {});
+    let [_, drawn, after] = parts(&sent);
+    assert!(drawn.contains("window so far") && drawn.contains("TTFT"), "{drawn:?}");
+    assert!(after.contains("Latency, ms") && after.contains("kept in results/"), "{after}");
+    assert!(!after.contains("\u{1b}[?25l") && after.contains("the terminal is as it was"), "{after}");
+}
+
+#[test]
+fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
+    let sent = on_a_terminal("60", |process| signal_to(process, "-TERM"));
+    let [_, _, after] = parts(&sent);
+    assert!(after.contains("ended with 143") && after.contains("the terminal is as it was"), "{after}");
+    assert!(!after.contains('\u{1b}'), "{after:?}");
+}
+
+#[test]
+fn words_that_are_said_meanwhile_come_after_the_dashboard() {
+    let sent = on_a_terminal("60", |process| signal_to(process, "-INT"));
+    let [before, drawn, after] = parts(&sent);
+    let words = "stopping: nothing more is sent";
+    assert!(!before.contains(words) && drawn.contains("stopping:"), "{drawn:?}");
+    assert!(after.trim_start().starts_with(words) && after.contains("ended with 130"), "{after}");
+    assert!(after.contains("the terminal is as it was"), "{after}");
+}
+
+#[test]
+fn a_line_takes_no_terminal() {
+    let sent = on_a_terminal("--live line", |_| {});
+    assert!(!sent.contains(ENTER) && sent.contains(" released") && sent.contains("Latency, ms"), "{sent:?}");
+}

@@ -1,0 +1,85 @@
+//! Pages of stored runs, and of one of a million requests.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use skyline::analysis::summarise;
+use skyline::clock::Timestamp;
+use skyline::random::Stream;
+use skyline::record::{Outcome, Phase, RequestRecord, RunHeader, RunLog, TokenChunk};
+use skyline::report::{Beside, run_page};
+
+fn stored(schema: u32) -> RunLog {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"));
+    RunLog::read(&folder).unwrap()
+}
+
+#[test]
+fn runs_of_every_schema_have_a_page() {
+    for schema in 1..=RunHeader::SCHEMA {
+        let log = stored(schema);
+        let summary = summarise(&log, &[]);
+        let page = run_page(&log, &summary, Beside::default());
+        assert!(page.contains(&log.header.plan.hash) && page.contains("TTFT of each request"), "{schema}");
+        assert!(page.len() < 400_000, "{schema}: {} bytes", page.len());
+    }
+}
+
+const REQUESTS: u64 = 1_000_000;
+const TOKENS: u64 = 50;
+/// A request each millisecond.
+const APART_NS: u64 = 1_000_000;
+
+fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
+    let scheduled = index * APART_NS;
+    let mut at = scheduled + 50_000_000 + random.below(100_000_000);
+    let mut record = pattern.clone();
+    record.index = index;
+    record.phase = Phase::Measured;
+    record.scheduled = Timestamp::from_nanos(scheduled);
+    record.dispatched = record.scheduled;
+    record.sent = Some(record.scheduled);
+    record.chunks = (0..TOKENS)
+        .map(|_| {
+            at += 15_000_000 + random.below(10_000_000);
+            TokenChunk { at: Timestamp::from_nanos(at), tokens: 1 }
+        })
+        .collect();
+    record.ended = Timestamp::from_nanos(at);
+    record.outcome = Outcome::Completed;
+    record.output_tokens = TOKENS;
+    record.output_tokens_asked = TOKENS as u32;
+    record.usage = None;
+    record
+}
+
+/// Of an optimised build: `cargo test --release --test page -- --ignored --nocapture`.
+#[test]
+#[ignore = "needs an optimised build and 2 GB of memory"]
+#[allow(clippy::print_stderr, reason = "a measurement is to be read")]
+fn a_million_requests_have_a_small_page_soon() {
+    let mut log = stored(1);
+    let mut random = Stream::named(1, "a million");
+    let pattern = log.records[0].clone();
+    log.records = (0..REQUESTS).map(|index| answered(&pattern, index, &mut random)).collect();
+    log.header.plan.warmup_requests = 0;
+    log.header.plan.measured_requests = REQUESTS;
+    log.header.plan.window_start = Timestamp::ZERO;
+    log.header.plan.window_end = Timestamp::from_nanos(REQUESTS * APART_NS);
+    let footer = log.footer.as_mut().unwrap();
+    footer.released_until = log.header.plan.window_end;
+    footer.ended = log.records.iter().map(|record| record.ended).max().unwrap();
+    let summary = summarise(&log, &[]);
+    assert_eq!(summary.requests.completed, REQUESTS);
+
+    let begun = Instant::now();
+    let page = run_page(&log, &summary, Beside::default());
+    let took = begun.elapsed();
+    eprintln!("{} bytes in {took:?}", page.len());
+    assert!(page.contains(" of 1,000,000 requests: some evenly"));
+    assert!(page.len() < 10_000_000);
+    // A loose bound: on an idle machine it takes a fraction of this.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
