@@ -13,6 +13,7 @@ use crate::analysis::Objective;
 use crate::experiment::capacity::{Candidate, Capacity, Contract, NoQueue, Offer, Queueing, Replicas};
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
+use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
 #[derive(Debug, Args)]
@@ -22,8 +23,8 @@ pub(super) struct CapacityArgs {
     #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
 
-    /// Requests per second of all instances together
-    #[arg(long, value_name = "PER_S", value_parser = above_zero, allow_negative_numbers = true)]
+    /// Requests per second of all instances together; of conversations each turn is a request
+    #[arg(long, value_name = "PER_S", value_parser = target_rate, allow_negative_numbers = true)]
     target_rate: f64,
 
     /// Share of each instance's highest rate that is to stay free
@@ -54,6 +55,9 @@ pub(super) struct CapacityArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// The highest target, requests per second: more than all of mankind asks.
+const MOST_PER_S: f64 = 1e9;
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -146,6 +150,17 @@ fn replicas(text: &str) -> Result<Replicas, String> {
         _ => {
             Err(format!("`{text}` is not a number of replicas from 1 to 10,000; write it like --replicas=12"))
         }
+    }
+}
+
+/// A rate above 0 that somebody may have.
+fn target_rate(text: &str) -> Result<f64, String> {
+    match above_zero(text)? {
+        rate if rate <= MOST_PER_S => Ok(rate),
+        _ => Err(format!(
+            "`{text}` is over {} requests per second, the most that can be asked",
+            count(MOST_PER_S as u64)
+        )),
     }
 }
 

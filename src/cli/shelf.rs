@@ -1,6 +1,8 @@
 //! The runs of an experiment, each in a folder of its own: flown once, read ever after.
 
 use std::fmt::Write as _;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,6 +16,8 @@ use crate::record::{RunEnding, RunLog};
 pub(super) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
+/// The file that is locked while the experiment is flown.
+const LOCK: &str = ".lock";
 
 /// The folder of an experiment.
 ///
@@ -22,6 +26,9 @@ const BROKEN_OFF: &str = "broken-off";
 #[derive(Debug)]
 pub(super) struct Shelf {
     folder: PathBuf,
+    /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
+    /// for one that was broken off.
+    _lock: File,
 }
 
 impl Shelf {
@@ -38,7 +45,7 @@ impl Shelf {
     ) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
-        let shelf = Self { folder };
+        let shelf = Self { _lock: lock(&folder)?, folder };
         shelf.write(ASKED, &text)?;
         Ok(shelf)
     }
@@ -63,7 +70,7 @@ impl Shelf {
         let mut changes = String::new();
         tell_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
-            return Ok(Self { folder: folder.to_path_buf() });
+            return Ok(Self { folder: folder.to_path_buf(), _lock: lock(folder)? });
         }
         Err(Stop::usage(format!(
             "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
@@ -113,6 +120,12 @@ impl Shelf {
         Ok(whole.then_some(log))
     }
 
+    /// Whether `folder` is that of a run which was broken off, kept beside its place.
+    pub(super) fn is_aside(folder: &Path) -> bool {
+        let name = folder.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.contains(&format!(".{BROKEN_OFF}-")))
+    }
+
     /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
     /// kept beside it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
@@ -134,6 +147,23 @@ impl Shelf {
             })?;
         }
         Ok(())
+    }
+}
+
+/// Locks the experiment in `folder` until the file is dropped, or this process ends.
+fn lock(folder: &Path) -> Result<File, Stop> {
+    let path = folder.join(LOCK);
+    let cannot = |error: &io::Error| Stop::impossible(format!("cannot lock {}: {error}", path.display()));
+    let file = File::create(&path).map_err(|error| cannot(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Stop::usage(format!(
+            "{} is being flown by another skyline\nhint: wait for its end, or end it there with Ctrl-C",
+            folder.display()
+        ))),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(error)) => Err(cannot(&error)),
     }
 }
 
@@ -178,9 +208,13 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
         let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
-        assert_eq!(Shelf::resume(shelf.folder(), &asked).unwrap().folder(), shelf.folder());
+        let folder = shelf.folder().to_path_buf();
+        let live = Shelf::resume(&folder, &asked).unwrap_err();
+        assert!(live.message().contains("is being flown by another skyline"), "{}", live.message());
+        drop(shelf);
+        assert_eq!(Shelf::resume(&folder, &asked).unwrap().folder(), folder);
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
-        let refusal = Shelf::resume(shelf.folder(), &other).unwrap_err();
+        let refusal = Shelf::resume(&folder, &other).unwrap_err();
         assert!(
             refusal
                 .message()
@@ -212,7 +246,9 @@ mod tests {
         assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
         let again = shelf.place("run-2").unwrap();
         assert!(std::fs::read_dir(&again).unwrap().next().is_none());
-        assert!(shelf.folder().join("run-2.broken-off-1").join(RunLog::FILE_NAME).exists());
+        let aside = shelf.folder().join("run-2.broken-off-1");
+        assert!(aside.join(RunLog::FILE_NAME).exists());
+        assert!(Shelf::is_aside(&aside) && !Shelf::is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
         assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
     }

@@ -65,6 +65,10 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
 #[test]
 fn what_cannot_be_searched_or_read_is_refused() {
     let desk = Desk::new();
+    desk.skyline(&["capacity", "results", "--target-rate", "1e30"])
+        .assert()
+        .code(2)
+        .stderr(contains("`1e30` is over 1,000,000,000 requests per second"));
     desk.skyline(&["simulate", "quick.toml", "--sweep", "--objective", "goodput > 5/s"])
         .assert()
         .code(2)

@@ -70,7 +70,11 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
     desk.skyline(&["report", path, "--allow-invalid", "--objective", "p50 ttft < 1ms"])
         .assert()
         .code(1)
-        .stdout(contains("objectives  p50 ttft < 1ms").and(contains("met at no load")));
+        .stdout(
+            contains("objectives  p50 ttft < 1ms")
+                .and(contains("met at no load"))
+                .and(contains("flown for other objectives")),
+        );
 }
 
 #[cfg(unix)]

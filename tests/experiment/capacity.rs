@@ -4,7 +4,7 @@ use skyline::analysis::Objective;
 use skyline::experiment::capacity::{
     Basis, Candidate, Capacity, Compared, Contract, ModelledInstance, NoQueue, Offer, Queueing, Replicas,
 };
-use skyline::experiment::{HighestLoad, Load, LoadAxis, Sustained, Sweep};
+use skyline::experiment::{HighestLoad, Load, LoadAxis, StopReason, Sustained, Sweep};
 use skyline::workload::WorkloadSpec;
 
 use crate::highest_load::search;
@@ -191,4 +191,46 @@ fn offers_are_compared_by_what_is_known_of_all_of_them() {
     let priced = Capacity::of(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
     assert_eq!((priced.compared_by, priced.cheapest), (Some(Compared::Price), Some(1)));
     assert_eq!((priced.offers[0].cost_per_hour, priced.offers[1].cost_per_hour), (Some(60.0), Some(50.0)));
+}
+
+/// Sessions of five turns: 2.5/s of them are 12.5 requests/s, which is what 12.5 single requests are.
+#[test]
+fn a_target_is_of_requests_where_the_rates_are_of_sessions() {
+    let requests = offer("requests", &sweep(12.5), &CONTRACT);
+    let of_sessions = sweep(2.5);
+    let workload = WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
+    let sessions = offer("sessions", &Sweep { workload, ..of_sessions }, &CONTRACT);
+    assert_eq!(sessions.per_instance, Some(Basis::IntervalLow { rate_per_s: 12.5 }));
+    assert_eq!((sessions.instances, sessions.gpus), (requests.instances, requests.gpus));
+    assert_eq!(sessions.output_tokens_per_s, requests.output_tokens_per_s);
+    assert!(sessions.notes[0].contains("2.50 sessions/s, each of 5.00 requests"), "{:?}", sessions.notes);
+}
+
+const SESSIONS: &str = r#"
+    name = "sessions"
+    horizon_s = 60
+    seed = 1
+    arrival = { kind = "poisson", rate_per_s = 1 }
+    [[classes]]
+    name = "talk"
+    input_tokens = { kind = "constant", value = 10 }
+    output_tokens = { kind = "constant", value = 2 }
+    [classes.conversation]
+    turns = 5
+    think_time_s = 1
+"#;
+
+#[test]
+fn a_sweep_in_which_no_rate_passed_offers_nothing() {
+    let sweep = sweep(12.5);
+    let answer = HighestLoad { passed: None, ..sweep.answer.clone().unwrap() };
+    let offer = offer("none", &Sweep { answer: Some(answer), ..sweep }, &CONTRACT);
+    assert_eq!((offer.per_instance, offer.instances, offer.keeps()), (None, None, false));
+}
+
+#[test]
+fn a_sweep_that_is_not_over_is_said_to_be() {
+    let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
+    let offer = offer("half", &sweep, &CONTRACT);
+    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not over")), "{:?}", offer.notes);
 }

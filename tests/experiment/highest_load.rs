@@ -30,6 +30,7 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
         objectives: vec![queue.objective.to_owned()],
         repeats: 2,
         samples,
+        requests_per_arrival: None,
         shortest_s: None,
         longest_s: 1e5,
         fewest_users_per_s: None,

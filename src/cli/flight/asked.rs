@@ -95,7 +95,9 @@ mod tests {
     fn refusal(before: &[&str], now: &[&str]) -> Option<String> {
         let base = tempfile::tempdir().unwrap();
         let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked(before)).unwrap();
-        let resumed = Shelf::resume(shelf.folder(), &asked(now));
+        let folder = shelf.folder().to_path_buf();
+        drop(shelf);
+        let resumed = Shelf::resume(&folder, &asked(now));
         resumed.err().map(|stop| stop.message().to_owned())
     }
 

@@ -10,6 +10,7 @@ use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
+use crate::cli::shelf::Shelf;
 use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
 use crate::simulator::{Deployment, Engine, InstanceConfig, StepTime};
@@ -195,7 +196,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
     let mut inside: Vec<PathBuf> = entries
         .flatten()
         .map(|entry| entry.path())
-        .filter(|folder| folder.join(RunLog::FILE_NAME).exists())
+        .filter(|folder| folder.join(RunLog::FILE_NAME).exists() && !Shelf::is_aside(folder))
         .collect();
     inside.sort();
     Ok(inside)

@@ -16,7 +16,8 @@ use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive, fly_virtually,
+    Diagnosis, Load, LoadAxis, Search, Step, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
+    fly_virtually,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
@@ -69,15 +70,20 @@ pub(super) struct SweepLoads {
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 40,
           value_parser = clap::value_parser!(u64).range(1..=10_000), allow_negative_numbers = true)]
     max_runs: u64,
+
+    /// With --sweep: do not show progress
+    #[arg(long, short, requires = "sweep")]
+    quiet: bool,
 }
 
 impl SweepLoads {
     fn plan(&self, args: &SimulateArgs, spec: &WorkloadSpec) -> SweepPlan {
         let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
+        let axis = typed
+            .unwrap_or_else(|| LoadAxis::Automatic { from_per_s: BEGIN * spec.arrival.mean_rate_per_s() });
         SweepPlan {
-            axis: typed.unwrap_or_else(|| LoadAxis::Automatic {
-                from_per_s: BEGIN * spec.arrival.mean_rate_per_s(),
-            }),
+            requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
+            axis,
             objectives: args.objectives.iter().map(ToString::to_string).collect(),
             repeats: args.workload.repeats,
             samples: self.samples,
@@ -112,20 +118,30 @@ pub(super) fn run(
         Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
         None => None,
     };
-    let mut engine = None;
-    let mut line = StepLine::start(Screen::detect());
-    let stopped = drive(&mut search, |wanted| {
-        let Wanted { number, load, window_s, .. } = wanted;
+    let (mut engine, mut sweep) = (None, None);
+    let mut line = StepLine::start(if args.loads.quiet { Screen::Quiet } else { Screen::detect() });
+    let stopped = loop {
+        let wanted = match search.next() {
+            Step::Measure(wanted) => wanted,
+            Step::Done(reason) => break reason,
+        };
+        let Wanted { number, load, window_s, .. } = &wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let (trial, facts) = fly(args, spec, datasets, described, wanted, parent.as_deref())?;
-        engine.get_or_insert(facts);
-        Ok(Some(trial))
-    })?;
+        let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
+        let engine = engine.get_or_insert(facts).clone();
+        search.tell(trial);
+        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
+        // Until it is over, it is as if somebody had stopped it here.
+        let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
+        if let Some(folder) = &parent {
+            outcome::store_sweep(&so_far, folder)?;
+        }
+        sweep = Some(so_far);
+    };
     drop(line);
-    let engine =
-        engine.ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?;
-    let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
-    let sweep = Sweep::of(&search, swept, stopped);
+    let sweep = sweep
+        .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
+        .stopped_by(&search, stopped);
     if let Some(folder) = &parent {
         outcome::store_sweep(&sweep, folder)?;
     }

@@ -54,6 +54,7 @@ impl Asked {
 pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> SweepPlan {
     let LoadArgs { repeats, samples, max_seconds, bracket, max_runs, stop_after_saturated, .. } = args.loads;
     SweepPlan {
+        requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
         axis,
         objectives: args.objectives.iter().map(ToString::to_string).collect(),
         repeats,

@@ -227,6 +227,7 @@ mod tests {
             objectives: vec!["p50 ttft < 5s".to_owned()],
             repeats: 1,
             samples: 130,
+            requests_per_arrival: None,
             shortest_s: None,
             longest_s: 60.0,
             fewest_users_per_s: None,

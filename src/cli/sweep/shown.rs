@@ -34,6 +34,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     outcome::fit(objectives, &kept.workload)?;
     let folder = folder::of(path);
     let texts = objectives.iter().map(ToString::to_string).collect();
+    let flown_for = kept.plan.objectives.join("; ");
     let plan = SweepPlan { objectives: texts, ..kept.plan };
     let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
     let mut trials: Vec<_> = kept.points.into_iter().flat_map(|point| point.trials).collect();
@@ -57,5 +58,10 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
         deployment: kept.deployment,
     };
     let sweep = Sweep::of(&search, swept, kept.stopped);
-    Ok(Sweep { paired: kept.paired, stopped_sentence: kept.stopped_sentence, ..sweep })
+    let stopped_sentence = match flown_for.as_str() {
+        same if same == sweep.plan.objectives.join("; ") => kept.stopped_sentence,
+        "" => format!("flown without objectives: {}", kept.stopped_sentence),
+        others => format!("flown for other objectives ({others}): {}", kept.stopped_sentence),
+    };
+    Ok(Sweep { paired: kept.paired, stopped_sentence, ..sweep })
 }

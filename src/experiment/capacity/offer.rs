@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Contract, ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
-use crate::experiment::{Load, LoadAxis, Sweep, SweepPoint};
+use crate::experiment::{Load, LoadAxis, StopReason, Sweep, SweepPoint};
 use crate::units::three_digits;
 
 /// A sweep that may make an offer.
@@ -25,7 +25,7 @@ pub struct Offer {
     pub name: String,
     /// The accelerators, as the person said who ran it.
     pub hardware: Option<String>,
-    /// The highest rate of one instance, and the figure that is; absent where no rate met the objectives.
+    /// The highest rate of one instance, and the figure that is; absent where no rate surely met the objectives.
     pub per_instance: Option<Basis>,
     /// Instances: as many as their queues take where those were modelled, else as division says; absent where no number of
     /// them would do.
@@ -72,14 +72,16 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// Of `sweep`; `None` where no rate met the objectives, or none was demanded.
+    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those of
+    /// arrivals, of which a conversation has a request each turn.
     fn of(sweep: &Sweep) -> Option<Self> {
         let answer = sweep.answer.as_ref()?;
-        match (answer.interval_low, answer.passed) {
-            (Some(rate_per_s), _) => Some(Self::IntervalLow { rate_per_s }),
-            (None, Some(Load::Rate(rate_per_s))) => Some(Self::Passed { rate_per_s }),
-            (None, _) => None,
-        }
+        let Some(Load::Rate(passed)) = answer.passed else { return None };
+        let turns = sweep.workload.mean_turns();
+        Some(match answer.interval_low {
+            Some(low) => Self::IntervalLow { rate_per_s: low * turns },
+            None => Self::Passed { rate_per_s: passed * turns },
+        })
     }
 
     /// Requests per second.
@@ -152,10 +154,10 @@ impl Offer {
         let per_instance = Basis::of(sweep);
         let by_division = per_instance.map(|basis| contract.instances(basis.per_s()));
         let instances = queueing.as_ref().map(|queueing| queueing.instances).or(by_division);
-        let gpus = instances.zip(gpus_each).map(|(instances, each)| instances * u64::from(each));
+        let gpus = instances.zip(gpus_each).map(|(instances, each)| instances.saturating_mul(each.into()));
         let each_per_s = instances.map(|instances| contract.target_per_s / instances as f64);
         let output_tokens_per_s = tokens_per_request(sweep).map(|tokens| tokens * contract.target_per_s);
-        let slo_share = each_per_s.and_then(|per_s| slo_share(sweep, per_s));
+        let slo_share = each_per_s.and_then(|per_s| slo_share(sweep, per_s / sweep.workload.mean_turns()));
         let cost_per_hour = gpus.zip(gpu_hour).map(|(gpus, price)| gpus as f64 * price);
         let per_million = cost_per_hour
             .zip(output_tokens_per_s.filter(|&tokens| tokens > 0.0))
@@ -202,7 +204,7 @@ fn why_not(
     }
     match (&sweep.answer, basis) {
         (None, _) => reasons.push("it was held against no objective".to_owned()),
-        (Some(_), None) => reasons.push("no rate that was measured met its objectives".to_owned()),
+        (Some(_), None) => reasons.push("no rate that was measured surely met its objectives".to_owned()),
         (Some(_), Some(_)) => {}
     }
     if let Some(sustained) = sweep.sustained.as_ref().filter(|sustained| !sustained.held) {
@@ -231,6 +233,26 @@ fn notes(
     queueing: Option<&Queueing>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
+    let turns = sweep.workload.mean_turns();
+    if turns > 1.0
+        && let Some(basis) = Basis::of(sweep)
+    {
+        notes.push(format!(
+            "the rates of the sweep are of sessions: one instance carries {} sessions/s, each of {} requests on average",
+            three_digits(basis.per_s() / turns),
+            three_digits(turns)
+        ));
+    }
+    match sweep.stopped {
+        StopReason::Interrupted => notes.push(format!(
+            "the sweep is not over ({}): what it would have found further is not known",
+            sweep.stopped_sentence
+        )),
+        StopReason::ServerGone | StopReason::Generator => {
+            notes.push(format!("the sweep ended before its time: {}", sweep.stopped_sentence))
+        }
+        _ => {}
+    }
     if let (Some(asked), Some(measured)) = (contract.gpus_per_instance, sweep.deployment.gpus)
         && asked != measured
     {
@@ -270,7 +292,7 @@ pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
 }
 
-/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`.
+/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the sweep.
 fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
     let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
     at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)

@@ -134,7 +134,10 @@ impl Queueing {
         fit: impl FnOnce() -> Result<EngineFit, String>,
     ) -> Result<Self, NoQueue> {
         refuse_taken(sweep)?;
-        let model = Model::of(sweep, objectives, basis.per_s()).ok_or(NoQueue::NoPoint)?;
+        // The model is asked at rates of the sweep, which are those of arrivals.
+        let turns = sweep.workload.mean_turns();
+        let highest = basis.per_s() / turns;
+        let model = Model::of(sweep, objectives, highest).ok_or(NoQueue::NoPoint)?;
         let fitted = match decided_by_pace(sweep, objectives) {
             None => None,
             Some(objective) => Some(fit().and_then(believed).map_err(|why| {
@@ -143,10 +146,10 @@ impl Queueing {
             })?),
         };
         let instance = match &fitted {
-            None => Instance::Places(model.places_for(basis.per_s())?),
+            None => Instance::Places(model.places_for(highest)?),
             Some(fit) => Instance::Fitted(fit),
         };
-        let (rate, by_division) = (contract.with_headroom(), contract.instances(basis.per_s()));
+        let (rate, by_division) = (contract.with_headroom() / turns, contract.instances(basis.per_s()));
         let meets = |instances: u64| model.meets(instance, instances, rate);
         let instances = match asked {
             Replicas::Exactly(instances) => instances,
@@ -162,7 +165,7 @@ impl Queueing {
             },
             Instance::Fitted(fit) => ModelledInstance::Engine {
                 engine_fit: Box::new(fit.clone()),
-                alone_meets: model.meets(instance, 1, basis.per_s())?,
+                alone_meets: model.meets(instance, 1, highest)?,
             },
         };
         Ok(Self { instance: modelled, by_division, instances, meets: met, sentence })
@@ -184,12 +187,13 @@ fn believed(fit: EngineFit) -> Result<EngineFit, String> {
 /// The fewest instances that meet the objectives, by halves below as many as division says, or from there up to twice as
 /// many: each question is a whole run of the model.
 fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Result<u64, NoQueue> {
+    let twice = by_division.saturating_mul(2);
     let (mut too_few, mut enough) = if meets(by_division)? {
         (0, by_division)
-    } else if meets(2 * by_division)? {
-        (by_division, 2 * by_division)
+    } else if meets(twice)? {
+        (by_division, twice)
     } else {
-        return Err(NoQueue::TooMany(2 * by_division));
+        return Err(NoQueue::TooMany(twice));
     };
     while enough - too_few > 1 {
         let middle = u64::midpoint(too_few, enough);

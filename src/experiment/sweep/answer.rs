@@ -17,10 +17,10 @@ pub struct HighestLoad {
     /// Where the figure of the tightest objective crosses its bound: requests per second, or users. By monotone regression
     /// over the loads and, where enough runs lie near that crossing, by a line through those (of the log odds of a share,
     /// the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood, the run its unit). Absent where it
-    /// lies beyond all that was measured.
+    /// lies beyond all that was measured, as where an objective is missed from the lowest load on.
     pub estimate: Option<f64>,
-    /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few for a line, or do
-    /// not even tell that the figure rises. No bootstrap over whole runs: of an M/M/1 queue whose answer is known its
+    /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few or loads too far
+    /// apart for a line, or runs do not even tell that the figure rises. No bootstrap over whole runs: of an M/M/1 queue whose answer is known its
     /// intervals held the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98, for a few runs with a long queue
     /// hold most of what is over the bound, and resampling does not know of those that did not happen.
     pub interval_low: Option<f64>,
@@ -69,6 +69,8 @@ pub enum StopReason {
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
+    /// Nothing fails, up to so many requests a second that higher rates tell nothing.
+    Endless,
     /// No run has a figure for one of the objectives.
     NoFigure,
     /// No run of a load can be trusted, however often it was flown.

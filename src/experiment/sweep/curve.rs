@@ -4,7 +4,7 @@ use super::demand::{Demand, Reading, Scale, pooled};
 use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
 
 /// Loads this many times smaller or larger than the crossing are another part of the curve.
-const BAND: f64 = 1.35;
+pub(super) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
@@ -15,12 +15,34 @@ const TURNS: usize = 60;
 /// A slope that still changes by this share has not settled.
 const SETTLED: f64 = 1e-3;
 
+/// How a figure goes with the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Course {
+    /// It keeps its limit at every load, as far as it is known.
+    Kept,
+    /// It misses its limit from the lowest load on, where it is so many times the limit.
+    Missed(f64),
+    /// It crosses its limit.
+    Crosses(Crossing),
+}
+
 /// Where a figure crosses its limit: requests per second, or users.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Crossing {
     pub(super) estimate: f64,
-    /// The 95 % interval; absent where runs are too few, or do not even tell that the figure rises.
-    pub(super) interval: Option<(f64, f64)>,
+    /// The 95 % interval, or why there is none.
+    pub(super) interval: Result<(f64, f64), Unsure>,
+}
+
+/// Why a crossing has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsure {
+    /// Fewer than three loads lie near it.
+    FarApart,
+    /// Fewer than six runs do.
+    FewRuns,
+    /// The runs near it do not tell how the figure rises there.
+    Flat,
 }
 
 /// What becomes of a fit.
@@ -50,7 +72,7 @@ struct Line {
     freedom: f64,
 }
 
-/// The crossing of `demand` in what runs read of it; `None` where all keep the limit, or none does.
+/// How `demand` goes with the load in what runs read of it.
 ///
 /// First by isotonic regression, which asks nothing of the curve but that it rises. Then, where there are runs enough near
 /// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
@@ -59,17 +81,31 @@ struct Line {
 /// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 92 to 100,
 /// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
 /// does not know of those that did not happen.
-pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing> {
-    let start = isotonic(demand, readings)?;
+pub(super) fn course(demand: &Demand, readings: &[Reading]) -> Course {
+    match isotonic(demand, readings) {
+        Isotonic::Kept => Course::Kept,
+        Isotonic::Missed(times) => Course::Missed(times),
+        Isotonic::Crosses(start) => Course::Crosses(crossing(demand, readings, start)),
+    }
+}
+
+/// The crossing that the isotonic fit has at `start`.
+fn crossing(demand: &Demand, readings: &[Reading], start: f64) -> Crossing {
     let near: Vec<_> =
         readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
-    let rough = Crossing { estimate: start, interval: None };
+    let rough = |why| Crossing { estimate: start, interval: Err(why) };
     let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
-    let (Some(&least), Some(&most)) = (loads.first(), loads.last()) else { return Some(rough) };
-    if near.len() < FEWEST_RUNS || loads.len() < FEWEST_LOADS || demand.limit <= 0.0 {
-        return Some(rough);
+    let (Some(&least), Some(&most)) = (loads.first(), loads.last()) else { return rough(Unsure::FarApart) };
+    if loads.len() < FEWEST_LOADS {
+        return rough(Unsure::FarApart);
+    }
+    if near.len() < FEWEST_RUNS {
+        return rough(Unsure::FewRuns);
+    }
+    if demand.limit <= 0.0 {
+        return rough(Unsure::Flat);
     }
     let fit = match demand.scale {
         Scale::Share => of_shares(&near),
@@ -81,14 +117,16 @@ pub(super) fn crossing(demand: &Demand, readings: &[Reading]) -> Option<Crossing
     };
     let line = match fit {
         Fit::Line(line) if line.slope > 0.0 => line,
-        Fit::Step => return Some(Crossing { interval: sides(demand, &near), ..rough }),
-        Fit::Line(_) | Fit::Nothing => return Some(rough),
+        Fit::Step => {
+            return Crossing { estimate: start, interval: sides(demand, &near).ok_or(Unsure::Flat) };
+        }
+        Fit::Line(_) | Fit::Nothing => return rough(Unsure::Flat),
     };
     let estimate = libm::exp(line.middle + (target - line.level) / line.slope);
     if !(least / BAND..=most * BAND).contains(&estimate) {
-        return Some(rough);
+        return rough(Unsure::Flat);
     }
-    Some(Crossing { estimate, interval: line.interval(target) })
+    Crossing { estimate, interval: line.interval(target).ok_or(Unsure::Flat) }
 }
 
 impl Line {
@@ -205,12 +243,19 @@ fn by_load(readings: &[Reading]) -> Vec<Reading> {
     loads.into_iter().filter_map(joined).collect()
 }
 
+/// What the isotonic fit says, as a [`Course`].
+enum Isotonic {
+    Kept,
+    Missed(f64),
+    Crosses(f64),
+}
+
 /// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
-fn isotonic(demand: &Demand, readings: &[Reading]) -> Option<f64> {
+fn isotonic(demand: &Demand, readings: &[Reading]) -> Isotonic {
     let loads = by_load(readings);
     let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
-    let over = fitted.iter().position(|figure| !demand.holds(*figure))?;
-    let under = over.checked_sub(1)?;
+    let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else { return Isotonic::Kept };
+    let Some(under) = over.checked_sub(1) else { return Isotonic::Missed(fitted[over] / demand.limit) };
     let seen = |place: usize| match demand.scale {
         // None of so many is no proof of none at all.
         Scale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
@@ -219,7 +264,7 @@ fn isotonic(demand: &Demand, readings: &[Reading]) -> Option<f64> {
     let (low, high) = (seen(under), seen(over));
     let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
     let (from, to) = (ln(loads[under].load), ln(loads[over].load));
-    Some(libm::exp(from + share * (to - from)))
+    Isotonic::Crosses(libm::exp(from + share * (to - from)))
 }
 
 /// The loads on both sides of a step.
@@ -239,18 +284,25 @@ mod tests {
 
     const LOADS: [f64; 10] = [9.0, 9.0, 9.5, 9.5, 10.0, 10.0, 10.5, 10.5, 11.0, 11.0];
 
-    fn found(objective: &str, figures: [f64; 10]) -> Option<Crossing> {
+    fn found(objective: &str, figures: [f64; 10]) -> Course {
         let demand = Demand::of(&objective.parse().unwrap()).unwrap();
         let readings: Vec<_> = LOADS
             .iter()
             .zip(figures)
             .map(|(&load, figure)| Reading { load, figure, requests: 1_000.0 })
             .collect();
-        crossing(&demand, &readings)
+        course(&demand, &readings)
     }
 
-    fn near(found: Option<Crossing>, expected: [f64; 3]) {
-        let Crossing { estimate, interval } = found.unwrap();
+    fn crossing_of(found: Course) -> Crossing {
+        match found {
+            Course::Crosses(crossing) => crossing,
+            Course::Kept | Course::Missed(_) => panic!("{found:?}"),
+        }
+    }
+
+    fn near(found: Course, expected: [f64; 3]) {
+        let Crossing { estimate, interval } = crossing_of(found);
         let (low, high) = interval.unwrap();
         let ends = [estimate, low, high];
         assert!(ends.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-4), "{ends:?}, not {expected:?}");
@@ -274,13 +326,30 @@ mod tests {
     #[test]
     fn a_step_may_be_anywhere_between_its_sides() {
         let step = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0];
-        assert_eq!(found("p99 ttft < 1s", step).unwrap().interval, Some((10.0, 10.5)));
+        assert_eq!(crossing_of(found("p99 ttft < 1s", step)).interval, Ok((10.0, 10.5)));
     }
 
     #[test]
     fn what_does_not_cross_has_no_crossing() {
-        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), None);
-        assert_eq!(found("p99 ttft < 1s", [0.5; 10]), None);
-        assert_eq!(found("error_rate < 1%", [0.009; 10]), None);
+        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), Course::Kept);
+        let Course::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else {
+            panic!("it is missed everywhere")
+        };
+        assert!((times - 50.0).abs() < 1e-6, "{times}");
+        assert_eq!(found("error_rate < 1%", [0.009; 10]), Course::Kept);
+    }
+
+    #[test]
+    fn a_crossing_without_an_interval_says_why() {
+        let demand = Demand::of(&"p99 ttft < 1s".parse().unwrap()).unwrap();
+        let why = |runs: &[(f64, f64)]| {
+            let reading = |&(load, figure)| Reading { load, figure, requests: 1_000.0 };
+            crossing_of(course(&demand, &runs.iter().map(reading).collect::<Vec<_>>())).interval
+        };
+        let ladder = [(16.0, 0.0), (16.0, 0.0), (32.0, 0.002), (32.0, 0.003), (64.0, 0.2), (64.0, 0.3)];
+        assert_eq!(why(&ladder), Err(Unsure::FarApart));
+        assert_eq!(why(&[(9.0, 0.002), (10.0, 0.005), (11.0, 0.03)]), Err(Unsure::FewRuns));
+        let flat = [(9.0, 0.009), (9.5, 0.011), (10.0, 0.009), (10.0, 0.011), (10.5, 0.009), (11.0, 0.0112)];
+        assert_eq!(why(&flat), Err(Unsure::Flat));
     }
 }

@@ -1,9 +1,11 @@
 //! Finds the highest load that meets the objectives in what was measured.
 
+use super::curve::{BAND, Unsure};
 use super::demand::Demand;
-use super::loads::{Tally, tightest};
-use super::{HighestLoad, Load, LoadClass, Search};
-use crate::analysis::wording::counted;
+use super::loads::{Tally, Tightest, tightest};
+use super::{HighestLoad, Load, LoadAxis, LoadClass, Search};
+use crate::analysis::wording::{counted, percent};
+use crate::units::three_digits;
 
 /// The tallies of a search with their classes, and the answer where something was demanded.
 pub(super) struct Found<'a> {
@@ -16,8 +18,9 @@ impl<'a> Found<'a> {
         let demands = search.demands();
         // The last is that the server keeps up.
         let demanded = demands.len() - 1;
-        let crossing = tightest(search.trials(), demands);
-        let interval = crossing.and_then(|(_, crossing)| crossing.interval);
+        let decides = tightest(search.trials(), demands);
+        let crossing = decides.crossing();
+        let interval = crossing.and_then(|crossing| crossing.interval.ok());
         let loads: Vec<_> = search
             .tallies()
             .into_iter()
@@ -28,23 +31,27 @@ impl<'a> Found<'a> {
             .collect();
         let answer = (demanded > 0 && !loads.is_empty()).then(|| {
             let failed = loads.iter().position(|(_, class)| class.fails());
-            let below = &loads[..failed.unwrap_or(loads.len())];
+            // Where a demand is missed from the lowest load on, what passes above that is chance.
+            let end = if matches!(decides, Tightest::Missed(_)) { 0 } else { failed.unwrap_or(loads.len()) };
+            let (below, above) = loads.split_at(end);
             let passed = below.iter().rev().find(|(_, class)| *class == LoadClass::Passed);
-            let above = &loads[failed.unwrap_or(loads.len())..];
             let answer = HighestLoad {
                 passed: passed.map(|(tally, _)| tally.load),
                 failed: failed.map(|place| loads[place].0.load),
-                estimate: crossing.map(|(_, crossing)| crossing.estimate),
+                estimate: crossing.map(|crossing| crossing.estimate),
                 interval_low: interval.map(|(low, _)| low),
                 interval_high: interval.map(|(_, high)| high),
-                tightest: match crossing {
-                    Some((place, _)) => demands.get(place).map(|demand| demand.text().to_owned()),
-                    None => loads.last().and_then(|(tally, _)| closest(tally, demands)),
+                tightest: match decides {
+                    Tightest::Crosses(place, _) | Tightest::Missed(place) => {
+                        demands.get(place).map(|demand| demand.text().to_owned())
+                    }
+                    Tightest::Open => loads.last().and_then(|(tally, _)| closest(tally, demands)),
                 },
                 monotone: !above.iter().any(|(_, class)| *class == LoadClass::Passed),
                 sentence: String::new(),
             };
-            HighestLoad { sentence: sentence(&answer, &loads, search.trials().len() as u64), ..answer }
+            let unsure = crossing.and_then(|crossing| crossing.interval.err());
+            HighestLoad { sentence: sentence(&answer, &loads, search, unsure), ..answer }
         });
         Self { loads, answer }
     }
@@ -66,10 +73,15 @@ pub(super) fn closest(tally: &Tally<'_>, demands: &[Demand]) -> Option<String> {
     worst.map(|(demand, _)| demand.text().to_owned())
 }
 
-fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -> String {
+fn sentence(
+    answer: &HighestLoad,
+    loads: &[(Tally<'_>, LoadClass)],
+    search: &Search,
+    unsure: Option<Unsure>,
+) -> String {
     let like = loads.first().map_or(Load::Rate(0.0), |(tally, _)| tally.load);
     let show = |amount: f64| like.of_amount(amount).to_string();
-    let runs = counted(runs, "run");
+    let runs = counted(search.trials().len() as u64, "run");
     let ends = match (answer.passed, answer.failed) {
         (Some(passed), Some(failed)) => format!("{passed} passed and {failed} failed"),
         (Some(passed), None) => format!("{passed} passed, and no higher load surely failed"),
@@ -84,11 +96,14 @@ fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -
             show(low),
             show(high)
         ),
-        (Some(estimate), None) => format!(
-            "the highest load that meets the objectives is near {}, and {runs} are too few to say how sure that is: \
-             {ends}{decides}",
-            show(estimate)
-        ),
+        (Some(estimate), None) => {
+            let unsure = unsure.map(|why| why.in_words(&runs, like, estimate, &search.plan().axis));
+            format!(
+                "the highest load that meets the objectives is near {}{}: {ends}{decides}",
+                show(estimate),
+                unsure.map_or(String::new(), |why| format!(", and {why}"))
+            )
+        }
         (None, _) if answer.passed.is_some() => {
             let open =
                 "how far the highest load that meets the objectives lies above what was measured is open";
@@ -103,6 +118,9 @@ fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -
             };
             format!("whether any load meets the objectives is not known: {why}")
         }
+        (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Passed) => {
+            format!("the lowest load misses the objectives already: {ends}{decides}")
+        }
         (None, _) => format!("the objectives are met at no load that was measured: {ends}{decides}"),
     };
     if !answer.monotone {
@@ -111,4 +129,31 @@ fn sentence(answer: &HighestLoad, loads: &[(Tally<'_>, LoadClass)], runs: u64) -
         );
     }
     sentence
+}
+
+impl Unsure {
+    /// Why it is not known how sure `estimate` is, a load like `like`, and what would tell.
+    fn in_words(self, runs: &str, like: Load, estimate: f64, axis: &LoadAxis) -> String {
+        match (self, axis) {
+            (Self::FewRuns, _) => format!("{runs} are too few to say how sure that is"),
+            (Self::FarApart, LoadAxis::List { .. } | LoadAxis::Geometric { .. }) => {
+                let near = [0.9, 1.0, 1.1].map(|times| three_digits(times * estimate)).join(", ");
+                format!(
+                    "loads are too far apart to say how sure that is, which takes three within {} of it (add rates such as \
+                     {near})",
+                    percent(BAND - 1.0)
+                )
+            }
+            (Self::FarApart, LoadAxis::Users { .. } | LoadAxis::Automatic { .. }) => {
+                format!(
+                    "too few loads were measured within {} of {} to say how sure that is",
+                    percent(BAND - 1.0),
+                    like.of_amount(estimate)
+                )
+            }
+            (Self::Flat, _) => {
+                "the runs near it do not tell how the figure rises there, nor so how sure that is".to_owned()
+            }
+        }
+    }
 }

@@ -2,9 +2,11 @@
 
 use super::demand::Demand;
 use super::loads::Tally;
+use super::search::MOST_REQUESTS;
 use super::{HighestLoad, LoadClass, Search, StopReason};
 use crate::analysis::Mark;
 use crate::analysis::wording::{counted, percent};
+use crate::units::count;
 
 /// Whether the figures of a sweep can be trusted.
 pub(super) struct Judged {
@@ -82,6 +84,14 @@ impl StopReason {
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
+            Self::Endless => {
+                let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
+                format!(
+                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: what \
+                     is asked bounds this server nowhere",
+                    count(MOST_REQUESTS as u64)
+                )
+            }
             Self::NoFigure => {
                 let text = search.without_figure().map_or("an objective", Demand::text);
                 format!(

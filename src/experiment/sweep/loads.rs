@@ -1,6 +1,6 @@
 //! What the runs of each load say of it together.
 
-use super::curve::{Crossing, crossing};
+use super::curve::{Course, Crossing, course};
 use super::demand::{Demand, Reading, pooled};
 use super::{Load, LoadClass, Trial};
 use crate::analysis::statistics::mean;
@@ -101,20 +101,48 @@ fn ratio(trials: &[&Trial], demand: &Demand, place: usize) -> Option<f64> {
     Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
 }
 
-/// Where the figures of the demands cross their limits, the lowest first by its estimate, and the place of its demand. Of
-/// several the interval reaches from the lowest of the lower ends to the lowest of the upper ones: whichever is the
-/// tightest, the highest load lies there.
-pub(super) fn tightest(trials: &[Trial], demands: &[Demand]) -> Option<(usize, Crossing)> {
-    let all: Vec<(usize, Crossing)> = demands
-        .iter()
-        .enumerate()
-        .filter_map(|(place, demand)| Some((place, crossing(demand, &readings(trials, demand, place))?)))
-        .collect();
-    let (place, first) = all.iter().copied().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate))?;
-    let interval = all.iter().filter_map(|(_, crossing)| crossing.interval);
-    let joined = interval.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
-    let interval = first.interval.and(joined);
-    Some((place, Crossing { interval, ..first }))
+/// Which of the demands decides, by its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Tightest {
+    /// None: each is kept at every load.
+    Open,
+    /// One that is missed from the lowest load on, so that no load meets all of them; of several the one that is missed by
+    /// the most.
+    Missed(usize),
+    /// The one that crosses its limit first.
+    Crosses(usize, Crossing),
+}
+
+impl Tightest {
+    pub(super) fn crossing(self) -> Option<Crossing> {
+        match self {
+            Self::Crosses(_, crossing) => Some(crossing),
+            Self::Open | Self::Missed(_) => None,
+        }
+    }
+}
+
+/// Where the figures of the demands cross their limits, the lowest first by its estimate. Of several the interval reaches
+/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
+pub(super) fn tightest(trials: &[Trial], demands: &[Demand]) -> Tightest {
+    let (mut crossings, mut missed) = (Vec::new(), Vec::new());
+    for (place, demand) in demands.iter().enumerate() {
+        match course(demand, &readings(trials, demand, place)) {
+            Course::Kept => {}
+            Course::Missed(times) => missed.push((place, times)),
+            Course::Crosses(crossing) => crossings.push((place, crossing)),
+        }
+    }
+    if let Some((place, _)) =
+        missed.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most })
+    {
+        return Tightest::Missed(place);
+    }
+    let first = crossings.iter().copied().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let Some((place, first)) = first else { return Tightest::Open };
+    let intervals = crossings.iter().filter_map(|(_, crossing)| crossing.interval.ok());
+    let interval = first.interval.map(|own| intervals.fold(own, |a, b| (a.0.min(b.0), a.1.min(b.1))));
+    Tightest::Crosses(place, Crossing { interval, ..first })
 }
 
 fn readings(trials: &[Trial], demand: &Demand, place: usize) -> Vec<Reading> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Load;
+use crate::workload::WorkloadSpec;
 
 /// What is asked of a sweep. The same plan, told the same of its runs, decides the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct SweepPlan {
     pub repeats: u64,
     /// Requests that the window of each run is to hold; from them its length follows.
     pub samples: u64,
+    /// Requests of an arrival, on average: the turns of conversations, whose rates are of those; absent: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_arrival: Option<f64>,
     /// The shortest window of a run, seconds, also where it holds more; absent: as short as the samples let it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_s: Option<f64>,
@@ -34,6 +38,16 @@ pub struct SweepPlan {
     pub saturated_in_a_row: u64,
     /// Seed of the first run, from which those of the others are drawn.
     pub first_seed: u64,
+}
+
+impl SweepPlan {
+    /// Requests of an arrival of `spec`, on average, where `axis` is of rates and that is not one. To a thousandth, so that
+    /// it is read again as it was written.
+    #[must_use]
+    pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
+        let turns = (spec.mean_turns() * 1e3).round() / 1e3;
+        (turns > 1.0 && !matches!(axis, LoadAxis::Users { .. })).then_some(turns)
+    }
 }
 
 /// Which loads are measured, low ones first.

@@ -1,7 +1,7 @@
 //! The second part of the automatic search: rounds of runs around the estimate, until it is as sure as asked.
 
 use super::bracket::Next;
-use super::loads::tightest;
+use super::loads::{Tightest, tightest};
 use super::{Load, LoadAxis, Search, StopReason};
 
 /// The loads of a round reach this far to both sides of the estimate, as a share: a line through them tells how steep
@@ -33,37 +33,86 @@ impl Refinement<'_> {
         if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
             return Next::Done(StopReason::Narrow);
         }
-        // Loads lie on a grid, so that those of several rounds meet, and neighbours are as far apart as the precision asked.
-        let step = libm::log(1.0 + plan.precision);
-        let on_grid = |place: f64| from_per_s * libm::exp(place * step);
-        let place_of = |rate: f64| (libm::log(rate / from_per_s) / step).round();
-        let Some((_, crossing)) = tightest(trials, self.search.demands()) else {
-            let beyond = self.beyond().unwrap_or(from_per_s);
-            return Next::Measure(on_grid(place_of(beyond)));
+        let grid = RateGrid::of(from_per_s, plan.precision);
+        let decides = tightest(trials, self.search.demands());
+        let Some(crossing) = decides.crossing() else {
+            let beyond = self.beyond(decides).unwrap_or(from_per_s);
+            return Next::Measure(grid.nearest(beyond));
         };
-        let middle = place_of(crossing.estimate);
-        let apart = (REACH / f64::from(SIDE) / plan.precision).round().max(1.0);
-        let rates = (0..=SIDE)
-            .map(|n| f64::from(n) * apart)
-            .flat_map(|away| [middle + away, middle - away])
-            .map(on_grid);
+        let rates = grid.round(crossing.estimate);
         let flown = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
         // Of those with as few runs the first: the middle, then its neighbours.
-        rates.min_by_key(|rate| flown(*rate)).map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
+        rates
+            .into_iter()
+            .min_by_key(|rate| flown(*rate))
+            .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 
     /// Where to look when all runs together cross no limit: what ended the bracket was chance, and the highest load lies
     /// above all that was measured, or below.
-    fn beyond(&self) -> Option<f64> {
+    fn beyond(&self, decides: Tightest) -> Option<f64> {
         let tallies = self.search.tallies();
         let (lowest, highest) = (tallies.first()?, tallies.last()?);
-        Some(if highest.passes { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
+        let above = highest.passes && !matches!(decides, Tightest::Missed(_));
+        Some(if above { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
     }
 
     /// Whether the interval is as narrow as asked.
     fn is_narrow(&self) -> bool {
-        let crossing = tightest(self.search.trials(), self.search.demands());
-        let interval = crossing.and_then(|(_, crossing)| crossing.interval);
+        let crossing = tightest(self.search.trials(), self.search.demands()).crossing();
+        let interval = crossing.and_then(|crossing| crossing.interval.ok());
         interval.is_some_and(|(low, high)| high / low <= 1.0 + self.search.plan().precision + 1e-9)
+    }
+}
+
+/// The rates that a refinement may measure, so that those of several rounds meet. Neighbours are as far apart as the
+/// precision asked, and never so far that a round reaches beyond what a line is drawn through.
+#[derive(Clone, Copy, Debug)]
+struct RateGrid {
+    from_per_s: f64,
+    /// Logarithm of how many times a rate is the one before it.
+    step: f64,
+    /// Steps between the loads of a round.
+    apart: f64,
+}
+
+impl RateGrid {
+    fn of(from_per_s: f64, precision: f64) -> Self {
+        let between = REACH / f64::from(SIDE);
+        let step = precision.min(between);
+        Self { from_per_s, step: libm::log(1.0 + step), apart: (between / step).round() }
+    }
+
+    fn place(self, rate: f64) -> f64 {
+        (libm::log(rate / self.from_per_s) / self.step).round()
+    }
+
+    fn rate(self, place: f64) -> f64 {
+        self.from_per_s * libm::exp(place * self.step)
+    }
+
+    fn nearest(self, rate: f64) -> f64 {
+        self.rate(self.place(rate))
+    }
+
+    /// The loads of a round around `rate`: the middle one, then its neighbours.
+    fn round(self, rate: f64) -> Vec<f64> {
+        let middle = self.place(rate);
+        let away = (0..=SIDE).map(|n| f64::from(n) * self.apart);
+        away.flat_map(|away| [middle + away, middle - away]).map(|place| self.rate(place)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_stays_near_the_estimate_whatever_precision_is_asked() {
+        for precision in [0.001, 0.02, 0.05, 0.2, 0.5] {
+            let rates = RateGrid::of(1.0, precision).round(40.0);
+            let reach = rates.iter().map(|rate| (rate / 40.0).ln().abs()).fold(0.0, f64::max);
+            assert!((0.08..0.13).contains(&reach), "{precision}: {rates:?}");
+        }
     }
 }

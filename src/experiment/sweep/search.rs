@@ -10,6 +10,8 @@ use crate::experiment::seed_of_run;
 
 /// The shortest window, seconds: under it a server hardly settles.
 const SHORTEST_S: f64 = 10.0;
+/// A search ends before a run of more than these has to be flown for it: no server that one asks about answers so many.
+pub(super) const MOST_REQUESTS: f64 = 1e6;
 /// Runs that cannot be trusted are flown again, so many of a load at the most.
 const FLOWN_AGAIN: u64 = 2;
 /// More users are worth measuring while they raise the rate by this share.
@@ -107,6 +109,7 @@ impl Search {
             Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
                 Step::Done(StopReason::TrialsSpent)
             }
+            Next::Measure(rate) if self.is_beyond_all(rate) => Step::Done(StopReason::Endless),
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
             Next::Done(reason) => Step::Done(reason),
             // Once a bracket is rough enough, the refinement has begun.
@@ -170,6 +173,16 @@ impl Search {
         Step::Done(StopReason::AllMeasured)
     }
 
+    /// Requests per second of so many arrivals.
+    fn requests_per_s(&self, rate_per_s: f64) -> f64 {
+        rate_per_s * self.plan.requests_per_arrival.unwrap_or(1.0)
+    }
+
+    /// Whether even the shortest run at this rate has so many requests that no higher one is worth a search.
+    fn is_beyond_all(&self, rate_per_s: f64) -> bool {
+        !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
+    }
+
     fn measure(&self, load: Load) -> Step {
         let number = self.trials.len() as u64 + 1;
         let repeat = self.trials.iter().filter(|trial| trial.load == load).count() as u64 + 1;
@@ -188,7 +201,7 @@ impl Search {
         let samples = self.plan.samples as f64;
         let samples = samples + 3.0 * libm::sqrt(samples);
         let per_s = match load {
-            Load::Rate(per_s) => Some(per_s),
+            Load::Rate(per_s) => Some(self.requests_per_s(per_s)),
             // At least as many as the fewer users before sent.
             Load::Users(_) => match self.trials.last() {
                 Some(trial) => trial.achieved_per_s,
@@ -204,20 +217,28 @@ impl Search {
 mod tests {
     use super::*;
 
-    fn first_window_s(axis: LoadAxis, shortest_s: Option<f64>, fewest_users_per_s: Option<f64>) -> f64 {
-        let plan = SweepPlan {
+    fn plan(axis: LoadAxis) -> SweepPlan {
+        SweepPlan {
             axis,
             objectives: Vec::new(),
             repeats: 1,
             samples: 100,
-            shortest_s,
+            requests_per_arrival: None,
+            shortest_s: None,
             longest_s: 1_000.0,
-            fewest_users_per_s,
+            fewest_users_per_s: None,
             precision: 0.05,
             most_trials: 9,
             saturated_in_a_row: 2,
             first_seed: 1,
-        };
+        }
+    }
+
+    fn first_window_s(axis: LoadAxis, shortest_s: Option<f64>, fewest_users_per_s: Option<f64>) -> f64 {
+        window_s_of(SweepPlan { shortest_s, fewest_users_per_s, ..plan(axis) })
+    }
+
+    fn window_s_of(plan: SweepPlan) -> f64 {
         match Search::new(plan, &[]).unwrap().next() {
             Step::Measure(wanted) => wanted.window_s,
             Step::Done(reason) => panic!("{reason:?}"),
@@ -232,5 +253,24 @@ mod tests {
         let users = || LoadAxis::Users { users: vec![1] };
         assert!((first_window_s(users(), None, None) - 1_000.0).abs() < 1e-9);
         assert!((first_window_s(users(), None, Some(4.0)) - 32.5).abs() < 1e-9);
+        let conversations = SweepPlan { requests_per_arrival: Some(5.0), ..plan(rate()) };
+        assert!((window_s_of(conversations) - 13.0).abs() < 1e-9, "ten requests a second");
+    }
+
+    #[test]
+    fn a_search_in_which_nothing_fails_ends() {
+        let plan = SweepPlan { most_trials: 10_000, ..plan(LoadAxis::Automatic { from_per_s: 8.0 }) };
+        let mut search = Search::new(plan, &[]).unwrap();
+        let mut highest = 0.0;
+        let reason = loop {
+            match search.next() {
+                Step::Measure(wanted) => {
+                    highest = wanted.load.amount();
+                    search.tell(Trial::kept_up(&wanted));
+                }
+                Step::Done(reason) => break reason,
+            }
+        };
+        assert_eq!((reason, highest), (StopReason::Endless, 65_536.0));
     }
 }

@@ -154,6 +154,27 @@ impl Trial {
         nothing.map(|reason| reason.sentence.clone())
     }
 
+    /// A run whose server kept up, of which nothing else is known.
+    #[cfg(test)]
+    pub(super) fn kept_up(wanted: &Wanted) -> Self {
+        Self {
+            number: wanted.number,
+            load: wanted.load,
+            run: wanted.run.clone(),
+            seed: wanted.seed,
+            plan_hash: String::new(),
+            window_s: wanted.window_s,
+            requests: 100,
+            offered_per_s: None,
+            achieved_per_s: None,
+            completed_per_s: None,
+            invalid: Vec::new(),
+            saturated: None,
+            judged: Vec::new(),
+            readings: Readings::default(),
+        }
+    }
+
     /// Whether its figures can be trusted, for what they are in a server that may be overloaded.
     #[must_use]
     pub fn is_valid(&self) -> bool {

@@ -110,6 +110,14 @@ impl Sweep {
     }
 }
 
+impl Sweep {
+    /// The same, what `search` had found by then, where `stopped` ended it.
+    #[must_use]
+    pub fn stopped_by(self, search: &Search, stopped: StopReason) -> Self {
+        Self { stopped, stopped_sentence: stopped.sentence(search), ..self }
+    }
+}
+
 fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // Of a load whose runs cannot be trusted, what they say is shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;

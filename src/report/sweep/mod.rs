@@ -112,7 +112,7 @@ fn what_was_run(page: &mut Page, sweep: &Sweep) {
     if !plan.objectives.is_empty() {
         page.entry(Tone::Normal, "  objectives  ", &plan.objectives.join("; "));
     }
-    page.entry(Tone::Normal, "  loads       ", &axis(&plan.axis, plan.precision));
+    page.entry(Tone::Normal, "  loads       ", &axis(sweep));
     let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
     let longest = if plan.longest_s < AS_LONG_AS_IT_TAKES_S {
         format!(", at most {} long", seconds(plan.longest_s))
@@ -151,23 +151,29 @@ pub(super) fn deployment(sweep: &Sweep) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// What its rates count: sessions where those have several requests.
+pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
+    if sweep.workload.mean_turns() > 1.0 { "sessions" } else { "requests" }
+}
+
 /// Which loads were asked for.
-pub(super) fn axis(axis: &LoadAxis, precision: f64) -> String {
-    match axis {
+pub(super) fn axis(sweep: &Sweep) -> String {
+    let arrivals = arrivals(sweep);
+    match &sweep.plan.axis {
         LoadAxis::List { rates_per_s } => {
             let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
-            format!("{} requests/s", rates.join(", "))
+            format!("{} {arrivals}/s", rates.join(", "))
         }
         LoadAxis::Geometric { from_per_s, to_per_s, ratio } => format!(
-            "{} to {} requests/s, each {} times the one before",
+            "{} to {} {arrivals}/s, each {} times the one before",
             three_digits(*from_per_s),
             three_digits(*to_per_s),
             three_digits(*ratio)
         ),
         LoadAxis::Automatic { from_per_s, .. } => format!(
-            "doubled from {} requests/s, then refined to within {}",
+            "doubled from {} {arrivals}/s, then refined to within {}",
             three_digits(*from_per_s),
-            percent(precision)
+            percent(sweep.plan.precision)
         ),
         LoadAxis::Users { users } => {
             let users: Vec<_> = users.iter().copied().map(count).collect();

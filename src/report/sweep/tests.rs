@@ -27,6 +27,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         objectives: objectives.iter().map(ToString::to_string).collect(),
         repeats: 2,
         samples: 130,
+        requests_per_arrival: None,
         shortest_s: None,
         longest_s: 60.0,
         fewest_users_per_s: None,
@@ -187,3 +188,47 @@ fn saturated_loads_show_no_goodput() {
     sweep.points[0].class = LoadClass::Saturated;
     assert_eq!(goodput(&sweep.points[0]), crate::report::grid::NOTHING);
 }
+
+#[test]
+fn an_objective_that_no_load_meets_leaves_no_highest_load() {
+    let objectives = ["p99 ttft < 50ms", "p95 ttft < 500ms"];
+    let (sweep, _) = swept([300, 300, 900], &objectives, |_, _| {});
+    let answer = sweep.answer.unwrap();
+    assert_eq!((answer.passed, answer.failed), (None, Some(Load::Rate(4.0))));
+    assert_eq!((answer.estimate, answer.interval_low, answer.interval_high), (None, None, None));
+    assert_eq!(answer.tightest.as_deref(), Some(objectives[0]));
+    assert!(answer.sentence.starts_with("the objectives are met at no load that was measured"), "{answer:?}");
+    assert!(sweep.points.iter().all(|point| point.class == LoadClass::Failed), "{:?}", sweep.points);
+
+    let (sweep, _) = swept([300, 300, 900], &objectives[1..], |_, _| {});
+    let answer = sweep.answer.unwrap();
+    assert_eq!(answer.passed, Some(Load::Rate(8.0)));
+    let sentence = answer.sentence;
+    assert!(
+        sentence.contains("loads are too far apart") && sentence.contains("add rates such as "),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn rates_of_conversations_count_sessions() {
+    let (mut sweep, _) = swept([300, 300, 900], &[], |_, _| {});
+    assert!(shown(&sweep).contains("4.00, 8.00, 20.0 requests/s"));
+    let session = crate::workload::WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
+    sweep.workload = session;
+    assert!(shown(&sweep).contains("4.00, 8.00, 20.0 sessions/s"));
+}
+
+const SESSIONS: &str = r#"
+    name = "sessions"
+    horizon_s = 60
+    seed = 1
+    arrival = { kind = "poisson", rate_per_s = 1 }
+    [[classes]]
+    name = "talk"
+    input_tokens = { kind = "constant", value = 10 }
+    output_tokens = { kind = "constant", value = 2 }
+    [classes.conversation]
+    turns = 5
+    think_time_s = 1
+"#;

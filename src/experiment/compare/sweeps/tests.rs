@@ -12,6 +12,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         objectives: vec!["p95 ttft < 500ms".to_owned()],
         repeats,
         samples: 40,
+        requests_per_arrival: None,
         shortest_s: None,
         fewest_users_per_s: None,
         longest_s: 20.0,

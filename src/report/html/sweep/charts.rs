@@ -45,7 +45,7 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
         series.iter().flat_map(|series| &series.points).map(|point| point.high.unwrap_or(point.y)).collect();
     let plot = Plot {
         description: format!("{title} over load"),
-        x: Axis::from_zero(super::load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
+        x: Axis::from_zero(&super::load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
         y: Axis::from_zero(unit, heights),
         series,
         rules: Vec::new(),

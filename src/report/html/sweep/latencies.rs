@@ -80,7 +80,7 @@ fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]
 
 /// The axis of loads.
 pub(super) fn loads(sweep: &Sweep) -> Axis {
-    Axis::fitting(load_unit(sweep), sweep.points.iter().map(|point| point.load.amount()))
+    Axis::fitting(&load_unit(sweep), sweep.points.iter().map(|point| point.load.amount()))
 }
 
 /// A figure of a load with its interval; open where a run was cut off.

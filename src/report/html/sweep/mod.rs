@@ -10,7 +10,7 @@ use super::parts::{Table, facts, figure, notes, symptoms, verdict};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
-use crate::report::sweep::{axis, columns, deployment, served, word};
+use crate::report::sweep::{arrivals, axis, columns, deployment, served, word};
 
 /// The sweep as a page.
 #[must_use]
@@ -94,7 +94,7 @@ fn asked(sweep: &Sweep) -> Markup {
     if !sweep.plan.objectives.is_empty() {
         said.push(("objectives", sweep.plan.objectives.join("; ")));
     }
-    said.push(("loads", axis(&sweep.plan.axis, sweep.plan.precision)));
+    said.push(("loads", axis(sweep)));
     let begun = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     said.push(("runs", format!("{}, begun {begun}", counted(runs as u64, "run"))));
     facts(&said)
@@ -115,6 +115,9 @@ fn loads(sweep: &Sweep) -> Table {
 }
 
 /// What the loads of a sweep are counted in.
-fn load_unit(sweep: &Sweep) -> &'static str {
-    if matches!(sweep.plan.axis, LoadAxis::Users { .. }) { "users" } else { "requests/s asked" }
+fn load_unit(sweep: &Sweep) -> String {
+    match sweep.plan.axis {
+        LoadAxis::Users { .. } => "users".to_owned(),
+        _ => format!("{}/s asked", arrivals(sweep)),
+    }
 }
