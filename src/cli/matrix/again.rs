@@ -58,7 +58,7 @@ fn folder_in(path: &Path) -> Option<PathBuf> {
     folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
 }
 
-/// The runs of a row that were flown to their end.
+/// The runs of a row that were flown to their end against a server that was there.
 fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
@@ -73,7 +73,7 @@ fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowR
         let log = RunLog::read(&place).map_err(Stop::usage)?;
         let ending = log.footer.as_ref().map(|footer| footer.ending);
         if matches!(ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) {
-            runs.push(RowRun { folder: name, summary: summarise(&log, objectives) });
+            runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
         }
     }
     Ok(runs)
