@@ -42,9 +42,10 @@ pub struct DialectTraits {
     pub health_path: Option<&'static str>,
     /// Tells the server's version, under one of the names that `version` fields have.
     pub version_path: Option<&'static str>,
-    /// Tell how the server was started, the first that answers: JSON in a form of each server's own.
+    /// Tell how the server was started, the first that answers: JSON in a form of each server's own. vLLM answers in
+    /// development mode alone.
     pub flags_paths: &'static [&'static str],
-    /// The page of metrics; absent where there is none to be expected.
+    /// The page of metrics; absent where there is none to be expected. What `trtllm-serve` has at /metrics is JSON.
     pub metrics_path: Option<&'static str>,
     /// Counts tokens.
     pub tokenize: Option<TokenizeCall>,
@@ -199,7 +200,6 @@ impl Dialect {
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/version"),
-                // In development mode alone.
                 flags_paths: &["/server_info?config_format=json"],
                 tokenize: prompt,
                 counters: Some(CounterNames {
@@ -254,7 +254,6 @@ impl Dialect {
                 schema_field: SchemaField::Schema,
                 continuous_usage: true,
                 version_path: Some("/version"),
-                // At /metrics it has JSON of its own.
                 metrics_path: Some("/prometheus/metrics"),
                 ..plain
             },

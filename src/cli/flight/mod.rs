@@ -24,7 +24,7 @@ use super::printer::Printer;
 use super::session::{Asked, InVain, Session};
 use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
-use crate::clock::RunClock;
+use crate::clock::{RunClock, Timestamp};
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
@@ -79,6 +79,27 @@ impl<'a> Setup<'a> {
         self.common_server()?;
         self.run.telemetry.urls()?;
         Ok(Checked { asked: marks::asked(self, spec)?, exact, salt })
+    }
+
+    /// What whoever looks on a run is told of it.
+    fn watched(
+        self,
+        header: &RunHeader,
+        part: Option<String>,
+        progress: Arc<Progress>,
+        clock: RunClock,
+        drained: Timestamp,
+    ) -> Watched {
+        let EngineFacts { engine, model, .. } = &header.engine;
+        Watched {
+            title: format!("{} on {engine}, {model}", header.workload.name),
+            part,
+            progress,
+            clock,
+            drained,
+            plan: header.plan.clone(),
+            objectives: self.objectives.to_vec(),
+        }
     }
 
     /// Several generators that each start a mock of their own would not fly one run.
@@ -284,32 +305,22 @@ impl Field<'_> {
         let judge = Judge::new(&header.workload, engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let keeper = Keeper::start(log, keep, judge);
-        for asked in asked {
-            keeper.keep_check(asked);
-        }
+        asked.into_iter().for_each(|asked| keeper.keep_check(asked));
 
         let progress = Arc::new(Progress::default());
         let times = pages::times(&setup.run.telemetry, &plan);
         let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
         let scraping = Scraping::start(pages, times, clock, told);
         let samples = Some(SampleSink::new(keeper.client_keeper()));
-        let engine_facts = &header.engine;
-        let watched = Watched {
-            title: format!("{} on {}, {}", header.workload.name, engine_facts.engine, engine_facts.model),
-            part,
-            progress: Arc::clone(&progress),
-            clock,
-            drained: plan.window_end.after(options.drain),
-            plan: plan.clone(),
-            objectives: setup.objectives.to_vec(),
-        };
+        let drained = plan.window_end.after(options.drain);
+        let watched = setup.watched(&header, part, Arc::clone(&progress), clock, drained);
         let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
             let times = Golden::times(&header.workload, &plan);
-            let interrupted = interrupt.clone();
-            let run = Run { engine, clock, plan, options, samples, progress, interrupt: interrupted };
+            let stop = interrupt.clone();
+            let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
             let flown = run.fly(feed, |landed| keeper.keep(landed));
             let mut footer = match golden {
                 None => flown.await,
@@ -324,9 +335,7 @@ impl Field<'_> {
             footer
         });
         drop(live);
-        for problem in scraping.finish() {
-            printer.words(&problem);
-        }
+        scraping.finish().iter().for_each(|problem| printer.words(problem));
         let mut gathered = keeper.stop();
         answers::count(&mut gathered, counter.as_ref(), interrupts, setup.screen);
         let KeptRun { records, checks, telemetry, written } = gathered.finish(&footer);
