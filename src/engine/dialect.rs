@@ -152,6 +152,9 @@ pub struct TokenizeCall {
     pub text_field: &'static str,
 }
 
+/// The tokenize call of vLLM and SGLang.
+const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
+
 impl Dialect {
     /// Every dialect, in the order shown to people.
     pub const ALL: [Self; 7] =
@@ -194,14 +197,13 @@ impl Dialect {
             cache_block_tokens: None,
             priority: None,
         };
-        let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
         match self {
             Self::Vllm | Self::Mock => DialectTraits {
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/version"),
                 flags_paths: &["/server_info?config_format=json"],
-                tokenize: prompt,
+                tokenize: PROMPT,
                 counters: Some(CounterNames {
                     path: "/metrics",
                     prompt_tokens: "vllm:prompt_tokens_total",
@@ -226,7 +228,7 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
                 flags_paths: &["/server_info", "/get_server_info"],
-                tokenize: prompt,
+                tokenize: PROMPT,
                 // It tells them only when started with --enable-metrics.
                 counters: Some(CounterNames {
                     path: "/metrics",

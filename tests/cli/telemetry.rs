@@ -1,5 +1,6 @@
 //! What pages of metrics tell while a run is on, against servers whose truth is known.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -104,11 +105,13 @@ fn exporter() -> SocketAddr {
                 "gpu=\"{gpu}\",UUID=\"GPU-{gpu}\",modelName=\"NVIDIA L4\",DCGM_FI_DRIVER_VERSION=\"580.1\""
             );
             let millijoules = 1e9 + begin.elapsed().as_secs_f64() * watts * 1e3;
-            page += &format!(
+            write!(
+                page,
                 "DCGM_FI_DEV_POWER_USAGE{{{labels}}} {watts}\n\
                  DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{{labels}}} {millijoules:.0}\n\
                  DCGM_FI_DEV_GPU_UTIL{{{labels}}} 90\nDCGM_FI_DEV_FB_USED{{{labels}}} 1024\n"
-            );
+            )
+            .unwrap();
         }
         answer("200 OK", "text/plain; version=0.0.4", &page)
     })

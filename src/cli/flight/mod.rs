@@ -305,7 +305,9 @@ impl Field<'_> {
         let judge = Judge::new(&header.workload, engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let keeper = Keeper::start(log, keep, judge);
-        asked.into_iter().for_each(|asked| keeper.keep_check(asked));
+        for asked in asked {
+            keeper.keep_check(asked);
+        }
 
         let progress = Arc::new(Progress::default());
         let times = pages::times(&setup.run.telemetry, &plan);
