@@ -42,9 +42,10 @@ pub struct DialectTraits {
     pub health_path: Option<&'static str>,
     /// Tells the server's version, under one of the names that `version` fields have.
     pub version_path: Option<&'static str>,
-    /// Tell how the server was started, the first that answers: JSON in a form of each server's own.
+    /// Tell how the server was started, the first that answers: JSON in a form of each server's own. vLLM answers in
+    /// development mode alone.
     pub flags_paths: &'static [&'static str],
-    /// The page of metrics; absent where there is none to be expected.
+    /// The page of metrics; absent where there is none to be expected. What `trtllm-serve` has at /metrics is JSON.
     pub metrics_path: Option<&'static str>,
     /// Counts tokens.
     pub tokenize: Option<TokenizeCall>,
@@ -151,6 +152,9 @@ pub struct TokenizeCall {
     pub text_field: &'static str,
 }
 
+/// The tokenize call of vLLM and SGLang.
+const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
+
 impl Dialect {
     /// Every dialect, in the order shown to people.
     pub const ALL: [Self; 7] =
@@ -193,15 +197,13 @@ impl Dialect {
             cache_block_tokens: None,
             priority: None,
         };
-        let prompt = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
         match self {
             Self::Vllm | Self::Mock => DialectTraits {
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/version"),
-                // In development mode alone.
                 flags_paths: &["/server_info?config_format=json"],
-                tokenize: prompt,
+                tokenize: PROMPT,
                 counters: Some(CounterNames {
                     path: "/metrics",
                     prompt_tokens: "vllm:prompt_tokens_total",
@@ -226,7 +228,7 @@ impl Dialect {
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
                 flags_paths: &["/server_info", "/get_server_info"],
-                tokenize: prompt,
+                tokenize: PROMPT,
                 // It tells them only when started with --enable-metrics.
                 counters: Some(CounterNames {
                     path: "/metrics",
@@ -254,7 +256,6 @@ impl Dialect {
                 schema_field: SchemaField::Schema,
                 continuous_usage: true,
                 version_path: Some("/version"),
-                // At /metrics it has JSON of its own.
                 metrics_path: Some("/prometheus/metrics"),
                 ..plain
             },

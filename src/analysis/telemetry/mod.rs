@@ -109,7 +109,7 @@ impl ServerSide {
             span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
             restarted,
             energy: EnergyUse::of(&devices, rates, window),
-            devices: devices.into_iter().map(DeviceSummary::from).collect(),
+            devices,
             counters,
             times,
             accounts,

@@ -24,7 +24,7 @@ use super::printer::Printer;
 use super::session::{Asked, InVain, Session};
 use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
-use crate::clock::RunClock;
+use crate::clock::{RunClock, Timestamp};
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
@@ -309,8 +309,8 @@ impl Field<'_> {
             let interrupt = interrupts.run_begins();
             let server = Arc::clone(&engine);
             let times = Golden::times(&header.workload, &plan);
-            let interrupted = interrupt.clone();
-            let run = Run { engine, clock, plan, options, samples, progress, interrupt: interrupted };
+            let stop = interrupt.clone();
+            let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
             let flown = run.fly(feed, |landed| keeper.keep(landed));
             let mut footer = match golden {
                 None => flown.await,
@@ -325,9 +325,7 @@ impl Field<'_> {
             footer
         });
         drop(live);
-        for problem in scraping.finish() {
-            printer.words(&problem);
-        }
+        scraping.finish().iter().for_each(|problem| printer.words(problem));
         let mut gathered = keeper.stop();
         answers::count(&mut gathered, counter.as_ref(), interrupts, setup.screen);
         let KeptRun { records, checks, telemetry, written } = gathered.finish(&footer);

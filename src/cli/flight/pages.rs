@@ -7,6 +7,7 @@ use crate::cli::args::{OwnPage, TelemetryArgs};
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
 use crate::cli::session::Session;
+use crate::engine::MetricsPage;
 use crate::record::{PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::telemetry::{FoundPage, Latest, Times};
@@ -22,7 +23,7 @@ pub(super) fn find(
         OwnPage::Read => engine.metrics_page(),
         OwnPage::Unread => None,
     };
-    let own_url = own.as_ref().map(|page| page.url());
+    let own_url = own.as_ref().map(MetricsPage::url);
     let mut pages: Vec<_> = own.into_iter().collect();
     for url in args.urls()? {
         if Some(url.to_string()) != own_url {
