@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::line::Line;
 use super::{Screen, dashboard};
 use crate::analysis::Objective;
 use crate::clock::{RunClock, Timestamp};
-use crate::record::PlanFacts;
+use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
 
 /// A run that is looked at. Its figures stay where they are counted: a screen only reads them.
@@ -33,6 +34,27 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// The run that `header` is of: which part of what, what is demanded of it; where its figures are, its clock, and how
+    /// long it waits for answers after its window.
+    #[must_use]
+    pub fn of(
+        header: &RunHeader,
+        (part, objectives): (Option<String>, &[Objective]),
+        (progress, clock, drain): (Arc<Progress>, RunClock, Duration),
+    ) -> Self {
+        let RunHeader { workload, engine, plan, .. } = header;
+        Self {
+            workload: workload.name.clone(),
+            server: format!("{}, {}", engine.engine, engine.model),
+            part,
+            progress,
+            clock,
+            drained: plan.window_end.after(drain),
+            plan: plan.clone(),
+            objectives: objectives.to_vec(),
+        }
+    }
+
     /// The moment, and what is known then.
     pub(super) fn look(&self) -> (Timestamp, Snapshot) {
         let now = self.clock.now();

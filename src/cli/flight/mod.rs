@@ -293,17 +293,8 @@ impl Field<'_> {
         let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
         let scraping = Scraping::start(pages, times, clock, told);
         let samples = Some(SampleSink::new(keeper.client_keeper()));
-        let engine_facts = &header.engine;
-        let watched = Watched {
-            workload: header.workload.name.clone(),
-            server: format!("{}, {}", engine_facts.engine, engine_facts.model),
-            part,
-            progress: Arc::clone(&progress),
-            clock,
-            drained: plan.window_end.after(options.drain),
-            plan: plan.clone(),
-            objectives: setup.objectives.to_vec(),
-        };
+        let watched =
+            Watched::of(&header, (part, setup.objectives), (Arc::clone(&progress), clock, options.drain));
         let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
