@@ -43,10 +43,14 @@ fn add(blocks: &mut Vec<Block>, element: Element) {
             let label = label.trim().trim_end_matches(':').to_owned();
             match (label.chars().next(), blocks.last_mut()) {
                 (None, Some(Block::Facts(facts))) => {
-                    facts.last_mut().map_or((), |(_, texts)| texts.push(text));
+                    if let Some((_, texts)) = facts.last_mut() {
+                        texts.push(text);
+                    }
                 }
                 (None, Some(Block::Signs(signs))) => {
-                    signs.last_mut().map_or((), |(.., texts)| texts.push(text));
+                    if let Some((.., texts)) = signs.last_mut() {
+                        texts.push(text);
+                    }
                 }
                 (None, _) => blocks.push(Block::Paragraph(tone, text)),
                 (Some(first), Some(Block::Facts(facts))) if first.is_alphanumeric() => {
