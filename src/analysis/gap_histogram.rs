@@ -8,7 +8,7 @@ use crate::record::RunLog;
 /// Digits to which a gap is kept: a picture shows no more, and a run may have a hundred million of them.
 const DIGITS: u8 = 3;
 /// The shortest gap told apart from none, nanoseconds: those of tokens that shared a read are shorter.
-const SHORTEST_NS: u64 = 1_000;
+const SHORTEST_NS: u64 = 10_000;
 /// Bars that a power of ten may be cut into, the finest first.
 const BARS_OF_A_DECADE: [u32; 4] = [40, 20, 10, 5];
 /// Most bars.

@@ -182,7 +182,7 @@ mod tests {
         let ttft = |i: u64| {
             if i == 7_777 {
                 9_000
-            } else if i % 97 == 0 {
+            } else if i.is_multiple_of(97) {
                 500 + i % 5
             } else {
                 40

@@ -92,7 +92,7 @@ fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
         let Some(bound) = bound else { continue };
         match bounds.iter_mut().find(|(other, _)| *other == bound) {
             Some((_, label)) if label.contains(&promise.class) => {}
-            Some((_, label)) => *label += &format!(", {}", promise.class),
+            Some((_, label)) => label.extend([", ", promise.class.as_str()]),
             None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
         }
     }

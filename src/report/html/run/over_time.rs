@@ -10,7 +10,7 @@ use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Tra
 use crate::report::grid::{NOTHING, cell};
 
 /// Most pauses of this machine that are drawn, the longest first.
-const MOST_PAUSES: usize = 100;
+const MOST_PAUSES: usize = 30;
 
 /// The axis of time that pictures of a run share.
 pub(super) struct Clock {

@@ -50,14 +50,14 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     let places: Vec<usize> = [
         "✓ VALID",
         "TTFT p50",
-        "✗ </span>error_rate",
+        "✗ </span>missed: error_rate",
         "TTFT, cumulative",
         "Over time",
         "TTFT of each request",
         "Between tokens",
         "Phase by phase",
         "By class, ms",
-        "http 500",
+        "the first said",
         "What was run, to fly it again",
         "Glossary",
     ]

@@ -43,17 +43,21 @@ fn add(blocks: &mut Vec<Block>, element: Element) {
             let label = label.trim().trim_end_matches(':').to_owned();
             match (label.chars().next(), blocks.last_mut()) {
                 (None, Some(Block::Facts(facts))) => {
-                    facts.last_mut().map_or((), |(_, texts)| texts.push(text))
+                    if let Some((_, texts)) = facts.last_mut() {
+                        texts.push(text);
+                    }
                 }
                 (None, Some(Block::Signs(signs))) => {
-                    signs.last_mut().map_or((), |(.., texts)| texts.push(text))
+                    if let Some((.., texts)) = signs.last_mut() {
+                        texts.push(text);
+                    }
                 }
                 (None, _) => blocks.push(Block::Paragraph(tone, text)),
                 (Some(first), Some(Block::Facts(facts))) if first.is_alphanumeric() => {
                     facts.push((label, vec![text]));
                 }
                 (Some(first), _) if first.is_alphanumeric() => {
-                    blocks.push(Block::Facts(vec![(label, vec![text])]))
+                    blocks.push(Block::Facts(vec![(label, vec![text])]));
                 }
                 (Some(_), Some(Block::Signs(signs))) => signs.push((tone, label, vec![text])),
                 (Some(_), _) => blocks.push(Block::Signs(vec![(tone, label, vec![text])])),
