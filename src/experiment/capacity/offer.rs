@@ -249,7 +249,7 @@ fn notes(
             sweep.stopped_sentence
         )),
         StopReason::ServerGone | StopReason::Generator => {
-            notes.push(format!("the sweep ended before its time: {}", sweep.stopped_sentence))
+            notes.push(format!("the sweep ended before its time: {}", sweep.stopped_sentence));
         }
         _ => {}
     }
