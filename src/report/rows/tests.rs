@@ -1,5 +1,6 @@
 //! The tables of a run, read back by others than those who wrote them.
 
+use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 use bytes::Bytes;
@@ -184,7 +185,7 @@ fn a_long_table_comes_in_groups_of_rows() {
     parquet::write("requests", RequestRow::COLUMNS, 2, &log, rows, &mut bytes).unwrap();
     let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();
     let groups = reader.metadata().row_groups();
-    assert_eq!(groups.iter().map(|group| group.num_rows()).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(groups.iter().map(RowGroupMetaData::num_rows).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!(parquet_rows(bytes), lines(&log));
     let about = reader.metadata().file_metadata().key_value_metadata().unwrap();
     let of = |key: &str| about.iter().find(|entry| entry.key == key).unwrap().value.clone().unwrap();
