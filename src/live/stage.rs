@@ -190,7 +190,7 @@ mod tests {
         {
             let mut words = Words::default();
             write!(words, "two\nth").unwrap();
-            write!(words, "ree\n").unwrap();
+            writeln!(words, "ree").unwrap();
         }
         // Other tests in this process may have words too.
         let ours = |line: &String| ["one", "two", "three"].contains(&line.as_str());

@@ -171,6 +171,8 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_window_are_among_the_moments() {
+        use Depth::{Brief, Whole};
+
         let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
         let times = Times { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
         let mut moments = Moments::new(times);
@@ -181,7 +183,6 @@ mod tests {
             found.push((next.as_nanos() / 1_000_000, depth));
             now = next.after(Duration::from_millis(3));
         }
-        use Depth::{Brief, Whole};
         assert_eq!(
             found,
             [

@@ -24,7 +24,7 @@ use super::printer::Printer;
 use super::session::{Asked, InVain, Session};
 use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};

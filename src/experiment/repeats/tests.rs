@@ -260,7 +260,7 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
         }
         summarise(&log, &[])
     };
-    let runs = [failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
+    let runs = vec![failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
     let reasons = Repeats::of(&runs, &[]).unwrap().verdict.reasons;
     let said: Vec<_> = reasons.iter().map(JointReason::in_words).collect();
     assert_eq!(
