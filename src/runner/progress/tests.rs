@@ -1,3 +1,5 @@
+//! Counters of a run that is on, against what was counted by hand.
+
 use std::time::Duration;
 
 use super::*;
