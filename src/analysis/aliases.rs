@@ -10,6 +10,7 @@ use crate::units::millis;
 
 /// What another tool calls a latency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Alias {
     /// The tool.
     pub tool: &'static str,
@@ -19,6 +20,7 @@ pub struct Alias {
     pub formula: &'static str,
     /// The metric of this program that is the same.
     #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub same_as: Option<Metric>,
     /// The figure itself, where no metric of this program is the same; absent without a sample.
     pub latency: Option<LatencyRow>,

@@ -11,6 +11,7 @@ use crate::workload::ShapeFault;
 
 /// The forms of answers over the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerForms {
     /// Of all classes with a form: valid ÷ valid and invalid, between 0 and 1; absent where there are neither.
     pub valid_share: Option<f64>,
@@ -20,6 +21,7 @@ pub struct AnswerForms {
 
 /// The answers of one class that asks for a form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassForms {
     /// The class.
     pub class: String,
@@ -47,6 +49,7 @@ pub struct ClassForms {
 
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormFault {
     /// What is wrong.
     pub fault: ShapeFault,

@@ -79,6 +79,7 @@ impl SloOutcome {
 ///
 /// A request that left no record counts as promised and missed, if anybody in the run was promised anything.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attainment {
     /// Whether any request counted here had a bound to meet.
     pub declared: bool,

@@ -11,6 +11,7 @@ use crate::units::millis;
 /// What the measuring machine was found to do against a server of known streams. Rates are those at which the one
 /// thread that reads answers would have no time left.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalibrationSummary {
     /// How long it took to measure.
     pub took_ms: f64,

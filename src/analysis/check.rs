@@ -6,6 +6,7 @@ use super::Rule;
 
 /// One test that a run was put to. A rule may ask for several; a run is valid when none of them failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
     /// The rule that asks for it.
     pub rule: Rule,
@@ -25,6 +26,7 @@ pub struct Check {
 
 /// How a test came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// The run stood it.

@@ -27,6 +27,7 @@ const FILES_AND_PORTS: Measure = Measure {
 
 /// What the measuring machine had to do in a run, from its zero to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientLoad {
     /// Processors that this process kept busy on average: its CPU time ÷ the length of the run.
     pub cpu_cores: f64,
@@ -47,6 +48,7 @@ pub struct ClientLoad {
 
 /// A distribution of delays in brief, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DelaySummary {
     /// Number of samples.
     pub n: u64,

@@ -14,6 +14,7 @@ use crate::workload::{ArrivalPattern, ThinkTime};
 /// Performance*, 1984, chapter 3): whoever is not waiting for an answer is thinking. Turned round, X (R + Z) is the number of
 /// users that requests and declared think times account for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClosedLoop {
     /// N, as the workload declares.
     pub users: u64,

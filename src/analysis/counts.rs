@@ -9,6 +9,7 @@ use crate::record::Outcome;
 ///
 /// `planned + unplanned = completed + failed + censored + never_due + unrecorded`, exactly: nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestCounts {
     /// Requests scheduled in the window: those of the plan, and the later turns of sessions.
     pub planned: u64,

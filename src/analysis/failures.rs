@@ -10,6 +10,7 @@ use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
 /// What went wrong in the window. Rates are shares, between 0 and 1, of the requests whose moment came; absent
 /// when there was none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Failures {
     /// Failed requests.
     pub error_rate: Option<f64>,
@@ -26,9 +27,11 @@ pub struct Failures {
 
 /// One kind of failure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailureCount {
     /// The kind, as a person reads it: `http 503`, `truncated`.
     #[serde(serialize_with = "in_words")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub kind: FailureKind,
     /// How many.
     pub count: u64,

@@ -11,6 +11,7 @@ use crate::record::Outcome;
 /// Jain, Chiu and Hawe, *A quantitative measure of fairness and discrimination for resource allocation in shared computer
 /// systems* (DEC TR-301, 1984). An index is absent where some tenant has no such figure, or all have none of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fairness {
     /// How many tenants had a request.
     pub tenants: u64,

@@ -15,6 +15,7 @@ use super::{Rule, Summary};
 
 /// A piece of advice. It does not make a run invalid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What it is about.
     pub kind: FindingKind,
@@ -26,6 +27,7 @@ pub struct Finding {
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// A person stopped the run.

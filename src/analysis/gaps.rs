@@ -34,6 +34,7 @@ pub(crate) struct Gaps {
 /// Long silences inside answers: gaps over the larger of 100 ms and five times the request's median gap. One in which
 /// an answer was cut off counts with the length that it had reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// How many.
     pub count: u64,

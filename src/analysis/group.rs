@@ -11,6 +11,7 @@ use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, Worklo
 
 /// What a class promises to its requests of one priority.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Promise {
     /// Name of the class.
     pub class: String,
@@ -25,6 +26,7 @@ pub struct Promise {
 
 /// The requests of one class, priority, tenant or model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// Name of the class, priority, tenant or model.
     pub name: String,

@@ -8,6 +8,7 @@ use crate::record::{RequestRecord, RunLog};
 
 /// Requests of every phase during the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
     /// Average over time of those in flight: from their place under the cap (without a cap: from being let go)
     /// to their end.
@@ -20,6 +21,7 @@ pub struct InFlight {
 
 /// A number of requests over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Level {
     /// Average over time.
     pub mean: f64,

@@ -7,6 +7,7 @@ use crate::units::{count, three_digits};
 
 /// What became of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The objective as typed.
     pub objective: String,
@@ -35,6 +36,7 @@ pub struct Judgement {
 
 /// Whether an objective was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It was.

@@ -7,6 +7,7 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 /// What makes a request wait for an answer before it. The names are those of Schroeder, Wierman and Harchol-Balter, *Open
 /// versus closed: a cautionary tale*, NSDI 2006: the same server under the same throughput has other latencies in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadForm {
     /// Nothing: every request leaves at its planned moment.

@@ -39,6 +39,8 @@ mod quantile;
 mod rates;
 mod reproduction;
 mod sampled;
+#[cfg(test)]
+mod schemas;
 mod scope;
 mod sessions;
 mod sorted;

@@ -33,6 +33,7 @@ const UNTOUCHED: Measure = Measure {
 /// A pause makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
 /// it lasted: the least that a latency can have been is its length without the pauses in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PauseImpact {
     /// Pauses from the run's zero to its end; in a merged run those of every generator, each of which touches the
     /// requests of its own share alone.
@@ -52,12 +53,15 @@ pub struct PauseImpact {
 
 /// A percentile that pauses could have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TouchedPercentile {
     /// The latency.
     #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub metric: Metric,
     /// The percentile of it.
     #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub quantile: Quantile,
     /// What is reported (where requests were cut off: the least that it can be), milliseconds.
     pub reported_ms: f64,

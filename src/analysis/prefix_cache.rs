@@ -15,6 +15,7 @@ const USUAL_BLOCKS: (u64, u64) = (1, 64);
 /// A request that the server refused was never looked up. Where answers tell what was cached, and no counter does, only
 /// requests with such an answer are counted: of one that was cut off nobody knows what a cache gave it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PrefixCache {
     /// Tokens of a block: a cache finds whole ones only. Absent where nobody knows; then the most that is expected is that
     /// of blocks of one token, and the least that of blocks of 64.
@@ -39,6 +40,7 @@ pub struct PrefixCache {
 
 /// A hit rate as the server tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredHits {
     /// Tokens found ÷ tokens looked up, between 0 and 1.
     pub rate: f64,
@@ -48,6 +50,7 @@ pub struct MeasuredHits {
 
 /// Where a measured hit rate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HitSource {
     /// The rise of the server's counters over the run.

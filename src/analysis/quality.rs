@@ -7,6 +7,7 @@ use crate::record::{CheckRecord, CheckResult, RunLog};
 
 /// What became of the golden prompts of a run: no requests of the plan, and in no other figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quality {
     /// Of all: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
     pub pass_rate: Option<f64>,
@@ -20,6 +21,7 @@ pub struct Quality {
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckPasses {
     /// Its name.
     pub name: String,
@@ -33,6 +35,7 @@ pub struct CheckPasses {
 
 /// How often golden prompts passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Passes {
     /// Asked.
     pub asked: u64,
@@ -54,6 +57,7 @@ pub struct Passes {
 
 /// A golden prompt that did not pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckExample {
     /// When it was let go, seconds of the run; absent: before it.
     pub released_s: Option<f64>,

@@ -81,6 +81,7 @@ impl fmt::Display for Quantile {
 
 /// A reservation about a percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Under the floor: the figure should not be relied on.

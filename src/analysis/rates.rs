@@ -11,6 +11,7 @@ use crate::record::{Outcome, RequestRecord};
 /// warm-up requests still do inside the window counts, what measured requests do in the drain does not. Absent
 /// for an empty window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Requests scheduled in the window; absent in a closed loop, where the server decides how many there are.
     pub offered_requests_per_s: Option<f64>,

@@ -6,6 +6,7 @@ use crate::record::{EngineFacts, RunLog};
 
 /// What of the description of a run is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// What nobody told, neither a person nor the server nor an exporter; empty for the mock and in virtual time, where there
     /// is nothing else to know.
@@ -14,6 +15,7 @@ pub struct Reproduction {
 
 /// Something about a server that its figures cannot be understood without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Untold {
     /// What was asked for beside length: temperature and the like.

@@ -14,6 +14,7 @@ use crate::record::{Outcome, Phase, RequestRecord, Turn};
 /// The conversations of a run. Counts and durations are about those that began in the window; `by_turn` about the requests
 /// of the window, whichever conversation they belong to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sessions {
     /// Conversations whose first turn was scheduled in the window: `begun = completed + broken_off + censored`.
     pub begun: u64,
@@ -39,6 +40,7 @@ pub struct Sessions {
 
 /// The requests of the window that have a certain place in their conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TurnGroup {
     /// The first turn that belongs to it, counted from 1.
     pub from: u32,

@@ -22,6 +22,7 @@ const UNLIKE_DEVIATIONS: f64 = 2.0;
 /// How much there was and how long it took, over the window; absent where the window is too short to tell, or the
 /// declared rate itself changes in it and does not come back to what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteadyState {
     /// Requests waiting or in flight.
     pub present: Trend,
@@ -35,6 +36,7 @@ pub struct SteadyState {
 
 /// A window in which nothing settled: the best place to cut its beginning off would lie in its second half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unsettled {
     /// Requests waiting or in flight in its first half, on average.
     pub present: f64,
@@ -44,6 +46,7 @@ pub struct Unsettled {
 
 /// The beginning of a window, before the system had settled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Beginning {
     /// How long it lasted, seconds.
     pub length_s: f64,

@@ -17,6 +17,7 @@ use crate::workload::ArrivalPattern;
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Version of this format: [`Summary::SCHEMA`].
     pub schema: u32,
@@ -84,6 +85,7 @@ pub struct Summary {
 
 /// What was run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunDescription {
     /// Name of the workload.
     pub workload: String,
@@ -133,6 +135,7 @@ pub struct RunDescription {
 
 /// The stretch of time that the figures are about: seconds since the run began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Window {
     /// Its first moment.
     pub start_s: f64,

@@ -7,6 +7,7 @@ use crate::workload::{DatasetFormat, RequestClass, RowFilter, RowOrder};
 
 /// A dataset that a class took its prompts from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TakenPrompts {
     /// The class.
     pub class: String,
@@ -37,6 +38,7 @@ pub struct TakenPrompts {
 
 /// A folder that a class took images from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TakenImages {
     /// The class.
     pub class: String,

@@ -8,6 +8,7 @@ use crate::workload::{PromptSource, RequestClass};
 
 /// Tokens of the measured requests that completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenAccount {
     /// Prompt tokens: asked, and those that the server adds where that is known, against the server's `usage`, over the
     /// requests that carry one.
@@ -45,6 +46,7 @@ pub struct TokenAccount {
 
 /// What was asked against what came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Balance {
     /// Requests compared.
     pub requests: u64,
@@ -64,6 +66,7 @@ pub struct Balance {
 /// dataset gives, nor the later turns of a conversation, which say the server's own answers and as many messages as they
 /// may be, nor any where nobody knows what the server adds to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadePrompts {
     /// Those with a `usage`.
     pub requests: u64,

@@ -9,6 +9,7 @@ const LEAST_FREEDOM: f64 = 4.0;
 
 /// A figure over the sections of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trend {
     /// Its mean over the sections, in its own unit.
     pub mean: f64,

@@ -18,6 +18,7 @@ use super::{Check, CheckOutcome, ClientLoad, Objective, PauseImpact, Summary};
 
 /// Whether the figures of a run can be trusted, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Whether no test failed.
     pub valid: bool,
@@ -29,6 +30,7 @@ pub struct Verdict {
 
 /// Why a run is invalid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The rule that was broken.
     pub rule: Rule,
@@ -40,6 +42,7 @@ pub struct Reason {
 
 /// A rule of validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// There is something to measure.

@@ -1,8 +1,9 @@
 //! `skyline report`: a stored run, shown again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
@@ -13,7 +14,7 @@ use super::{ab, folder, matrix, pair, series, sweep};
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::record::RunLog;
-use crate::report::{Beside, Told};
+use crate::report::{Beside, StoredFile, Told};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -21,7 +22,8 @@ use crate::report::{Beside, Told};
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
     /// table of experiments
-    run: PathBuf,
+    #[arg(required_unless_present = "json_schema")]
+    run: Option<PathBuf>,
 
     /// Hold the run against this objective, in place of those it was flown with; may be repeated
     #[arg(long = "objective", value_name = "OBJECTIVE")]
@@ -32,14 +34,34 @@ pub(super) struct ReportArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    /// Print the JSON Schema of such a file, and nothing else: summary (.json of a run), sweep or ab
+    #[arg(long, value_name = "FILE", exclusive = true, value_parser = stored_file())]
+    json_schema: Option<StoredFile>,
+}
+
+fn stored_file() -> impl TypedValueParser<Value = StoredFile> {
+    PossibleValuesParser::new(StoredFile::ALL.map(|(name, _)| name)).map(|typed| {
+        let file = StoredFile::ALL.into_iter().find(|(name, _)| *name == typed);
+        file.map_or(StoredFile::Summary, |(_, file)| file)
+    })
 }
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let outputs = args.format.outputs()?;
-    if Sweep::is_kept_in(&args.run) {
-        return sweep::show(&args.run, &args.objectives, &outputs, args.validity.policy(), printer);
+    match (&args.run, args.json_schema) {
+        (_, Some(file)) => printer.data(file.schema()).map(|()| Exit::Fine),
+        (Some(run), None) => show(run, args, printer),
+        (None, None) => Err(Stop::usage("name the folder of a run")),
     }
-    if let Some((test, exit)) = ab::stored(&args.run, args.validity.policy())? {
+}
+
+/// Shows what is kept at `path`, and writes what is asked for.
+fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+    let outputs = args.format.outputs()?;
+    if Sweep::is_kept_in(path) {
+        return sweep::show(path, &args.objectives, &outputs, args.validity.policy(), printer);
+    }
+    if let Some((test, exit)) = ab::stored(path, args.validity.policy())? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
                 "--objective is for runs, and an A/B experiment has a verdict of its own\n\
@@ -49,10 +71,10 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         if let Some(format) = outputs.shown() {
             printer.data(&outcome::render_ab(&test, format)?)?;
         }
-        outputs.write_ab(&test, &args.run, printer)?;
+        outputs.write_ab(&test, path, printer)?;
         return Ok(exit);
     }
-    if let Some((table, exit)) = matrix::stored(&args.run, args.validity.policy())? {
+    if let Some((table, exit)) = matrix::stored(path, args.validity.policy())? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
                 "--objective is for runs, and a table of experiments has a contract of its own\n\
@@ -63,7 +85,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(&matrix::shown(&table, format)?)?;
         return Ok(exit);
     }
-    let repeats = series::runs_in(&args.run);
+    let repeats = series::runs_in(path);
     if !repeats.is_empty() {
         let format = outputs.check_runs()?;
         let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
@@ -74,7 +96,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
     outputs.check_run()?;
-    let log = RunLog::read(&args.run).map_err(Stop::usage)?;
+    let log = RunLog::read(path).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
         outcome::objectives_of(&log.header)?
     } else {
@@ -82,12 +104,12 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);
-    let open = pair::again(&summary, &args.run)?;
+    let open = pair::again(&summary, path)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
     if let Some(format) = outputs.shown() {
         printer.data(&outcome::render(&summary, beside, format)?)?;
     }
-    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(&args.run), printer)?;
+    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }

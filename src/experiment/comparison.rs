@@ -45,6 +45,7 @@ pub struct Side {
 
 /// A latency, or bounds on it: requests that were still running decide where between them it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Milliseconds, where it is known.
     pub value_ms: Option<f64>,

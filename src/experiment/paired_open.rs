@@ -20,6 +20,7 @@ const ALIKE: f64 = 0.1;
 /// is that of mean-value analysis, R(N) = S (1 + Q(N − 1)), X = N ÷ (R + Z), Q = X R (Reiser and Lavenberg, *J. ACM* 27,
 /// 1980); of an open M/M/1 queue at the rate X it is S ÷ (1 − X S).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairedOpen {
     /// What is counted in `rate_per_s`.
     pub begun: Begun,
@@ -39,6 +40,7 @@ pub struct PairedOpen {
 
 /// What an open run's arrivals are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Begun {
     /// Single requests.
@@ -49,6 +51,7 @@ pub enum Begun {
 
 /// One latency in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairedLatency {
     /// Half of the requests are at most this.
     pub p50: PairedFigure,
@@ -58,6 +61,7 @@ pub struct PairedLatency {
 
 /// One percentile in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairedFigure {
     /// As the users of the closed run had it.
     pub closed: Latency,

@@ -9,6 +9,7 @@ use crate::clock::Timestamp;
 
 /// Where the moments of arriving bytes come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StampSource {
     /// The clock, read when the read that brought them returned: this program's own delays are in it.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a person says of the server that was measured. Nothing here changes what is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeploymentFacts {
     /// The accelerator: one that the simulator knows, such as `h100`, or any other name.

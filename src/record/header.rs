@@ -67,6 +67,7 @@ impl RunHeader {
 
 /// The place of a run among runs of the same workload that differ in their seeds alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// Its number, from 1.
@@ -122,6 +123,7 @@ pub struct CachePreparation {
 
 /// What counts the tokens of a prompt while it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptMethod {
     /// A tokenizer on this machine: exact.
@@ -141,6 +143,7 @@ pub enum PromptMethod {
 
 /// Who answered, and what was asked of every answer alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EngineFacts {
     /// The dialect spoken: `vllm`, `sglang`, …
@@ -178,6 +181,7 @@ pub struct EngineFacts {
 
 /// What the client was told to enforce. Absent: no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Most requests in flight; more wait, and their waiting counts in latency.
@@ -196,6 +200,7 @@ pub struct Limits {
 
 /// The machine that sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostFacts {
     /// Operating system and architecture, such as `linux x86_64`.
@@ -237,6 +242,7 @@ pub struct RunFooter {
 
 /// What made a run stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnding {
     /// Every request of the window ended.

@@ -57,6 +57,7 @@ impl Failure {
 
 /// Kinds of failure, each counted under its own name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// No connection: refused, unreachable, unknown host.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters that every request carried. Absent: left to the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestParameters {
     /// Sampling temperature; 0 takes the likeliest token.

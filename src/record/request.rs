@@ -166,6 +166,7 @@ pub enum FinishReason {
 
 /// Token counts as the server reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     /// Tokens of the prompt, chat template included.

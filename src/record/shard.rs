@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One of `of` shares of a plan: every `of`-th request, beginning with the `number`-th. Written `1/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
     /// Which of them, from 1.

@@ -25,6 +25,7 @@ pub struct TelemetrySource {
 
 /// Whose names the series of a page have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
     /// vLLM, or what speaks as it does.
@@ -90,6 +91,7 @@ pub struct DeviceReading {
 
 /// A value that goes up and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Gauge {
     /// Requests in work.
@@ -122,6 +124,7 @@ impl Gauge {
 
 /// A total that only grows, as long as the server is not started anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
     /// Prompt tokens processed.
@@ -142,6 +145,7 @@ pub enum Counter {
 
 /// A time that servers keep a histogram of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerTime {
     /// From the request's arrival to its first token.

@@ -20,7 +20,8 @@ pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Whole<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     #[serde(flatten)]

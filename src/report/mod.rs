@@ -35,6 +35,7 @@ mod repeats;
 mod rows;
 #[cfg(test)]
 mod sample_runs;
+mod schema;
 mod series;
 mod server;
 mod sessions;
@@ -69,6 +70,7 @@ pub use page::{Colour, Style, printable};
 pub use paste::{decision_fields, percentile_block};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
+pub use schema::StoredFile;
 pub use series::{openmetrics, otlp_json};
 pub use sweep::{sweep_json, sweep_text};
 pub use text::{text, text_beside};

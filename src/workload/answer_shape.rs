@@ -62,6 +62,7 @@ pub enum ToolChoice {
 
 /// Why an answer is not of the form that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShapeFault {
     /// It is not JSON, or not the JSON of an object where any would do.

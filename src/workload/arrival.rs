@@ -16,6 +16,7 @@ pub(super) use read::{RATE, SECONDS, USERS};
 
 /// The process by which requests arrive. Rates are requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArrivalPattern {
     /// Independent users: exponential gaps with mean 1/rate.
@@ -134,6 +135,7 @@ pub enum ArrivalPattern {
 
 /// One state of [`ArrivalPattern::Markov`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateState {
     /// Requests per second in this state; may be 0.
     pub rate_per_s: f64,
@@ -143,6 +145,7 @@ pub struct RateState {
 
 /// One spike of [`ArrivalPattern::Spikes`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spike {
     /// When the rate leaves the base rate, seconds since the run began.
     pub at_s: f64,
@@ -158,6 +161,7 @@ pub struct Spike {
 
 /// One stage of [`ArrivalPattern::Stages`]: the rate goes linearly from `from_rate_per_s` to `to_rate_per_s`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Length in seconds.
     pub duration_s: f64,

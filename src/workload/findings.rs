@@ -11,6 +11,7 @@ const NUMBER: Allowed = Allowed::from(0.0, 1e15);
 
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFindings {
     /// How the file is written.
     pub format: TraceFormat,
@@ -55,6 +56,7 @@ pub struct TraceFindings {
 
 /// A kind of request in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceKind {
     /// As a class would be called; unlike that of every other kind.
     pub name: String,

@@ -8,6 +8,7 @@ use super::reading::{Allowed, Place};
 
 /// How urgent a request is. Ordered: `High` is the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// Somebody is waiting.
@@ -39,6 +40,7 @@ impl fmt::Display for Priority {
 ///
 /// A request meets its SLO when it completed and every bound given holds; a failed or censored request never does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slo {
     /// Bound on time to first token, from the scheduled moment.
     #[serde(skip_serializing_if = "Option::is_none")]

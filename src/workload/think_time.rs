@@ -15,6 +15,7 @@ const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
 /// A distribution of pauses, in seconds, from the end of an answer to the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ThinkTime {
     /// Always `value` seconds; a number in a file means this.

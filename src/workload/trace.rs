@@ -17,6 +17,7 @@ const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
 /// Which trace is replayed, which slice of it, and what is changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trace {
     /// The file, or the folder of a pool of clients. In a workload file a relative path begins at the folder of that file.
     pub path: String,
@@ -46,6 +47,7 @@ pub struct Trace {
 
 /// How a trace file is written. All lines are read one by one; columns of CSV files are found by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceFormat {
     /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces): `timestamp` in milliseconds,
@@ -79,6 +81,7 @@ pub enum TraceZero {
 
 /// What is done about lines that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BadLines {
     /// The first one is named and the trace refused.

@@ -15,6 +15,7 @@ const PLANNED_MS: f64 = 0.001;
 /// How arrivals at a constant rate keep their beats: the k-th belongs at phase + k ÷ rate, the phase being the one that
 /// the median arrival has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalBeats {
     /// Length of a beat, milliseconds.
     pub beat_ms: f64,

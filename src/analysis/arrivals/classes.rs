@@ -14,6 +14,7 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 /// The classes' streams of chance are independent, so each class can be judged as if it were alone. Every class has
 /// the tests' small chance to be accused without fault, so many classes have as many of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassArrivals {
     /// Name of the class.
     pub class: String,

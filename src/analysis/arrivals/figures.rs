@@ -21,6 +21,7 @@ const REPLAYED: &str = "a trace is replayed, which declares no process to test a
 
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalFigures {
     /// As the plan has them.
     pub planned: Option<ArrivalSequence>,
@@ -49,6 +50,7 @@ pub(super) struct Departure {
 
 /// Why the arrivals of a log say nothing about their process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Untested {
     /// The loop is closed: users send when the server has answered, by no process of their own.

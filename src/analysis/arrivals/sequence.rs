@@ -16,6 +16,7 @@ pub(super) const FEWEST: u64 = 50;
 
 /// What a sequence of arrivals looks like, from the run's zero on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalSequence {
     /// How many arrived.
     pub arrivals: u64,
@@ -43,6 +44,7 @@ pub struct ArrivalSequence {
 /// How a sequence of arrivals fits a declared process of chance. Time is measured in arrivals that the process
 /// expects, which makes a Poisson process of rate one of each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalFit {
     /// Anderson–Darling's A² of the gaps: against the exponential with estimated mean, A²(1 + 0.6/n), or for
     /// independent gaps and clients against the declared distribution.

@@ -16,6 +16,7 @@ const TENTH: usize = 10;
 
 /// Delivered arrivals beside the plan: what the delivery did to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalShift {
     /// Mean planned gap, milliseconds.
     pub mean_gap_ms: f64,

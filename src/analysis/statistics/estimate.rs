@@ -7,6 +7,7 @@ pub const CONFIDENCE: f64 = 0.95;
 
 /// A figure and its two-sided 95 % interval, in the unit of the figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The figure.
     pub value: f64,

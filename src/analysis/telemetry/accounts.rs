@@ -14,6 +14,7 @@ use crate::record::{CheckResult, Counter, Outcome, RequestRecord, RunLog, Server
 /// What happens at the very ends of the stretch may count on one side alone, and what others asked of the server counts on
 /// its side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BothAccounts {
     /// Time to the first token: the client's from sending, the server's from the request's arrival.
     pub ttft: Option<TimeBeside>,
@@ -27,6 +28,7 @@ pub struct BothAccounts {
 
 /// A mean time by both accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeBeside {
     /// The client's mean, milliseconds.
     pub client_ms: f64,
@@ -45,6 +47,7 @@ pub struct TimeBeside {
 
 /// A count by both accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CountBeside {
     /// The client's.
     pub client: u64,

@@ -10,6 +10,7 @@ use crate::record::{Counter, Gauge, Reading};
 
 /// A device over the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceSummary {
     /// Its number or name.
     pub device: String,

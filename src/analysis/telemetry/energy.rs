@@ -7,6 +7,7 @@ use crate::analysis::Rates;
 
 /// Energy that all devices together used over the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EnergyUse {
     /// Where it comes from.
     pub source: EnergySource,
@@ -24,6 +25,7 @@ pub struct EnergyUse {
 
 /// Where a figure of energy comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EnergySource {
     /// The devices' own counters of energy.

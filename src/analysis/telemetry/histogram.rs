@@ -6,6 +6,7 @@ use crate::record::TimeHistogram;
 
 /// What a server's histogram tells of the times of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeSummary {
     /// Number of times.
     pub count: f64,
@@ -19,6 +20,7 @@ pub struct TimeSummary {
 
 /// A quantile as far as buckets tell it: it lies between the ends of its bucket, and where in between is a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BucketQuantile {
     /// The guess, milliseconds: times are taken to lie evenly in the bucket, as Prometheus' `histogram_quantile` does. Of the
     /// last bucket, which has no end, where it begins.

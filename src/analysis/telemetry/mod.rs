@@ -27,6 +27,7 @@ pub use histogram::{BucketQuantile, TimeSummary};
 
 /// What pages of metrics told of the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSide {
     /// The pages, in the order in which they were asked for.
     pub pages: Vec<PageSummary>,
@@ -53,6 +54,7 @@ pub struct ServerSide {
 
 /// A page of metrics.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PageSummary {
     /// Its address.
     pub url: String,
@@ -64,6 +66,7 @@ pub struct PageSummary {
 
 /// A value over the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GaugeSummary {
     /// Mean over time, straight lines between readings.
     pub mean: f64,

@@ -15,6 +15,7 @@ pub const DEFAULT_ROUNDS: u64 = 10;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbSide {
     /// What there was: the baseline.

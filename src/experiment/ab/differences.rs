@@ -11,6 +11,7 @@ use crate::analysis::{Figure, Measure, Subject};
 
 /// How two figures are held against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// B ÷ A, on a logarithmic scale: of latencies and flows.

@@ -16,6 +16,7 @@ pub(super) const FAILURE_MARGIN: f64 = 0.005;
 
 /// A metric over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbMetric {
     /// Its name, as it was chosen.
     pub metric: String,
@@ -62,6 +63,7 @@ pub struct AbMetric {
 
 /// The unit of a metric's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbUnit {
     /// Milliseconds.
@@ -74,6 +76,7 @@ pub enum AbUnit {
 
 /// A metric in one round; a figure that is not known is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbPair {
     /// Number of the round, from 1.
     pub round: u64,
@@ -85,6 +88,7 @@ pub struct AbPair {
 
 /// A figure with its interval; an end is absent where nothing bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbEstimate {
     /// The figure; where requests that were cut off leave only one end of it known, that end.
     pub value: f64,

@@ -15,6 +15,7 @@ use crate::units::three_digits;
 
 /// What interleaved rounds say of two servers; `ab.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbTest {
     /// Version of this format: [`AbTest::SCHEMA`].
     pub schema: u32,
@@ -56,6 +57,7 @@ pub struct AbTest {
 
 /// The metrics that decide, of one class alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbClass {
     /// Name of the class.
     pub class: String,

@@ -29,6 +29,7 @@ pub struct AbRound<'a> {
 
 /// A round as it was flown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FlownRound {
     /// Its number, from 1.
     pub number: u64,
@@ -50,6 +51,7 @@ pub struct FlownRound {
 
 /// The run of one side in a round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FlownSide {
     /// Wall-clock time of its zero.
     pub started_at: jiff::Timestamp,

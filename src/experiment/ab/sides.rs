@@ -13,6 +13,7 @@ const NOT_TOLD: &str = "not told";
 
 /// Who answered on either side, as the first round found it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbSides {
     /// The server of A.
     pub a: EngineFacts,
@@ -28,6 +29,7 @@ pub struct AbSides {
 
 /// Something in which the two sides differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unlike {
     /// What it is.
     pub what: String,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How B does by one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbVerdict {
     /// Surely better than A.
@@ -31,6 +32,7 @@ impl AbVerdict {
 
 /// How B does by all metrics together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbOverall {
     /// Better by some metric, worse by none, and not seen to fail more.

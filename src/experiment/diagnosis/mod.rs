@@ -38,6 +38,7 @@ const KEPT: f64 = 0.99;
 
 /// What the rules say of a run, or of the points of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// Why to take all of it with care: the run is INVALID. Absent for a valid one.
     pub reservation: Option<String>,
@@ -51,6 +52,7 @@ pub struct Diagnosis {
 
 /// A rule that lacked evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CouldNotTell {
     /// What it would have been about.
     pub about: &'static str,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What was seen of a server, and what it points to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Symptom {
     /// The likely regime.
     pub regime: Regime,
@@ -23,6 +24,7 @@ pub struct Symptom {
 
 /// A regime in which a server can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
     /// The measuring machine, not the server, shaped the figures.

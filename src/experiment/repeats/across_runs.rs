@@ -13,6 +13,7 @@ const MOST_REPEATS: u64 = 10_000;
 
 /// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AcrossRuns {
     /// The figure of each counted run, in their order; absent where it is not known, or known only within bounds.
@@ -51,6 +52,7 @@ pub struct AcrossRuns {
 
 /// Why the runs do not tell how sure a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unresolvable {
     /// One run has no spread.

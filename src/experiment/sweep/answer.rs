@@ -8,6 +8,7 @@ use crate::analysis::wording::seconds;
 
 /// The highest load that meets all objectives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HighestLoad {
     /// The largest load that passed below the smallest that failed; absent where none did.
@@ -36,6 +37,7 @@ pub struct HighestLoad {
 
 /// The found load, held for longer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
     /// The load.
@@ -57,6 +59,7 @@ pub struct Sustained {
 
 /// What ended a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Every load of the list or ladder was measured.

@@ -8,6 +8,7 @@ use crate::units::three_digits;
 
 /// How much is asked of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", content = "value")]
 pub enum Load {
     /// Requests per second, on average, whatever the server does.

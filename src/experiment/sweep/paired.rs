@@ -6,6 +6,7 @@ use crate::experiment::PairedOpen;
 
 /// What so many users hide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PairedLoad {
     /// How many they are.

@@ -7,6 +7,7 @@ use crate::workload::WorkloadSpec;
 
 /// What is asked of a sweep. The same plan, told the same of its runs, decides the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
     /// Which loads are measured.
@@ -52,6 +53,7 @@ impl SweepPlan {
 
 /// Which loads are measured, low ones first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadAxis {
     /// These, requests per second, ascending.

@@ -7,6 +7,7 @@ use super::{Load, Trial};
 
 /// One load of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepPoint {
     /// The load.
@@ -24,6 +25,7 @@ pub struct SweepPoint {
 /// Whether a load meets the objectives, from all of its runs (after RFC 9971, section 6: lower bound, upper bound,
 /// undecided).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadClass {
     /// It surely does: a lower bound of the highest load.

@@ -27,6 +27,7 @@ pub(super) struct Readings {
 
 /// The figures of a load over its runs, each with its interval; absent where no run has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PointFigures {
     /// Median TTFT, milliseconds.

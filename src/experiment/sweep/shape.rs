@@ -6,6 +6,7 @@ use super::Load;
 
 /// Where the curve bends most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Knee {
     /// The load at it: one that was measured.
@@ -22,6 +23,7 @@ pub struct Knee {
 
 /// The points that no other beats in one figure without being worse in another (Pareto).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Frontier {
     /// What more of is better, as a key of the figures, such as `output_tokens_per_s`.
@@ -36,6 +38,7 @@ pub struct Frontier {
 
 /// One point of a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FrontierPoint {
     /// The load.

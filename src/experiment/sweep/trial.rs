@@ -38,6 +38,7 @@ pub struct Wanted {
 
 /// What one run of a sweep says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// Its place among all runs of the sweep, from 1.
@@ -73,6 +74,7 @@ pub struct Trial {
 
 /// How a run stands to an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Judged {
     /// The objective as typed.

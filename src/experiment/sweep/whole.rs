@@ -16,6 +16,7 @@ use crate::workload::WorkloadSpec;
 
 /// A sweep; `sweep.json` in its folder is this.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Version of this format: [`Sweep::SCHEMA`].
@@ -27,6 +28,7 @@ pub struct Sweep {
     /// What was asked.
     pub plan: SweepPlan,
     /// What was flown, but for the load, length and seed of each run.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub workload: WorkloadSpec,
     /// Who answered, as the first run found it.
     pub engine: EngineFacts,

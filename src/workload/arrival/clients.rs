@@ -11,6 +11,7 @@ use crate::workload::zipf;
 /// Most of what is bursty in production comes of a few large clients (`ServeGen`: Xiang et al., *Workload
 /// Characterization and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Client {
     /// Requests per second.
     pub rate_per_s: f64,
@@ -23,6 +24,7 @@ pub struct Client {
 /// How a total rate is shared out among the clients of a population, the largest first. The shares are quantiles, not
 /// draws: every seed and every repeat has the same clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RateSpread {
     /// All alike.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A family of distributions of gaps, each with one parameter beside the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GapFamily {
     /// Gamma.

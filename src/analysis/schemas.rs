@@ -1,0 +1,113 @@
+//! The JSON Schemas of figures whose JSON is written field by field.
+
+#![expect(dead_code, reason = "the fields are only described")]
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value};
+
+use super::{LatencyRow, LatencyTable, Mark, Metric, Percentile};
+
+/// One latency over a run. A figure that is known only within bounds, because requests were cut off, has those and no
+/// value.
+#[derive(JsonSchema)]
+struct Row {
+    /// Samples, censored ones included. Tokens for `itl`, chunks for `chunk_gap`, requests for the others.
+    n: u64,
+    /// Samples known only to exceed a bound.
+    censored: u64,
+    /// Arithmetic mean; null when a sample is censored.
+    mean_ms: Option<f64>,
+    /// Standard deviation with n − 1; null under two samples or when one is censored.
+    std_ms: Option<f64>,
+    /// The smallest sample.
+    min_ms: Option<f64>,
+    /// The least that it can be, where it is not known.
+    min_at_least_ms: Option<f64>,
+    /// The most that it can be, where it is not known and there is a most.
+    min_at_most_ms: Option<f64>,
+    /// The median.
+    p50: Percentile,
+    /// Nine in ten are at most this.
+    p90: Percentile,
+    /// 95 in 100.
+    p95: Percentile,
+    /// 99 in 100.
+    p99: Percentile,
+    /// 999 in 1,000.
+    p99_9: Percentile,
+    /// The largest sample.
+    max_ms: Option<f64>,
+    /// The least that it can be, where it is not known.
+    max_at_least_ms: Option<f64>,
+    /// The most that it can be, where it is not known and there is a most.
+    max_at_most_ms: Option<f64>,
+    /// How far the tail lies from the middle; null where either is not known, or the median is 0.
+    p99_over_p50: Option<f64>,
+    /// Whether requests that follow one another are alike beyond chance, so that the order-statistic intervals are too
+    /// narrow; null where there are too few to tell, and for tokens and chunks.
+    dependent: Option<bool>,
+}
+
+/// A percentile: exact over every sample, by linear interpolation between closest ranks.
+#[derive(JsonSchema)]
+struct PercentileFields {
+    /// The figure; null where only bounds are known.
+    value_ms: Option<f64>,
+    /// The least that it can be, where it is not known.
+    at_least_ms: Option<f64>,
+    /// The most that it can be, where it is not known and there is a most.
+    at_most_ms: Option<f64>,
+    /// Lower end of the 95 % order-statistic interval, which takes samples as independent.
+    interval_low_ms: Option<f64>,
+    /// Upper end.
+    interval_high_ms: Option<f64>,
+    /// Lower end of the 95 % interval from 20 sections of the run, which respects that neighbours depend on one another.
+    batch_interval_low_ms: Option<f64>,
+    /// Upper end.
+    batch_interval_high_ms: Option<f64>,
+    /// Whether even those sections depend on one another; null where there is no such interval.
+    sections_dependent: Option<bool>,
+    /// A reservation, when samples are few.
+    mark: Option<Mark>,
+}
+
+impl JsonSchema for Percentile {
+    fn schema_name() -> Cow<'static, str> {
+        "Percentile".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        PercentileFields::json_schema(generator)
+    }
+}
+
+impl JsonSchema for LatencyRow {
+    fn schema_name() -> Cow<'static, str> {
+        "LatencyRow".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Row::json_schema(generator)
+    }
+}
+
+impl JsonSchema for LatencyTable {
+    fn schema_name() -> Cow<'static, str> {
+        "LatencyTable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let row = generator.subschema_for::<Option<LatencyRow>>();
+        let names = Metric::ALL.map(Metric::name);
+        let rows: Map<String, Value> =
+            names.iter().map(|name| ((*name).to_owned(), row.clone().to_value())).collect();
+        json_schema!({
+            "description": "Every latency by its name, milliseconds; null where it has no sample.",
+            "type": "object",
+            "properties": rows,
+            "required": names,
+        })
+    }
+}

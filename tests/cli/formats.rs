@@ -1,0 +1,141 @@
+//! `--format`: which files it leaves where, and what they say of each other.
+
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+/// A run that is kept.
+fn simulated(desk: &Desk) -> String {
+    desk.skyline(&["simulate", "quick.toml", "--out", "results", "--json"]).assert().code(0);
+    desk.run().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn several_formats_at_once_are_files_in_the_run_folder() {
+    let desk = Desk::new();
+    let run = simulated(&desk);
+    let told =
+        desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet"]).assert().code(0);
+    let summary: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    let files = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];
+    for file in files {
+        let path = format!("{run}/{file}");
+        assert!(words.contains(&path), "{words}");
+        assert!(std::fs::metadata(&path).unwrap().len() > 0, "{path}");
+    }
+    assert_eq!(words.lines().count(), files.len());
+    // The median of a column is that of the summary.
+    let text = std::fs::read_to_string(format!("{run}/requests.jsonl")).unwrap();
+    let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut ttft: Vec<f64> =
+        rows.filter(|row| row["phase"] == "measured").map(|row| row["ttft_ms"].as_f64().unwrap()).collect();
+    ttft.sort_by(f64::total_cmp);
+    let middle = ttft[(ttft.len() - 1) / 2].midpoint(ttft[ttft.len() / 2]);
+    let p50 = summary["latency"]["ttft"]["p50"]["value_ms"].as_f64().unwrap();
+    assert!((middle - p50).abs() < 1e-9, "{middle} is not {p50}");
+}
+
+#[test]
+fn one_file_goes_to_a_pipe_or_to_a_path() {
+    let desk = Desk::new();
+    let run = simulated(&desk);
+    let piped = desk.skyline(&["report", &run, "--format", "summary.csv=-"]).assert().code(0).stderr("");
+    let piped = String::from_utf8(piped.get_output().stdout.clone()).unwrap();
+    assert!(piped.starts_with("scope,name,metric,statistic,value,"), "{piped}");
+    assert!(piped.contains("\nrun,quick,ttft,p99,"), "{piped}");
+    let there = desk.file("frames/here", "");
+    let there = there.parent().unwrap();
+    let parquet = format!("parquet={}", there.display());
+    desk.skyline(&["report", &run, "--format", &parquet]).assert().code(0).stdout(contains("VALID"));
+    assert!(there.join("tokens.parquet").exists() && !desk.run().join("tokens.parquet").exists());
+}
+
+#[test]
+fn mistakes_are_told_before_any_load_is_sent() {
+    let desk = Desk::new();
+    let refused = |format: &str, sentence: &str| {
+        let bench = ["bench", "quick.toml", "--url", "http://127.0.0.1:9", "--format", format];
+        desk.skyline(&bench).assert().code(2).stdout("").stderr(contains(sentence.to_owned()));
+    };
+    refused("word", "the formats are text, json, ");
+    refused("json,text", "both go to standard output");
+    refused("csv=-", "several files");
+    refused("csv=nowhere", "a folder is named");
+    refused("jsonl=/nowhere/at/all.jsonl", "cannot write /nowhere/at/all.jsonl");
+    refused("points.csv", "a run has no such form");
+    assert!(desk.runs().is_empty());
+}
+
+#[test]
+fn a_bench_leaves_its_files_and_each_repeat_its_own() {
+    let desk = Desk::new();
+    let bench =
+        ["bench", "quick.toml", "--allow-invalid", "--requests", "5", "--quiet", "--format", "csv,json"];
+    let told = desk.skyline(&bench).assert().code(0).stderr(contains("requests.csv"));
+    let summary: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    assert_eq!(summary["schema"], 1);
+    let rows = std::fs::read_to_string(desk.run().join("requests.csv")).unwrap();
+    let measured = |row: &&str| row.split(',').any(|cell| cell == "measured");
+    assert_eq!(rows.lines().filter(measured).count(), 5);
+
+    let desk = Desk::new();
+    let repeats = ["simulate", "quick.toml", "--repeats", "2", "--out", "results", "--json"];
+    desk.skyline(&repeats).assert().code(0);
+    let series = desk.run();
+    let path = series.to_str().unwrap();
+    desk.skyline(&["report", path, "--format", "jsonl"]).assert().code(0).stdout(contains("2 runs"));
+    assert!(["run-1", "run-2"].iter().all(|run| series.join(run).join("requests.jsonl").exists()));
+    desk.skyline(&["report", path, "--format", "jsonl=all.jsonl"])
+        .assert()
+        .code(2)
+        .stderr(contains("each writes a file into its own folder"));
+}
+
+#[test]
+fn experiments_have_tables_and_pages_of_their_own() {
+    let desk = Desk::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/experiments/sweep-schema-1");
+    let path = desk.file("page/here", "");
+    let folder = path.parent().unwrap();
+    let to = |format: &str| format!("{format}={}", folder.display());
+    let mut told = desk.skyline(&["report", data, "--format", &to("html"), "--format", &to("csv")]);
+    told.assert().stderr(contains("html: ").and(contains("csv: ")));
+    let points = std::fs::read_to_string(folder.join("points.csv")).unwrap();
+    assert!(points.starts_with("load_kind,load,class,metric,value,"), "{points}");
+    assert!(points.lines().count() > 10 && points.contains(",ttft_p99_ms,"), "{points}");
+    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    desk.skyline(&["report", data, "--format", "parquet"])
+        .assert()
+        .code(2)
+        .stderr(contains("a sweep has no such form").and(contains("its formats are text, json, html, csv")));
+}
+
+#[test]
+fn every_prediction_of_the_library_keeps_the_schema() {
+    let desk = Desk::new();
+    let schema = desk.skyline(&["report", "--json-schema", "summary"]).assert().code(0);
+    let schema: Value = serde_json::from_slice(&schema.get_output().stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
+    for entry in std::fs::read_dir(workloads).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let workload = path.file_stem().unwrap().to_str().unwrap();
+        let simulate = ["simulate", workload, "60", "--hardware", "h100", "--allow-invalid", "--json"];
+        let told = desk.skyline(&simulate).output().unwrap();
+        let all: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|error| {
+            unreachable!("{workload}: {error}: {}", String::from_utf8_lossy(&told.stderr))
+        });
+        let errors: Vec<_> = validator
+            .iter_errors(&all["summary"])
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{workload}: {}", errors.join("\n"));
+    }
+}
