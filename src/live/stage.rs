@@ -89,7 +89,7 @@ pub fn leave() {
     }
 }
 
-/// Says a line of words: on standard error, or in the dashboard for now.
+/// Says a line of words: on standard error, or, while a dashboard stands, in it, and on standard error afterwards.
 pub fn say(line: &str) {
     match &mut *taken() {
         Some(taken) => taken.said.push(line.to_owned()),

@@ -16,6 +16,11 @@ pub(super) fn told<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(Told
     write(Told { log, summary: &summary, beside: Beside::default() })
 }
 
+/// A promise of this TTFT in milliseconds, and of a TPOT of 50.
+pub(super) fn slo(ttft: f64) -> Slo {
+    Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None }
+}
+
 /// Ten requests a second for a minute by vLLM, two priorities with an SLO each, TTFT from 100 to 400 ms.
 pub(super) fn minute() -> RunLog {
     let records = (0..600).map(|i| {
@@ -31,7 +36,6 @@ pub(super) fn minute() -> RunLog {
     });
     let mut log = run(60_000, records.collect());
     log.header.workload.name = "short_chat".to_owned();
-    let slo = |ttft| Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None };
     log.header.workload.classes =
         vec![class("chat", &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))])];
     log

@@ -6,31 +6,8 @@ use crate::analysis::test_runs::{class, ms, record, run};
 use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, Pause, Phase, RequestParameters, RunEnding, RunLog,
 };
+use crate::report::sample_runs::{minute, slo};
 use crate::workload::{ArrivalPattern, Priority, Slo};
-
-fn slo(ttft: f64) -> Slo {
-    Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None }
-}
-
-/// Ten requests a second for a minute, two priorities, TTFT from 100 ms up to 400 ms.
-fn minute() -> RunLog {
-    let records = (0..600).map(|i| {
-        let at = i * 100;
-        let priority = if i % 10 < 7 { Priority::High } else { Priority::Medium };
-        let first = at + 100 + (i * 37) % 300;
-        record(i)
-            .class(0, priority)
-            .sent_at(at, at, at + 1)
-            .paced(first, 20 + i % 7, 40)
-            .usage(112, 40)
-            .build()
-    });
-    let mut log = run(60_000, records.collect());
-    log.header.workload.name = "short_chat".to_owned();
-    log.header.workload.classes =
-        vec![class("chat", &[(Priority::High, slo(200.0)), (Priority::Medium, slo(500.0))])];
-    log
-}
 
 fn shown(log: &RunLog, objectives: &[&str]) -> String {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
