@@ -1,6 +1,5 @@
 //! How a latency is distributed: few points of its cumulative distribution, enough to draw it.
 
-use super::gaps::Received;
 use super::latency_table::reading;
 use super::observed::latency_of;
 use super::{Figure, GapHistogram, Metric, Sample};
@@ -32,7 +31,7 @@ impl LatencyCurve {
         Self::through(sample.len(), at_most)
     }
 
-    /// Of the gaps between tokens.
+    /// Of the gaps between tokens; it ends where those in which answers were cut off may lie.
     #[must_use]
     pub fn of_gaps(gaps: &GapHistogram) -> Option<Self> {
         Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
@@ -45,16 +44,11 @@ impl LatencyCurve {
     }
 }
 
-/// Every gap between the tokens of measured answers, milliseconds, with the tokens that it stands for.
-pub(super) fn token_gaps(log: &RunLog) -> impl Iterator<Item = (f64, u32)> + '_ {
-    let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
-    measured.filter_map(Received::of).flat_map(Received::token_gaps)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
+    use crate::record::{Failure, FailureKind};
 
     #[test]
     fn a_curve_goes_through_the_order_statistics() {
@@ -77,5 +71,17 @@ mod tests {
         let (last, _) = curve.points.last().unwrap();
         assert!((0.88..0.91).contains(last), "{last}");
         assert_eq!(LatencyCurve::of(&run(1_000, Vec::new()), Metric::Ttft), None);
+    }
+
+    /// Nine gaps of 10 ms and a silence of 2 s that a time limit ended: of the tenth nothing is known but that it is longer.
+    #[test]
+    fn that_of_gaps_ends_before_those_that_were_cut_off() {
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
+        let cut = record(0).sent_at(0, 0, 0).paced(100, 10, 10).asked(100).failed(2_190, silent);
+        let curve =
+            LatencyCurve::of_gaps(&GapHistogram::of(&run(3_000, vec![cut.build()])).unwrap()).unwrap();
+        let (last, ms) = *curve.points.last().unwrap();
+        assert_eq!(curve.n, 10);
+        assert!((0.89..=0.9).contains(&last) && (ms - 10.0).abs() < 0.1, "{last} {ms}");
     }
 }

@@ -36,7 +36,8 @@ impl InFlight {
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
         let flying = Level::of(records.iter().filter_map(|record| flight(observed.log, record)), window)?;
-        let waits = records.iter().map(|record| (record.dispatched, record.admitted.unwrap_or(record.ended)));
+        let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
+        let waits = records.iter().map(|record| (record.dispatched, until(record)));
         Some(Self {
             mean: flying.mean,
             peak: flying.peak,
@@ -118,5 +119,14 @@ mod tests {
         assert_eq!((in_flight.peak, in_flight.waiting.unwrap().peak), (1, 2));
         assert!((in_flight.mean - 0.6).abs() < 1e-12);
         assert!((in_flight.waiting.unwrap().mean - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn who_was_sent_waits_no_more_though_no_record_says_when_it_was_admitted() {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 200).paced(700, 1, 1).build()]);
+        log.header.limits.max_concurrency = Some(1);
+        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        assert!((in_flight.mean - 0.5).abs() < 1e-12);
+        assert!((in_flight.waiting.unwrap().mean - 0.2).abs() < 1e-12);
     }
 }

@@ -64,19 +64,30 @@ pub(super) fn section(log: &RunLog) -> Markup {
 fn hint(sampled: &SampledRequests<'_>) -> String {
     let (shown, of) = (sampled.records.len(), sampled.of);
     let which = if shown < of {
-        format!("{shown} of the window's {} requests: the ten slowest, the others evenly", count(of as u64))
+        format!(
+            "{shown} of the window's {} requests: the ten slowest, ten of those that did not complete if there are so many, \
+             the others evenly",
+            count(of as u64)
+        )
     } else {
         "all requests of the window".to_owned()
     };
     format!("{which}; a cross: it failed; an arrow: it was cut off")
 }
 
-/// The moments at which phases of a request end, from its scheduled one.
+/// The moments at which phases of a request end, from its scheduled one. One that never came further spent the rest in the
+/// phase that it was in.
 fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
-    let moments = [record.sent, first, last, Some(record.ended)];
-    moments.into_iter().zip(PHASES).filter_map(|(at, (ink, _))| Some((at?, ink))).collect()
+    let rest = match (record.sent, first) {
+        (_, Some(_)) => Ink::Fourth,
+        (Some(_), None) => Ink::Second,
+        (None, None) => Ink::Faint,
+    };
+    let known =
+        [(record.sent, Ink::Faint), (first, Ink::Second), (last, Ink::First), (Some(record.ended), rest)];
+    known.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
 }
 
 fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
@@ -88,8 +99,6 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
     let mut from = record.scheduled;
     let mut stretches = Vec::new();
     for (until, ink) in phases(record) {
-        // A request that never came further spent the rest in the phase that it was in.
-        let ink = if stretches.is_empty() && ink == Ink::Fourth { Ink::Faint } else { ink };
         if until > from {
             stretches.push(Stretch { from: at(from), to: at(until), ink });
         }
@@ -156,4 +165,30 @@ fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Failure, FailureKind};
+
+    #[test]
+    fn who_never_got_a_token_waits_for_one_to_the_end() {
+        let silent = Failure::new(FailureKind::TimeoutFirstToken, "no more than 900 ms");
+        let records = vec![
+            record(0).sent_at(0, 1, 2).censored(900).build(),
+            record(1).sent_at(0, 1, 2).failed(902, silent).build(),
+            record(2).scheduled(0).censored(900).build(),
+            record(3).sent_at(0, 1, 2).paced(100, 10, 3).censored(900).build(),
+        ];
+        let log = run(1_000, records);
+        let inks = |place: usize| -> Vec<Ink> {
+            let lane = lane(&log, &log.records[place], Origin::Run);
+            lane.stretches.iter().map(|stretch| stretch.ink).collect()
+        };
+        assert_eq!((inks(0), inks(1)), (vec![Ink::Faint, Ink::Second], vec![Ink::Faint, Ink::Second]));
+        assert_eq!(inks(2), [Ink::Faint]);
+        assert_eq!(inks(3), [Ink::Faint, Ink::Second, Ink::First, Ink::Fourth]);
+    }
 }

@@ -117,7 +117,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     let panels = strands.chunk_by(|a, b| a.panel == b.panel).map(|strands| panel(strands, timeline, clock));
     let slots = timeline.bins.iter().enumerate().map(|(place, bin)| Slot {
         from: clock.at(bin.from_s),
-        to: clock.at(bin.from_s + timeline.bin_s),
+        to: clock.at(bin.to_s()),
         words: words(&strands, place, bin, timeline),
     });
     let picture = Panels {
@@ -143,12 +143,12 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     use TrackForm::{Area, Line, Steps};
 
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
-    let rate = |read: fn(&Bin) -> f64| each(read).map(|count| Some(count? / timeline.bin_s));
+    let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
     let mut strands =
         vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
     strands.push(if summary.run.load == LoadForm::Closed {
-        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.released as f64))
+        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.sent as f64))
     } else {
         Strand::new(requests, "offered", Ink::Second, Steps, rate(|bin| bin.scheduled as f64))
     });
@@ -203,7 +203,7 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
             .iter()
             .zip(&strand.values)
             .filter_map(|(bin, value)| {
-                let (from, to) = (clock.at(bin.from_s), clock.at(bin.from_s + timeline.bin_s));
+                let (from, to) = (clock.at(bin.from_s), clock.at(bin.to_s()));
                 Some(Value { from, to, y: (*value)? })
             })
             .collect(),

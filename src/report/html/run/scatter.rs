@@ -19,7 +19,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     if scatter.dots.is_empty() {
         return html! {};
     }
-    let name = if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" };
+    let name = name(&scatter);
     let classes = Classes::of(log, &scatter);
     let bounds = bounds(summary, scatter.metric);
     let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
@@ -41,6 +41,10 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     }
 }
 
+fn name(scatter: &Scatter) -> &'static str {
+    if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
+}
+
 fn hint(scatter: &Scatter) -> String {
     let (shown, of) = (scatter.dots.len(), scatter.of);
     let mut parts = Vec::new();
@@ -51,12 +55,14 @@ fn hint(scatter: &Scatter) -> String {
             count(of as u64)
         ));
     }
-    let any = |wanted: fn(Fate) -> bool| scatter.dots.iter().any(|dot| wanted(dot.fate));
-    if any(|fate| matches!(fate, Fate::AtLeast(_))) {
+    if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::AtLeast(_))) {
         parts.push("hollow: cut off, at least this".to_owned());
     }
-    if any(|fate| matches!(fate, Fate::Failed(_))) {
-        parts.push("cross: failed, after so long".to_owned());
+    if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
+        parts.push(format!(
+            "red: failed; a cross stands at its {}, where it had none when it failed",
+            name(scatter)
+        ));
     }
     parts.push("grey: outside the window".to_owned());
     parts.join("; ")
@@ -97,7 +103,7 @@ impl Classes {
             0 => {}
             others => names.push((Ink::Faint, format!("{others} other classes"))),
         }
-        if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::Failed(_))) {
+        if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
             names.push((Ink::Failure, "failed".to_owned()));
         }
         names
@@ -105,11 +111,10 @@ impl Classes {
 }
 
 fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
-    let failed = matches!(dot.fate, Fate::Failed(_));
     Speck {
         x: clock.at(dot.scheduled_s),
         y: dot.fate.ms(),
-        ink: if failed { Ink::Failure } else { classes.ink(dot.class) },
+        ink: if dot.failed.is_some() { Ink::Failure } else { classes.ink(dot.class) },
         open_above: matches!(dot.fate, Fate::AtLeast(_)),
         words: format!(
             "#{} {}, {} s: {}",
@@ -122,10 +127,15 @@ fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
 }
 
 fn fate(dot: &Dot, name: &str) -> String {
-    match dot.fate {
+    let known = match dot.fate {
         Fate::Waited(ms) => format!("{name} {} ms", cell(ms)),
         Fate::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
         Fate::Failed(ms) => format!("failed after {} ms", cell(ms)),
+    };
+    match (dot.failed, dot.fate) {
+        (None, _) => known,
+        (Some(why), Fate::Failed(_)) => format!("{known}: {why}"),
+        (Some(why), Fate::Waited(_) | Fate::AtLeast(_)) => format!("{known}, then failed: {why}"),
     }
 }
 
