@@ -40,7 +40,7 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         shown: bars.iter().map(bar).collect(),
         rules: rules.collect(),
     };
-    let mut table = Table::new(["gap, ms", "gaps", "%"]);
+    let mut table = Table::new("Gaps between tokens", ["gap, ms", "gaps", "%"]);
     for bar in &bars {
         table.row([
             format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms)),
