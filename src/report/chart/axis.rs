@@ -89,6 +89,11 @@ impl Axis {
         &self.title
     }
 
+    /// Whether a value lies between the ends.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Where a value lies between the ends, 0 to 1; beyond them at the nearer one.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };

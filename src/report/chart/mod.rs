@@ -10,15 +10,17 @@ mod lanes;
 mod panels;
 mod plot;
 mod rows;
+mod rules;
 mod scatter;
 
 pub(crate) use axis::Axis;
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use curves::{Curve, Curves};
-pub(crate) use ground::{Rule, Shade, ShadeKind};
+pub(crate) use ground::{Shade, ShadeKind};
 pub(crate) use ink::Ink;
 pub(crate) use lanes::{Ending, Lane, Lanes, Stretch};
 pub(crate) use panels::{Panel, Panels, Slot, Track, TrackForm, Value};
 pub(crate) use plot::{Line, Plot, Point, Series};
 pub(crate) use rows::{Row, Rows};
+pub(crate) use rules::Rule;
 pub(crate) use scatter::{Cloud, Speck};

@@ -47,8 +47,7 @@ impl Rows {
         let height = bottom + BOTTOM;
         let across = |value: f64| left + self.axis.place(value) * width;
         html! {
-            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(self.description) {
-                desc { (self.description) }
+            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.description) {
                 @if let Some((from, to, label)) = &self.band {
                     @let (from, to) = (across(*from), across(*to));
                     rect class="shade" x=(n(from)) y=(n(TOP)) width=(n(to - from)) height=(n(bottom - TOP)) {

@@ -30,7 +30,7 @@ pub fn ab_page(test: &AbTest) -> String {
                 "Difference by metric",
                 "whiskers: 95 % intervals; shaded: differences that do not matter",
                 &forest(test, &test.metrics),
-                Some(&table(&test.metrics)),
+                Some(&table("B against A by metric", &test.metrics)),
             ))
         }
         h2 { "Round by round" }
@@ -38,13 +38,13 @@ pub fn ab_page(test: &AbTest) -> String {
         @for class in &test.classes {
             h2 { "Class " (crate::report::printable(&class.class)) }
             div.charts.single {
-                (figure("Difference by metric", "", &forest(test, &class.metrics), Some(&table(&class.metrics))))
+                (figure("Difference by metric", "", &forest(test, &class.metrics), Some(&table(&format!("B against A, class {}", class.class), &class.metrics))))
             }
         }
         @if !test.explored.is_empty() {
             h2 { "Other metrics" }
             p.muted { "Without a verdict: who looks at many finds some that differ by chance." }
-            (table(&test.explored).draw())
+            (table("Other metrics", &test.explored).draw())
         }
         h2 { "The rounds" }
         (rounds(test).draw())
@@ -153,20 +153,24 @@ fn shown_change(metric: &AbMetric) -> String {
     }
 }
 
-fn table(metrics: &[AbMetric]) -> Table {
-    let mut table = Table::new(["", "A", "B", "B against A (95 %)", "p", "p, Holm", "found from", "verdict"]);
+/// Figures of both sides. What is known of no metric, such as a verdict on those that were not chosen before the rounds, has
+/// no column.
+fn table(caption: &str, metrics: &[AbMetric]) -> Table {
+    let known = |metric: &AbMetric, value: Option<f64>| value.map(|value| shown(metric, value));
+    let columns: [(&str, &dyn Fn(&AbMetric) -> Option<String>); 8] = [
+        ("", &|metric| Some(titled(metric))),
+        ("A", &|metric| known(metric, metric.a)),
+        ("B", &|metric| known(metric, metric.b)),
+        ("B against A (95 %)", &|metric| Some(shown_change(metric))),
+        ("p", &|metric| metric.p.map(p_value)),
+        ("p, Holm", &|metric| metric.adjusted_p.map(p_value)),
+        ("found from", &|metric| Some(metric.length_in_words(metric.detectable?))),
+        ("verdict", &|metric| Some(metric.verdict?.word().to_owned())),
+    ];
+    let told: Vec<_> = columns.iter().filter(|(_, read)| metrics.iter().any(|metric| read(metric).is_some())).collect();
+    let mut table = Table::new(caption, told.iter().map(|(title, _)| *title));
     for metric in metrics {
-        let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
-        table.row([
-            titled(metric),
-            known(metric.a),
-            known(metric.b),
-            shown_change(metric),
-            metric.p.map_or(NOTHING.to_owned(), p_value),
-            metric.adjusted_p.map_or(NOTHING.to_owned(), p_value),
-            metric.detectable.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length)),
-            word(metric).to_owned(),
-        ]);
+        table.row(told.iter().map(|(_, read)| read(metric).unwrap_or(NOTHING.to_owned())));
     }
     table
 }
@@ -202,7 +206,7 @@ fn by_round(metric: &AbMetric) -> Markup {
 }
 
 fn rounds(test: &AbTest) -> Table {
-    let mut table = Table::new(["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
+    let mut table = Table::new("Rounds", ["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
     for round in &test.rounds {
         let [first, second] = round.order;
         let completed =
@@ -247,7 +251,8 @@ mod tests {
             adjusted_p: None,
             verdict: None,
         };
-        let drawn = table(&[metric]).draw().into_string();
+        let drawn = table("Goodput", &[metric]).draw().into_string();
         assert!(drawn.contains("<td>1.50/s</td>") && !drawn.contains("150"), "{drawn}");
+        assert!(!drawn.contains("verdict") && !drawn.contains("Holm"), "of no metric is there a verdict: {drawn}");
     }
 }

@@ -103,7 +103,7 @@ const fn is_share(row: &Row) -> bool {
 
 fn table(against: &Against) -> Table {
     let mut table =
-        Table::new(["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", ""]);
+        Table::new(&format!("Change of {}", against.side), ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"]);
     let interval = |row: &Row, level: &Level| {
         let ends = level.low.zip(level.high);
         ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))
@@ -126,7 +126,7 @@ fn table(against: &Against) -> Table {
 }
 
 fn over_time(compared: &Compared, trend: &Trend) -> Markup {
-    let mut table = Table::new(["", "course", "first", "last", "each step", "95 %", ""]);
+    let mut table = Table::new("Over time", ["", "course", "first", "last", "each step", "95 %", "verdict"]);
     for line in &trend.lines {
         table.row(trend_cells(line));
     }

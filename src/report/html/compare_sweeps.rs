@@ -23,7 +23,7 @@ pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
         let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
         said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
     }
-    let mut answers = Table::new(["", "passed", "failed", "estimate", "95 %"]);
+    let mut answers = Table::new("Highest load by side", ["", "passed", "failed", "estimate", "95 %"]);
     for answer in &compared.answers {
         answers.row([answer.side.clone()].into_iter().chain(answer_cells(answer)));
     }
@@ -82,7 +82,8 @@ fn curves(compared: &ComparedSweeps, title: &str, read: fn(&AnswerOfSide) -> &Ve
 }
 
 fn by_load(against: &SweepAgainst) -> Markup {
-    let mut table = Table::new(["", "baseline", "here", "change", "95 %", "p, Holm", ""]);
+    let caption = format!("{}, load by load", against.side);
+    let mut table = Table::new(&caption, ["", "baseline", "here", "change", "95 %", "p, Holm", "verdict"]);
     for at in &against.loads {
         for row in &at.rows {
             table.row(cells(at, row));

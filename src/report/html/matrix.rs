@@ -61,7 +61,7 @@ fn rows(matrix: &Matrix) -> Table {
     let labels: Vec<String> = DRAWN.into_iter().map(label).collect();
     let fixed = ["row", "asked", "runs", "verdict", "hypothesis"].into_iter();
     let cost = priced.then_some("cost/1M out");
-    let mut table = Table::new(fixed.chain(cost).chain(labels.iter().map(String::as_str)));
+    let mut table = Table::new("Rows", fixed.chain(cost).chain(labels.iter().map(String::as_str)));
     for cell in &matrix.cells {
         let fixed = [
             name(matrix, cell),

@@ -7,15 +7,21 @@ use crate::experiment::compare::GateJudgement;
 use crate::experiment::{Diagnosis, Symptom};
 use crate::report::printable;
 
-/// A table in the making; the first column is to the left, the others to the right.
+/// Characters from which a cell is broken into lines, rather than make its table wider.
+const LONG_CELL: usize = 48;
+
+/// A table in the making; the first column names its row and is to the left, the others are to the right.
 pub(super) struct Table {
+    caption: String,
     header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { header: header.into_iter().map(str::to_owned).collect(), rows: Vec::new() }
+    /// A table without rows; what it shows is said to who has it read out, and the page around it to who sees it.
+    pub(super) fn new<'a>(caption: &str, header: impl IntoIterator<Item = &'a str>) -> Self {
+        let header = header.into_iter().map(str::to_owned).collect();
+        Self { caption: caption.to_owned(), header, rows: Vec::new() }
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -23,12 +29,32 @@ impl Table {
     }
 
     pub(super) fn draw(&self) -> Markup {
-        html! {
-            div.scroll {
-                table {
-                    thead { tr { @for title in &self.header { th scope="col" { (printable(title)) } } } }
-                    tbody { @for row in &self.rows { tr { @for cell in row { td { (printable(cell)) } } } } }
+        let length = |cell: &str| (cell.chars().count() > LONG_CELL).then_some("wide");
+        let rows = html! {
+            @for row in &self.rows { tr {
+                @for (place, cell) in row.iter().enumerate() {
+                    @if place == 0 { th scope="row" class=[length(cell)] { (printable(cell)) } }
+                    @else { td class=[length(cell)] { (printable(cell)) } }
                 }
+            } }
+        };
+        framed(&self.caption, self.header.iter().map(String::as_str), &rows)
+    }
+}
+
+/// A table of these rows, which is moved sideways where the page is too narrow for it.
+pub(super) fn framed<'a>(caption: &str, header: impl Iterator<Item = &'a str>, rows: &Markup) -> Markup {
+    let caption = printable(caption);
+    html! {
+        div.scroll tabindex="0" role="group" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    @for title in header {
+                        @if title.is_empty() { td {} } @else { th scope="col" { (printable(title)) } }
+                    }
+                } }
+                tbody { (rows) }
             }
         }
     }
@@ -36,7 +62,8 @@ impl Table {
 
 /// A picture as wide as the page, under a heading of its own; where the page is narrow it is moved sideways.
 pub(super) fn wide_figure(hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
-    figure("", hint, &html! { div.scroll.wide { (picture) } }, behind)
+    let moved = html! { div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" { (picture) } };
+    figure("", hint, &moved, behind)
 }
 
 /// A picture with its title, what to look for in it, and the figures behind it.
@@ -47,6 +74,28 @@ pub(super) fn figure(title: &str, hint: &str, picture: &Markup, behind: Option<&
             (picture)
             @if let Some(table) = behind { details { summary { "Figures" } (table.draw()) } }
         }
+    }
+}
+
+/// A key figure.
+pub(super) struct Card {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    pub(super) unit: &'static str,
+    /// What belongs to it: its interval, its mark, what it is held against.
+    pub(super) below: Vec<String>,
+}
+
+/// Key figures beside one another.
+pub(super) fn cards(cards: &[Card]) -> Markup {
+    html! {
+        div.cards { @for card in cards {
+            div.card {
+                div.name { (card.name) }
+                div.value { (card.value) @if !card.unit.is_empty() { span.unit { " " (card.unit) } } }
+                @for line in &card.below { div.below { (printable(line)) } }
+            }
+        } }
     }
 }
 

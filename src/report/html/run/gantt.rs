@@ -151,7 +151,7 @@ fn figures(record: &RequestRecord) -> [String; 5] {
 
 fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
     let mut table =
-        Table::new(["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", ""]);
+        Table::new("Requests phase by phase", ["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", "outcome"]);
     for record in &sampled.records {
         let [scheduled, sent, first, end, outcome] = figures(record);
         table.row([

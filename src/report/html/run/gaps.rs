@@ -34,7 +34,7 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         shown: bars.iter().map(bar).collect(),
         rules: rules.collect(),
     };
-    let mut table = Table::new(["gap, ms", "gaps", "%"]);
+    let mut table = Table::new("Gaps between tokens", ["gap, ms", "gaps", "%"]);
     for bar in &bars {
         table.row([length(bar), count(bar.count), share(bar, all)]);
     }

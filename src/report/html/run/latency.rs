@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::parts::{Table, figure};
+use super::super::parts::{Table, figure, framed};
 use super::bounds;
-use super::told::told;
+use super::super::told::told;
 use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};
@@ -39,26 +39,21 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
 
 fn table(rows: &[(&str, &LatencyRow)]) -> Markup {
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
-    html! {
-        div.scroll {
-            table.latency {
-                thead { tr {
-                    @for title in ["", "n", "mean", "std", "min"] { th scope="col" { (title) } }
-                    @for quantile in Quantile::ALL { th scope="col" { (quantile) } }
-                    th scope="col" { "max" }
-                } }
-                tbody { @for (name, row) in rows { tr {
-                    th scope="row" { (name) }
-                    td { (count(row.n)) }
-                    td { (known(row.mean_ms)) }
-                    td { (known(row.std_ms)) }
-                    td { (latency::figure(row.min)) }
-                    @for percentile in &row.percentiles { td { (with_interval(percentile)) } }
-                    td { (latency::figure(row.max)) }
-                } } }
-            }
-        }
-    }
+    let titles = ["", "n", "mean", "std", "min"].map(str::to_owned).into_iter();
+    let titles: Vec<String> =
+        titles.chain(Quantile::ALL.map(|quantile| quantile.to_string())).chain(["max".to_owned()]).collect();
+    let rows = html! {
+        @for (name, row) in rows { tr {
+            th scope="row" { (name) }
+            td { (count(row.n)) }
+            td { (known(row.mean_ms)) }
+            td { (known(row.std_ms)) }
+            td { (latency::figure(row.min)) }
+            @for percentile in &row.percentiles { td { (with_interval(percentile)) } }
+            td { (latency::figure(row.max)) }
+        } }
+    };
+    framed("Latencies, ms", titles.iter().map(String::as_str), &rows)
 }
 
 fn with_interval(percentile: &Percentile) -> Markup {
@@ -101,7 +96,7 @@ const fn things(metric: Metric) -> &'static str {
 
 fn behind(found: &LatencyCurve, metric: Metric) -> Table {
     let share_of = format!("% of {}", things(metric));
-    let mut table = Table::new([share_of.as_str(), "at most, ms"]);
+    let mut table = Table::new("Shares and their latencies", [share_of.as_str(), "at most, ms"]);
     for share in TOLD {
         let near = found.points.iter().find(|(at, _)| *at >= share - 1e-9);
         if let Some((share, ms)) = near {

@@ -49,7 +49,16 @@ fn strand(
     values: Vec<Option<f64>>,
 ) -> Option<Strand> {
     let told = values.iter().any(Option::is_some);
-    told.then(|| Strand { panel: panel.to_owned(), scale, name: name.to_owned(), ink, form, values })
+    let across = between(&values);
+    told.then(|| Strand { panel: panel.to_owned(), scale, name: name.to_owned(), ink, form, across, values })
+}
+
+/// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.
+fn between(values: &[Option<f64>]) -> usize {
+    let told: Vec<usize> = (0..values.len()).filter(|place| values[*place].is_some()).collect();
+    let mut steps: Vec<usize> = told.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).map_or(0, |usual| usual * 3 / 2 - 1)
 }
 
 /// A gauge by bins: of each page the mean of what it told in a bin, of several pages together. A bin that one of them told
@@ -144,6 +153,15 @@ mod tests {
             devices: power.iter().enumerate().map(device).collect(),
             histograms: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn a_reading_every_other_bin_makes_a_line_and_a_missing_one_breaks_it() {
+        let values = |told: &[usize]| (0..20).map(|place| told.contains(&place).then_some(1.0)).collect::<Vec<_>>();
+        // Every second bin, once a bin late: up to two lie between; where one is missing, three.
+        assert_eq!(between(&values(&[0, 2, 4, 7, 8, 12, 14, 16])), 2);
+        assert_eq!(between(&values(&[0, 1, 2, 3])), 0);
+        assert_eq!((between(&values(&[5])), between(&values(&[]))), (0, 0));
     }
 
     #[test]

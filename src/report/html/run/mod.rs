@@ -11,14 +11,13 @@ mod reproduction;
 mod scatter;
 #[cfg(test)]
 mod tests;
-mod told;
 mod trouble;
 
 use maud::{Markup, html};
 
 use self::over_time::Clock;
-use self::told::told;
 use super::shell;
+use super::told::told;
 use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};

@@ -80,6 +80,8 @@ pub(super) struct Strand {
     pub(super) name: String,
     pub(super) ink: Ink,
     pub(super) form: TrackForm,
+    /// Bins without a value that a line goes across, because it is not read in every bin.
+    pub(super) across: usize,
     /// A value for each bin that has one.
     pub(super) values: Vec<Option<f64>>,
 }
@@ -104,7 +106,7 @@ impl Strand {
         values: impl Iterator<Item = Option<f64>>,
     ) -> Self {
         let (panel, name) = (panel.to_owned(), name.to_owned());
-        Self { panel, scale: Scale::FromZero, name, ink, form, values: values.collect() }
+        Self { panel, scale: Scale::FromZero, name, ink, form, across: 0, values: values.collect() }
     }
 }
 
@@ -198,6 +200,7 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
         name: strand.name.clone(),
         ink: strand.ink,
         form: strand.form,
+        across: clock.at(timeline.bin_s) * strand.across as f64,
         values: timeline
             .bins
             .iter()
@@ -229,7 +232,7 @@ fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> St
 fn table(strands: &[Strand], timeline: &Timeline) -> Table {
     let titles: Vec<String> =
         strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
-    let mut table = Table::new(["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
+    let mut table = Table::new("The run by bins", ["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
     for (place, bin) in timeline.bins.iter().enumerate() {
         let cells = strands.iter().map(|strand| strand.values[place].map_or(NOTHING.to_owned(), cell));
         table.row([cell(bin.from_s)].into_iter().chain(cells));

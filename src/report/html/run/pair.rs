@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::parts::figure;
-use super::told::told;
+use super::super::told::told;
 use crate::experiment::{Latency, PairedOpen};
 use crate::report::chart::{Axis, Ink, Row, Rows};
 use crate::report::paired_open;

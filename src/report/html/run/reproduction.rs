@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::super::parts::{Table, facts, notes};
-use super::told::told;
+use super::super::told::told;
 use crate::analysis::wording::counted;
 use crate::analysis::{Alias, Quantile, Summary};
 use crate::record::{Limits, RunLog};
@@ -79,7 +79,7 @@ fn terms(terms: &[Term]) -> Markup {
 }
 
 fn elsewhere(aliases: &[Alias]) -> Table {
-    let mut table = Table::new(["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
+    let mut table = Table::new("Names elsewhere", ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
     for alias in aliases {
         let shown = |quantile: Quantile| {
             let row = alias.latency.as_ref();

@@ -143,7 +143,7 @@ fn fate(dot: &Dot, name: &str) -> String {
 fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
     let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
     dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
-    let mut table = Table::new(["the slowest", "class", "scheduled, s", name]);
+    let mut table = Table::new("The slowest requests", ["request", "class", "scheduled, s", name]);
     for dot in dots.into_iter().take(SLOWEST) {
         table.row([
             format!("#{}", dot.index),

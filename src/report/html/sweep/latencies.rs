@@ -30,14 +30,24 @@ const LATENCIES: [Drawn; 3] = [
     ),
 ];
 
+/// Loads that stand out, each with its name.
+pub(in crate::report::html) type Marked = (f64, String);
+
+/// Every latency, the knee marked.
 pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
-    LATENCIES
-        .into_iter()
-        .filter_map(|(metric, name, percentiles)| one(sweep, metric, name, percentiles))
-        .collect()
+    let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
+    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice())).collect()
 }
 
-fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]) -> Option<Chart> {
+/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.
+pub(in crate::report::html) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
+    let bounded = |latency: &Drawn| !bounds(sweep, latency.0).is_empty();
+    let any = LATENCIES.iter().any(bounded);
+    let decide = LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
+    decide.filter_map(|latency| one(sweep, latency, marked)).collect()
+}
+
+fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> Option<Chart> {
     let series: Vec<Series> = percentiles
         .into_iter()
         .zip([Ink::First, Ink::Second])
@@ -54,12 +64,10 @@ fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]
     }
     let bounds = bounds(sweep, metric);
     let heights = series.iter().flat_map(|series| &series.points);
-    let heights = heights.flat_map(|point| [Some(point.y), point.low, point.high]).flatten();
-    let heights: Vec<f64> = heights.chain(bounds.iter().map(|(bound, _)| *bound)).collect();
+    let heights: Vec<f64> = heights.map(|point| point.y).chain(bounds.iter().map(|(bound, _)| *bound)).collect();
+    let heights = with_whiskers(heights, &series);
     let mut rules: Vec<Rule> = bounds.into_iter().map(|(bound, text)| Rule::Height(bound, text)).collect();
-    if let Some(knee) = &sweep.knee {
-        rules.push(Rule::Place(knee.load.amount(), "knee".to_owned()));
-    }
+    rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
     let shade = bracket(sweep);
     let hint = match (&shade, series.iter().any(|series| series.points.iter().any(|p| p.low.is_some()))) {
         (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
@@ -69,7 +77,7 @@ fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]
     };
     let plot = Plot {
         description: format!("{name} over load of {} loads", sweep.points.len()),
-        x: loads(sweep),
+        x: Axis::fitting(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load))),
         y: Axis::fitting(&format!("{name}, ms"), heights),
         series,
         rules,
@@ -78,9 +86,24 @@ fn one(sweep: &Sweep, metric: Metric, name: &str, percentiles: [(&str, Read); 2]
     Some(Chart { title: format!("{name} over load"), hint: hint.to_owned(), picture: plot.draw() })
 }
 
+/// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
+/// two runs may be a hundred times as long as the curve is high.
+fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
+    let (least, most) =
+        heights.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
+    let points = || series.iter().flat_map(|series| &series.points);
+    heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
+    heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));
+    heights
+}
+
 /// The axis of loads.
 pub(super) fn loads(sweep: &Sweep) -> Axis {
-    Axis::fitting(&load_unit(sweep), sweep.points.iter().map(|point| point.load.amount()))
+    Axis::fitting(&load_unit(sweep), amounts(sweep))
+}
+
+fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
+    sweep.points.iter().map(|point| point.load.amount())
 }
 
 /// A figure of a load with its interval; open where a run was cut off.

@@ -2,7 +2,7 @@
 
 mod charts;
 mod frontiers;
-mod latencies;
+pub(super) mod latencies;
 
 use maud::{Markup, html};
 
@@ -100,11 +100,11 @@ fn asked(sweep: &Sweep) -> Markup {
     facts(&said)
 }
 
-fn loads(sweep: &Sweep) -> Table {
+pub(super) fn loads(sweep: &Sweep) -> Table {
     let columns = columns(sweep);
     let titles: Vec<&str> =
-        ["load"].into_iter().chain(columns.iter().map(|(title, ..)| *title)).chain([""]).collect();
-    let mut table = Table::new(titles);
+        ["load"].into_iter().chain(columns.iter().map(|(title, ..)| *title)).chain(["verdict"]).collect();
+    let mut table = Table::new("Loads, low to high", titles);
     for point in &sweep.points {
         let knee = sweep.knee.as_ref().is_some_and(|knee| knee.load == point.load);
         let name = format!("{}{}", point.load, if knee { " ◆ knee" } else { "" });
