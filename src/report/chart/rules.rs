@@ -117,7 +117,10 @@ impl Course {
 
 impl Patch {
     fn meets(&self, other: &Self) -> bool {
-        self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
     }
 
     fn holds(&self, other: &Self) -> bool {
@@ -136,7 +139,11 @@ fn lay_out(courses: &[Course], texts: &[String], within: Patch) -> Vec<Option<Pa
     for (place, (course, text)) in courses.iter().zip(texts).enumerate() {
         let width = text.chars().count() as f64 * CHARACTER;
         let crossed = |patch: &Patch| {
-            courses.iter().enumerate().filter(|(other, course)| *other != place && course.crosses(patch)).count()
+            courses
+                .iter()
+                .enumerate()
+                .filter(|(other, course)| *other != place && course.crosses(patch))
+                .count()
         };
         let free = course
             .candidates(width, within, &taken)
@@ -194,7 +201,10 @@ mod tests {
         assert_eq!(placed.len(), 5);
         for (label, course) in placed.iter().zip(courses) {
             let Course::Upright { x } = course else { unreachable!() };
-            assert!(label.left - x == ROOM || x - label.right == ROOM, "each touches its own line: {label:?}");
+            assert!(
+                label.left - x == ROOM || x - label.right == ROOM,
+                "each touches its own line: {label:?}"
+            );
         }
     }
 
@@ -204,7 +214,9 @@ mod tests {
         for courses in [
             (0..60).map(|i| Course::Across { y: 150.0 + f64::from(i) * 0.1 }).collect::<Vec<_>>(),
             (0..60).map(|i| Course::Upright { x: 200.0 + f64::from(i) }).collect(),
-            (0..60).map(|i| if i % 2 == 0 { Course::Across { y: 150.0 } } else { Course::Upright { x: 240.0 } }).collect(),
+            (0..60)
+                .map(|i| if i % 2 == 0 { Course::Across { y: 150.0 } } else { Course::Upright { x: 240.0 } })
+                .collect(),
         ] {
             let placed = placed(&courses, &vec![label; courses.len()]);
             assert!((5..=60).contains(&placed.len()), "{}", placed.len());

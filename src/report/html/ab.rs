@@ -167,7 +167,8 @@ fn table(caption: &str, metrics: &[AbMetric]) -> Table {
         ("found from", &|metric| Some(metric.length_in_words(metric.detectable?))),
         ("verdict", &|metric| Some(metric.verdict?.word().to_owned())),
     ];
-    let told: Vec<_> = columns.iter().filter(|(_, read)| metrics.iter().any(|metric| read(metric).is_some())).collect();
+    let told: Vec<_> =
+        columns.iter().filter(|(_, read)| metrics.iter().any(|metric| read(metric).is_some())).collect();
     let mut table = Table::new(caption, told.iter().map(|(title, _)| *title));
     for metric in metrics {
         table.row(told.iter().map(|(_, read)| read(metric).unwrap_or(NOTHING.to_owned())));
@@ -206,7 +207,8 @@ fn by_round(metric: &AbMetric) -> Markup {
 }
 
 fn rounds(test: &AbTest) -> Table {
-    let mut table = Table::new("Rounds", ["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
+    let mut table =
+        Table::new("Rounds", ["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
     for round in &test.rounds {
         let [first, second] = round.order;
         let completed =
@@ -253,6 +255,9 @@ mod tests {
         };
         let drawn = table("Goodput", &[metric]).draw().into_string();
         assert!(drawn.contains("<td>1.50/s</td>") && !drawn.contains("150"), "{drawn}");
-        assert!(!drawn.contains("verdict") && !drawn.contains("Holm"), "of no metric is there a verdict: {drawn}");
+        assert!(
+            !drawn.contains("verdict") && !drawn.contains("Holm"),
+            "of no metric is there a verdict: {drawn}"
+        );
     }
 }

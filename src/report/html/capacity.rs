@@ -70,7 +70,9 @@ fn key_figures(offer: &Offer) -> Vec<Card> {
         offer.utilisation.map(|used| card("Used of each", percent(used), "", highest)),
         offer.cost_per_hour.map(|cost| price("Price of an hour", cost, "in the currency of --gpu-hour")),
         offer.cost_per_million_output_tokens.map(|cost| price("Price of 1M tokens", cost, "of answers")),
-        offer.cost_per_million_within_slo.map(|cost| price("Price of 1M tokens", cost, "of answers within their SLO")),
+        offer
+            .cost_per_million_within_slo
+            .map(|cost| price("Price of 1M tokens", cost, "of answers within their SLO")),
     ];
     shares.into_iter().flatten().collect()
 }
@@ -144,7 +146,9 @@ fn compared(capacity: &Capacity) -> Option<(&'static str, fn(&Offer) -> Option<f
 
 /// The offers by what they are compared by; nothing of a single one.
 fn beside_one_another(capacity: &Capacity) -> Markup {
-    let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else { return html! {} };
+    let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else {
+        return html! {};
+    };
     let row = |offer: &Offer| {
         let value = read(offer);
         let kept = if offer.keeps() { "keeps the contract" } else { "does not keep the contract" };
@@ -182,15 +186,24 @@ fn at_other_rates(capacity: &Capacity) -> Markup {
             })
         })
         .collect();
-    let heights = shown.iter().flat_map(|curve| curve.through.iter().chain(curve.told.iter().map(|(at, _)| at)));
+    let heights =
+        shown.iter().flat_map(|curve| curve.through.iter().chain(curve.told.iter().map(|(at, _)| at)));
     let picture = Curves {
-        description: format!("{what} by the rate that is asked, up to {} requests/s", three_digits(2.0 * target)),
+        description: format!(
+            "{what} by the rate that is asked, up to {} requests/s",
+            three_digits(2.0 * target)
+        ),
         x: Axis::between("requests/s asked of all", 0.0, 2.0 * target),
         y: Axis::from_zero(what, heights.map(|(_, height)| *height).collect::<Vec<_>>()),
         shown,
         rules: vec![Rule::Place(target, "asked".to_owned())],
     };
-    figure("At other rates", "by division, headroom included; marked: what is taken here", &picture.draw(), None)
+    figure(
+        "At other rates",
+        "by division, headroom included; marked: what is taken here",
+        &picture.draw(),
+        None,
+    )
 }
 
 /// What rates up to twice the target take of something of which an instance takes `each`, instances carrying `per_s`.
@@ -243,10 +256,12 @@ fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
 
 /// What the others carry when one instance is lost.
 fn without_one(capacity: &Capacity, offer: &Offer) -> Option<String> {
-    let (instances, highest) = (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
+    let (instances, highest) =
+        (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
     let each = capacity.contract.target_per_s / (instances - 1) as f64;
     let share = percent(each / highest);
-    let end = if each > highest { "more than they carry within the objectives" } else { "which they still carry" };
+    let end =
+        if each > highest { "more than they carry within the objectives" } else { "which they still carry" };
     Some(format!(
         "All {} are there. With one of them lost the others get {}/s each, {share} of their highest rate: {end}.",
         counted(instances, "instance"),

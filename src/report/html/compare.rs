@@ -102,8 +102,10 @@ const fn is_share(row: &Row) -> bool {
 }
 
 fn table(against: &Against) -> Table {
-    let mut table =
-        Table::new(&format!("Change of {}", against.side), ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"]);
+    let mut table = Table::new(
+        &format!("Change of {}", against.side),
+        ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"],
+    );
     let interval = |row: &Row, level: &Level| {
         let ends = level.low.zip(level.high);
         ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, figure, framed};
-use super::bounds;
 use super::super::told::told;
+use super::bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};

@@ -43,7 +43,9 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 pub(in crate::report::html) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     let bounded = |latency: &Drawn| !bounds(sweep, latency.0).is_empty();
     let any = LATENCIES.iter().any(bounded);
-    let decide = LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
+    let decide = LATENCIES
+        .into_iter()
+        .filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
     decide.filter_map(|latency| one(sweep, latency, marked)).collect()
 }
 
@@ -64,7 +66,8 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
     }
     let bounds = bounds(sweep, metric);
     let heights = series.iter().flat_map(|series| &series.points);
-    let heights: Vec<f64> = heights.map(|point| point.y).chain(bounds.iter().map(|(bound, _)| *bound)).collect();
+    let heights: Vec<f64> =
+        heights.map(|point| point.y).chain(bounds.iter().map(|(bound, _)| *bound)).collect();
     let heights = with_whiskers(heights, &series);
     let mut rules: Vec<Rule> = bounds.into_iter().map(|(bound, text)| Rule::Height(bound, text)).collect();
     rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
@@ -89,8 +92,9 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
 /// two runs may be a hundred times as long as the curve is high.
 fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
-    let (least, most) =
-        heights.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
+    let (least, most) = heights
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
     let points = || series.iter().flat_map(|series| &series.points);
     heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
     heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));
