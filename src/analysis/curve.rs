@@ -7,8 +7,8 @@ use crate::record::{Phase, RunLog};
 
 /// Points that lie evenly apart.
 const EVEN: u32 = 180;
-/// The last points, where the tail is.
-const TAIL: [f64; 6] = [0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0];
+/// More points where the tail is.
+const TAIL: [f64; 8] = [0.99, 0.995, 0.997, 0.998, 0.999, 0.999_5, 0.999_9, 1.0];
 
 /// The cumulative distribution of a latency over the measured requests.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,10 @@ impl LatencyCurve {
     }
 
     fn through(n: u64, point: impl Fn(f64) -> Option<(f64, f64)>) -> Option<Self> {
-        let shares = (0..EVEN).map(|step| f64::from(step) / f64::from(EVEN)).chain(TAIL);
-        let points: Vec<_> = shares.map_while(point).collect();
+        let mut shares: Vec<f64> =
+            (0..EVEN).map(|step| f64::from(step) / f64::from(EVEN)).chain(TAIL).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let points: Vec<_> = shares.into_iter().map_while(point).collect();
         (!points.is_empty()).then_some(Self { n, points })
     }
 }
@@ -55,10 +57,15 @@ mod tests {
         // TTFT 1 … 181 ms: the share i/180 lies exactly at 1 + i.
         let records = (0..181).map(|i| record(i).sent_at(i, i, i).paced(2 * i + 1, 10, 2).build()).collect();
         let curve = LatencyCurve::of(&run(1_000, records), Metric::Ttft).unwrap();
-        assert_eq!((curve.n, curve.points.len()), (181, 186));
-        for (step, (share, ms)) in curve.points[..180].iter().enumerate() {
-            assert!((share - step as f64 / 180.0).abs() < 1e-12 && (ms - (step + 1) as f64).abs() < 1e-9);
+        assert_eq!((curve.n, curve.points.len()), (181, 188));
+        for (share, ms) in &curve.points {
+            // By hand: rank 180 × share, counted from the first, which is 1 ms.
+            assert!((ms - (180.0 * share + 1.0)).abs() < 1e-9, "{share}: {ms}");
         }
+        assert!(
+            curve.points.is_sorted_by(|a, b| a.0 < b.0)
+                && curve.points.iter().any(|(share, _)| *share == 0.99)
+        );
         assert_eq!(curve.points.last(), Some(&(1.0, 181.0)));
     }
 

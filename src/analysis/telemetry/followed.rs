@@ -16,11 +16,14 @@ pub struct FollowedGauge {
     known: (f64, f64),
 }
 
+/// A page, or a device that it told of.
+type Part<'a> = (u16, Option<&'a str>);
+
 impl FollowedGauge {
     /// `None` where nobody told it, or no two of those who did at the same time.
     #[must_use]
     pub fn of(log: &RunLog, gauge: Gauge) -> Option<Self> {
-        let mut parts: BTreeMap<(u16, Option<&str>), Vec<(f64, f64)>> = BTreeMap::new();
+        let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
         for reading in &log.telemetry.readings {
             for (device, value) in told(reading, gauge) {
                 parts.entry((reading.source, device)).or_default().push((moment(reading), value));

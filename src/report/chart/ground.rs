@@ -6,6 +6,8 @@ use super::axis::Axis;
 use super::ink::{Ink, Sign};
 use super::rules::{self, Rule};
 
+pub(super) use crate::report::grid::cut;
+
 /// Width of a chart in a column; with its height the units of everything in it. A page scales it to its column.
 pub(super) const WIDTH: f64 = 440.0;
 /// Width of a chart that takes the whole page.
@@ -177,21 +179,13 @@ pub(super) fn legend(names: &[(Sign, &str)], width: f64) -> (Markup, f64) {
     (drawn, y - 30.0 + LINE)
 }
 
-/// A name no longer than its room, in characters.
-pub(super) fn cut(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
-}
-
 /// A coordinate: a tenth of a unit is finer than anybody sees.
 pub(super) fn n(value: f64) -> String {
     format!("{value:.1}")
 }
 
 /// Of `ticks`, ascending, those whose labels do not run into the one before them on an axis so wide.
-fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
+pub(super) fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
     let mut taken = f64::NEG_INFINITY;
     let clear = |(place, label): &(f64, String)| {
         let half = label.chars().count() as f64 * CHARACTER / 2.0;

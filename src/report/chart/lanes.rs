@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{BOTTOM, RIGHT, WIDE, legend, n, x_axis};
+use super::ground::{BOTTOM, RIGHT, WIDE, apart, legend, n, x_axis};
 use super::ink::{Ink, Sign};
 
 /// Height of a row.
@@ -61,7 +61,7 @@ impl Lanes {
         html! {
             svg.wide viewBox=(format!("0 0 {WIDE} {:.1}", bottom + BOTTOM)) role="img" aria-label=(self.description) {
                 (names)
-                @for (place, _) in self.axis.ticks() {
+                @for (place, _) in apart(self.axis.ticks(), width) {
                     @let x = LEFT + place * width;
                     line class="grid" x1=(n(x)) x2=(n(x)) y1=(n(top)) y2=(n(bottom)) {}
                 }

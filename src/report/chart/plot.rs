@@ -85,7 +85,7 @@ impl Series {
                     @if let Some((low, high)) = point.low.zip(point.high) {
                         path class={ "whisker " (class) } d=(whisker(field, x, (low, high))) {}
                     }
-                    @if self.ink != Ink::Faint { (self.ink.mark((x, y), point.open_above)) }
+                    @if self.ink != Ink::Faint || self.line == Line::None { (self.ink.mark((x, y), point.open_above)) }
                     circle class="hit" cx=(n(x)) cy=(n(y)) r="10" {}
                 }
             }

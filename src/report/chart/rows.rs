@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{CHARACTER, LINE, WIDTH, cut, n};
+use super::ground::{CHARACTER, LINE, WIDTH, apart, cut, n};
 use super::ink::Ink;
 
 /// Height of a row.
@@ -31,6 +31,8 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) ink: Ink,
     pub(crate) value: Option<f64>,
+    /// Whether the value is known only to be at least so much.
+    pub(crate) open_above: bool,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     /// Its figures in words.
@@ -55,7 +57,7 @@ impl Rows {
                     }
                     text class="note" x=(n(f64::midpoint(from, to))) y="13" text-anchor="middle" { (label) }
                 }
-                @for (place, label) in self.axis.ticks() {
+                @for (place, label) in apart(self.axis.ticks(), width) {
                     @let x = left + place * width;
                     line class="grid" x1=(n(x)) x2=(n(x)) y1=(n(TOP)) y2=(n(bottom)) {}
                     text class="tick" x=(n(x)) y=(n(bottom + 15.0)) text-anchor="middle" { (label) }
@@ -87,7 +89,7 @@ impl Row {
                     path class={ "whisker " (class) }
                         d=(format!("M{0:.1} {2:.1}H{1:.1}m0 -4v8M{0:.1} {3:.1}v8", across(low), across(high), y, y - 4.0)) {}
                 }
-                @if let Some(value) = self.value { (self.ink.mark((across(value), y), false)) }
+                @if let Some(value) = self.value { (self.ink.mark((across(value), y), self.open_above)) }
                 rect class="hit" x="0" y=(n(y - ROW / 2.0)) width=(n(WIDTH)) height=(n(ROW)) {}
             }
         }

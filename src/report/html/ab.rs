@@ -96,7 +96,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
                 Some(AbVerdict::Inconclusive) | None => Ink::First,
             };
             let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
-            Row { name: metric.metric.clone(), ink, value, low, high, words }
+            Row { name: metric.metric.clone(), ink, value, open_above: false, low, high, words }
         })
         .collect();
     let margin = test.margin * 100.0;
@@ -203,7 +203,17 @@ fn by_round(metric: &AbMetric) -> Markup {
         rules: Vec::new(),
         shade: None,
     };
-    figure(&title, "", &plot.draw(), None)
+    figure(&title, "", &plot.draw(), Some(&figures(metric)))
+}
+
+/// Both figures of every round.
+fn figures(metric: &AbMetric) -> Table {
+    let mut table = Table::new(&format!("{}, round by round", titled(metric)), ["round", "A", "B"]);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
+    for pair in &metric.figures {
+        table.row([pair.round.to_string(), known(pair.a), known(pair.b)]);
+    }
+    table
 }
 
 fn rounds(test: &AbTest) -> Table {

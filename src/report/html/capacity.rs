@@ -156,6 +156,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
             name: offer.name.clone(),
             ink: if offer.keeps() { Ink::Third } else { Ink::Second },
             value,
+            open_above: false,
             low: None,
             high: None,
             words: format!("{offer}, {kept}"),

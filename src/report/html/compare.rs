@@ -11,6 +11,7 @@ use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
     side_in_words, standing_in_words, trend_cells, value,
 };
+use crate::report::diagnosis::Detail;
 use crate::report::grid::{NOTHING, cell};
 
 /// The comparison as a page.
@@ -51,7 +52,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
                 Some(&table(against)),
             ))
         }
-        @if let Some(symptom) = &against.warm_like_cold { ul { (one_symptom(symptom)) } }
+        @if let Some(symptom) = &against.warm_like_cold { ul { (one_symptom(symptom, Detail::WithCures)) } }
         (notes(&advice))
     }
 }
@@ -78,6 +79,7 @@ fn changes(against: &Against) -> Markup {
                 name: row.figure.clone(),
                 ink,
                 value: Some(*moved),
+                open_above: false,
                 low: end(|change| change.low),
                 high: end(|change| change.high),
                 words: format!(
@@ -132,22 +134,41 @@ fn over_time(compared: &Compared, trend: &Trend) -> Markup {
     for line in &trend.lines {
         table.row(trend_cells(line));
     }
-    let steady =
+    let is_something =
         |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
     html! {
         h2 { "Over time" }
         (table.draw())
         p.muted { (DRIFTS) }
         div.charts {
-            @for line in trend.lines.iter().filter(steady) {
-                (figure(&label(line.subject), "", &course(compared, trend, line), None))
+            @for line in trend.lines.iter().filter(is_something) {
+                (figure(&label(line.subject), "", &course(compared, trend, line), Some(&levels(compared, trend, line))))
             }
         }
     }
 }
 
+/// The figure of every side.
+fn levels(compared: &Compared, trend: &Trend, line: &TrendLine) -> Table {
+    let mut table = Table::new(&format!("{} by side", line.figure), ["side", "figure", "95 %"]);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale(line)));
+    for (step, level) in line.levels.iter().enumerate() {
+        let interval = match (level.low, level.high) {
+            (None, None) => NOTHING.to_owned(),
+            (low, high) => format!("{}–{}", known(low), known(high)),
+        };
+        table.row([compared.sides[trend.order[step]].name.clone(), known(level.value), interval]);
+    }
+    table
+}
+
+/// What a figure is multiplied by to be read: shares are told in per cent.
+const fn scale(line: &TrendLine) -> f64 {
+    if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 }
+}
+
 fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
-    let scale = if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+    let scale = scale(line);
     let points: Vec<Point> = line
         .levels
         .iter()

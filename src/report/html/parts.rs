@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::analysis::Status;
 use crate::experiment::compare::GateJudgement;
 use crate::experiment::{Diagnosis, Symptom};
+use crate::report::diagnosis::{Detail, KEPT};
 use crate::report::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
@@ -117,13 +118,15 @@ pub(super) fn judgement(gate: &GateJudgement) -> Markup {
 }
 
 /// A symptom with its regime, what would confirm it, and what to try first, as an entry of a list.
-pub(super) fn one_symptom(seen: &Symptom) -> Markup {
+pub(super) fn one_symptom(seen: &Symptom, detail: Detail) -> Markup {
     html! {
         li {
             p.sentence { (printable(&seen.symptom)) }
             p.sentence { strong { (printable(&seen.likely)) } }
-            p.muted { "Confirmed by: " (printable(&seen.confirm)) }
-            p { "First: " (printable(&seen.first_response)) }
+            @if detail == Detail::WithCures {
+                p.muted { "Confirmed by: " (printable(&seen.confirm)) }
+                p { "First: " (printable(&seen.first_response)) }
+            }
         }
     }
 }
@@ -137,11 +140,13 @@ pub(super) fn notes<S: AsRef<str>>(notes: &[S]) -> Markup {
 
 /// What was seen, what it points to, what would confirm it, and what to try first.
 pub(super) fn symptoms(diagnosis: &Diagnosis) -> Markup {
+    let detail = Detail::of(diagnosis.reservation.as_deref(), diagnosis.promises_kept());
     html! {
         @if let Some(reservation) = &diagnosis.reservation { p.bad { (printable(reservation)) } }
+        @if detail == Detail::Regime { p { (KEPT) } }
         ul {
             @for seen in &diagnosis.symptoms {
-                (one_symptom(seen))
+                (one_symptom(seen, detail))
             }
         }
     }

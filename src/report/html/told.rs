@@ -114,7 +114,8 @@ impl Block {
     }
 }
 
-const fn class(tone: Tone) -> &'static str {
+/// The class of a tone in the page's style.
+pub(super) const fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Normal => "",
         Tone::Strong => "strong",

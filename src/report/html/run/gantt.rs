@@ -3,15 +3,19 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
+use super::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::report::chart::{Axis, Ending, Ink, Lane, Lanes, Stretch};
-use crate::report::grid::cell;
+use crate::report::grid::{NOTHING, cell, cut};
 use crate::units::{count, millis};
 
 /// A bar that is shorter than this share of the axis cannot be read.
 const READABLE: f64 = 0.02;
+
+/// Characters of a row's name.
+const NAME: usize = 20;
 
 /// What the phases of a request are called, in their order.
 const PHASES: [(Ink, &str); 4] = [
@@ -110,9 +114,7 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
         Outcome::Censored => Ending::CutOff,
     };
     let name = format!("#{} {}", record.index, class(log, record));
-    let name: String =
-        if name.chars().count() > 20 { name.chars().take(19).chain(['…']).collect() } else { name };
-    Lane { name, stretches, ending, words: words(log, record).join(", ") }
+    Lane { name: cut(&name, NAME), stretches, ending, words: words(log, record).join(", ") }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
@@ -132,16 +134,15 @@ fn words(log: &RunLog, record: &RequestRecord) -> Vec<String> {
 }
 
 fn figures(record: &RequestRecord) -> [String; 5] {
-    let after = |at: Option<Timestamp>| {
-        at.map_or(crate::report::grid::NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))))
-    };
+    let after =
+        |at: Option<Timestamp>| at.map_or(NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))));
     let outcome = match &record.outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed(failure) => format!("failed: {}", failure.reason),
         Outcome::Censored => "cut off".to_owned(),
     };
     [
-        cell(record.scheduled.as_secs_f64()),
+        moment(record.scheduled.as_secs_f64(), 3),
         after(record.sent),
         after(record.chunks.first_at()),
         after(Some(record.ended)),

@@ -38,10 +38,11 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
     for bar in &bars {
         table.row([length(bar), count(bar.count), share(bar, all)]);
     }
-    let mut hint = "token-weighted; both axes logarithmic, so that rare silences show".to_owned();
-    if gaps.open() > 0 {
-        hint.push_str(&format!("; {} of them cut off, at least so long", count(gaps.open())));
-    }
+    let cut_off = match gaps.open() {
+        0 => String::new(),
+        open => format!("; {} of them cut off, at least so long", count(open)),
+    };
+    let hint = format!("token-weighted; both axes logarithmic, so that rare silences show{cut_off}");
     html! {
         h2 { "Between tokens" }
         div.charts {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::parts::{Table, figure, framed};
 use super::super::told::told;
-use super::bounds;
+use super::bounds::Bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};
@@ -13,7 +13,7 @@ use crate::report::latency;
 use crate::units::count;
 
 /// Shares that the table behind a curve tells.
-const TOLD: [f64; 10] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
+const TOLD: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0];
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Markup {
     let rows = latency::rows(summary);
@@ -69,8 +69,8 @@ const DRAWN: [(Metric, &str); 4] =
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Markup {
     let Some(row) = summary.latency.row(metric) else { return html! {} };
-    let bounds = bounds(summary, metric);
-    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.iter().map(|(bound, _)| *bound));
+    let bounds = Bounds::of(summary, metric);
+    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.drawn.iter().map(|(bound, _)| *bound));
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     let told = row.percentiles.iter().filter_map(|shown| {
         let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
@@ -83,11 +83,13 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
         x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
         y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
         shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
-        rules: bounds.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
+        rules: bounds.drawn.iter().map(|(bound, label)| Rule::Place(*bound, label.clone())).collect(),
     };
-    let hint =
+    let ends =
         if known(1.0) { "" } else { "it ends where requests that were cut off leave no more to be known" };
-    figure(&format!("{name}, cumulative"), hint, &curves.draw(), Some(&behind(found, metric)))
+    let hints: Vec<String> =
+        [ends.to_owned(), bounds.hint()].into_iter().filter(|hint| !hint.is_empty()).collect();
+    figure(&format!("{name}, cumulative"), &hints.join("; "), &curves.draw(), Some(&behind(found, metric)))
 }
 
 const fn things(metric: Metric) -> &'static str {
@@ -98,9 +100,10 @@ fn behind(found: &LatencyCurve, metric: Metric) -> Table {
     let share_of = format!("% of {}", things(metric));
     let mut table = Table::new("Shares and their latencies", [share_of.as_str(), "at most, ms"]);
     for share in TOLD {
-        let near = found.points.iter().find(|(at, _)| *at >= share - 1e-9);
-        if let Some((share, ms)) = near {
-            table.row([cell(share * 100.0), cell(*ms)]);
+        // Every one of them is a point of the curve, but for those after its end.
+        let known = found.points.iter().find(|(at, _)| (*at - share).abs() < 1e-9);
+        if let Some((share, ms)) = known {
+            table.row([format!("{:.1}", share * 100.0), cell(*ms)]);
         }
     }
     table

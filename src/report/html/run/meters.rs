@@ -49,7 +49,16 @@ fn strand(
 ) -> Option<Strand> {
     let told = values.iter().any(Option::is_some);
     let across = between(&values);
-    told.then(|| Strand { panel: panel.to_owned(), scale, name: name.to_owned(), ink, form, across, values })
+    told.then(|| Strand {
+        panel: panel.to_owned(),
+        scale,
+        name: name.to_owned(),
+        ink,
+        form,
+        across,
+        at_least: false,
+        values,
+    })
 }
 
 /// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.

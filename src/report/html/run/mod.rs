@@ -1,5 +1,6 @@
 //! The page of a run.
 
+mod bounds;
 mod cards;
 mod gantt;
 mod gaps;
@@ -18,12 +19,9 @@ use maud::{Markup, html};
 use self::over_time::Clock;
 use super::shell;
 use super::told::told;
-use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
+use crate::analysis::{GapHistogram, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
-
-/// Bounds that have room in one picture.
-const MOST_BOUNDS: usize = 5;
 
 /// A run as a page: its figures, the pictures that its log has in it, and all that it takes to fly it again.
 #[must_use]
@@ -78,30 +76,7 @@ fn conversations(summary: &Summary, beside: Beside<'_>) -> Markup {
     }
 }
 
-/// What classes promise of a latency and what objectives demand of it, milliseconds, each with its label.
-fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
-    let mut bounds: Vec<(f64, String)> = Vec::new();
-    for promise in summary.by_class.iter().flat_map(|group| &group.promises) {
-        let bound = match metric {
-            Metric::Ttft => promise.slo.ttft_ms,
-            Metric::Tpot => promise.slo.tpot_ms,
-            Metric::E2e => promise.slo.e2e_ms,
-            _ => None,
-        };
-        let Some(bound) = bound else { continue };
-        match bounds.iter_mut().find(|(other, _)| *other == bound) {
-            Some((_, label)) if label.contains(&promise.class) => {}
-            Some((_, label)) => label.extend([", ", promise.class.as_str()]),
-            None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
-        }
-    }
-    let objectives =
-        summary.objectives.iter().filter_map(|judged| judged.objective.parse::<Objective>().ok());
-    for objective in objectives {
-        if objective.scope.is_none() && matches!(objective.subject, Subject::Latency(_, of) if of == metric) {
-            bounds.push((objective.bound, objective.text));
-        }
-    }
-    bounds.truncate(MOST_BOUNDS);
-    bounds
+/// A moment of a run, seconds: figures of three digits would make 100.5 and 101.4 the same.
+fn moment(seconds: f64, decimals: usize) -> String {
+    format!("{seconds:.decimals$}")
 }

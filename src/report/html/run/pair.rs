@@ -22,6 +22,10 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
             ]
         })
         .collect();
+    let hollow = if rows.iter().any(|row| row.open_above) { "; hollow: at least this" } else { "" };
+    let hint = format!(
+        "where open lies above closed, the gap is what users who wait before they ask again do not feel{hollow}"
+    );
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
     let axis = Axis::logarithmic("ms", ends.collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
@@ -31,7 +35,7 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
         div.charts.single {
             (figure(
                 "Closed and open",
-                "the gap is what users who wait for an answer before they ask again do not feel",
+                &hint,
                 &picture.draw(),
                 None,
             ))
@@ -43,6 +47,7 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
 fn row(name: &str, ink: Ink, latency: Latency) -> Row {
     let Latency { value_ms, at_least_ms, at_most_ms, .. } = latency;
     let value = value_ms.or(at_most_ms).or(at_least_ms);
+    let open_above = value_ms.is_none() && at_most_ms.is_none();
     let words = format!("{name}: {} ms", paired_open::known(latency));
-    Row { name: name.to_owned(), ink, value, low: at_least_ms, high: at_most_ms, words }
+    Row { name: name.to_owned(), ink, value, open_above, low: at_least_ms, high: at_most_ms, words }
 }

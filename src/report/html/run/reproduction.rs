@@ -15,6 +15,9 @@ pub(super) fn section(log: &RunLog, summary: &Summary) -> Markup {
     html! {
         h2 { "What was run, to fly it again" }
         pre.command { (crate::report::printable(&command(log))) }
+        @if log.header.command.iter().any(|word| word.contains("***")) {
+            p.muted { "In place of *** type again what stood there: it was kept out of the files of the run." }
+        }
         (told(|page| header::what_was_run(page, summary)))
         (facts(&besides(log)))
         (json("The workload as flown (JSON; save it and give it to skyline bench)", &log.header.workload))

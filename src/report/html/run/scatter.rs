@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
-use super::bounds;
+use super::bounds::Bounds;
+use super::moment;
 use super::over_time::Clock;
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
@@ -21,8 +22,9 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     }
     let name = name(&scatter);
     let classes = Classes::of(log, &scatter);
-    let bounds = bounds(summary, scatter.metric);
-    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
+    let bounds = Bounds::of(summary, scatter.metric);
+    let heights =
+        scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.drawn.iter().map(|(bound, _)| *bound));
     let picture = Cloud {
         description: format!(
             "{name} of {} requests by when they were scheduled",
@@ -32,12 +34,12 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
         names: classes.names(&scatter),
         specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
-        rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
+        rules: bounds.drawn.iter().map(|(bound, label)| Rule::Height(*bound, label.clone())).collect(),
         shades: clock.shades(),
     };
     html! {
         h2 { (name) " of each request" }
-        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        (wide_figure(&hint(&scatter, &bounds), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
 }
 
@@ -45,7 +47,7 @@ fn name(scatter: &Scatter) -> &'static str {
     if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
 }
 
-fn hint(scatter: &Scatter) -> String {
+fn hint(scatter: &Scatter, bounds: &Bounds) -> String {
     let (shown, of) = (scatter.dots.len(), scatter.of);
     let mut parts = Vec::new();
     if shown < of {
@@ -65,6 +67,7 @@ fn hint(scatter: &Scatter) -> String {
         ));
     }
     parts.push("grey: outside the window".to_owned());
+    parts.extend(Some(bounds.hint()).filter(|hint| !hint.is_empty()));
     parts.join("; ")
 }
 
@@ -120,7 +123,7 @@ fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
             "#{} {}, {} s: {}",
             dot.index,
             classes.name(dot.class),
-            cell(dot.scheduled_s),
+            moment(dot.scheduled_s, 3),
             fate(dot, name)
         ),
     }
@@ -148,7 +151,7 @@ fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
         table.row([
             format!("#{}", dot.index),
             classes.name(dot.class).to_owned(),
-            cell(dot.scheduled_s),
+            moment(dot.scheduled_s, 3),
             fate(dot, "").trim().to_owned(),
         ]);
     }

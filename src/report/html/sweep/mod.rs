@@ -10,7 +10,8 @@ use super::parts::{Table, facts, figure, notes, symptoms, verdict};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
-use crate::report::sweep::{arrivals, axis, columns, deployment, served, word};
+use crate::report::html::told::class;
+use crate::report::sweep::{arrivals, axis, columns, deployment, headline, served, word};
 
 /// The sweep as a page.
 #[must_use]
@@ -65,9 +66,8 @@ pub(super) struct Chart {
 
 fn answer(sweep: &Sweep) -> Markup {
     html! {
-        @if let Some(answer) = &sweep.answer {
-            p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
-        }
+        @let (tone, sentence) = headline(sweep);
+        p.lead.sentence { span class=(class(tone)) { (crate::report::printable(&sentence)) } }
         @if let Some(sustained) = &sweep.sustained {
             @let (class, sign) = match (sustained.held, &sustained.unknown) {
                 (true, _) => ("good", "✓ "),
@@ -76,7 +76,7 @@ fn answer(sweep: &Sweep) -> Markup {
             };
             p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
         }
-        @if let Some(knee) = &sweep.knee { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
+        @if let Some(knee) = sweep.knee.as_ref().filter(|_| sweep.answer.is_some()) { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
     }
 }
 
