@@ -37,10 +37,18 @@ impl Sign {
         let (left, top) = (format!("{:.1}", x - 6.0), format!("{:.1}", y - 4.0));
         match self {
             Self::Mark(ink) => ink.mark((x, y), false),
-            Self::Line(ink) => html! { path class={ "line " (ink.line_class()) } d=(format!("M{left} {y:.1}h12")) {} },
-            Self::Steps(ink) => html! { path class={ "line " (ink.class()) } d=(format!("M{left} {y:.1}h12")) {} },
-            Self::Area(ink) => html! { rect class={ "area " (ink.class()) } x=(left) y=(top) width="12" height="8" {} },
-            Self::Bar(ink) => html! { rect class={ "fill " (ink.class()) } x=(left) y=(top) width="12" height="8" {} },
+            Self::Line(ink) => {
+                html! { path class={ "line " (ink.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Steps(ink) => {
+                html! { path class={ "line " (ink.class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Area(ink) => {
+                html! { rect class={ "area " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
+            Self::Bar(ink) => {
+                html! { rect class={ "fill " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
         }
     }
 }

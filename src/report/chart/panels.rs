@@ -74,7 +74,8 @@ impl Panels {
         let mut top = 0.0;
         let mut placed = Vec::new();
         for panel in &self.shown {
-            let names: Vec<_> = panel.tracks.iter().map(|track| (track.sign(), track.name.as_str())).collect();
+            let names: Vec<_> =
+                panel.tracks.iter().map(|track| (track.sign(), track.name.as_str())).collect();
             let (names, names_height) = legend(&names, WIDE);
             placed.push((panel, top, names, top + TITLE + names_height));
             top += TITLE + names_height + HEIGHT + GAP;

@@ -95,7 +95,9 @@ impl Series {
 
 /// An interval upright at `x`, with a bar at each end that lies on the chart.
 fn whisker(field: &Field<'_>, x: f64, (low, high): (f64, f64)) -> String {
-    let bar = |end: f64| if field.shows(end) { format!("M{:.1} {:.1}h6", x - 3.0, field.up(end)) } else { String::new() };
+    let bar = |end: f64| {
+        if field.shows(end) { format!("M{:.1} {:.1}h6", x - 3.0, field.up(end)) } else { String::new() }
+    };
     format!("M{x:.1} {:.1}V{:.1}{}{}", field.up(low), field.up(high), bar(low), bar(high))
 }
 

@@ -8,6 +8,8 @@ use super::ground::{Field, LEFT, cut, n};
 const LINE: f64 = 13.0;
 /// About how wide a character of a label is.
 const CHARACTER: f64 = 6.7;
+/// Characters of the longest label; the line has the whole of it for who hovers over it.
+const LONGEST: usize = 34;
 /// Room that a label keeps from lines and other labels.
 const ROOM: f64 = 4.0;
 /// The furthest that a label stands from where it would stand alone, in lines.
@@ -45,7 +47,7 @@ pub(super) fn draw(rules: &[Rule], field: &Field<'_>) -> Markup {
         Rule::Place(place, _) => Course::Upright { x: field.across(*place) },
     };
     let courses: Vec<Course> = rules.iter().map(course).collect();
-    let room = ((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize;
+    let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);
     let texts: Vec<String> = rules.iter().map(|rule| cut(rule.label(), room)).collect();
     let places = lay_out(&courses, &texts, within);
     html! {
@@ -108,6 +110,9 @@ impl Course {
                     let (against, top) = (2.0 * f64::from(down), within.top + f64::from(down) * LINE);
                     found.push((against, patch(x + ROOM, top)));
                     found.push((against + 0.5, patch(x - ROOM - width, top)));
+                    // Over its own line, where there is room on neither side of it.
+                    let over = (x - width / 2.0).min(within.right - width).max(within.left);
+                    found.push((against + 5.0, patch(over, top)));
                 }
             }
         }
@@ -117,7 +122,10 @@ impl Course {
 
 impl Patch {
     fn meets(&self, other: &Self) -> bool {
-        self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
     }
 
     fn holds(&self, other: &Self) -> bool {
@@ -136,7 +144,11 @@ fn lay_out(courses: &[Course], texts: &[String], within: Patch) -> Vec<Option<Pa
     for (place, (course, text)) in courses.iter().zip(texts).enumerate() {
         let width = text.chars().count() as f64 * CHARACTER;
         let crossed = |patch: &Patch| {
-            courses.iter().enumerate().filter(|(other, course)| *other != place && course.crosses(patch)).count()
+            courses
+                .iter()
+                .enumerate()
+                .filter(|(other, course)| *other != place && course.crosses(patch))
+                .count()
         };
         let free = course
             .candidates(width, within, &taken)
@@ -159,8 +171,7 @@ mod tests {
 
     fn placed(courses: &[Course], labels: &[&str]) -> Vec<Patch> {
         let texts: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-        let places = lay_out(courses, &texts, WITHIN);
-        let placed: Vec<Patch> = places.into_iter().flatten().collect();
+        let placed: Vec<Patch> = lay_out(courses, &texts, WITHIN).into_iter().flatten().collect();
         for (place, one) in placed.iter().enumerate() {
             assert!(WITHIN.holds(one), "{one:?}");
             for other in &placed[place + 1..] {
@@ -194,7 +205,10 @@ mod tests {
         assert_eq!(placed.len(), 5);
         for (label, course) in placed.iter().zip(courses) {
             let Course::Upright { x } = course else { unreachable!() };
-            assert!(label.left - x == ROOM || x - label.right == ROOM, "each touches its own line: {label:?}");
+            assert!(
+                label.left - x == ROOM || x - label.right == ROOM,
+                "each touches its own line: {label:?}"
+            );
         }
     }
 
@@ -204,7 +218,9 @@ mod tests {
         for courses in [
             (0..60).map(|i| Course::Across { y: 150.0 + f64::from(i) * 0.1 }).collect::<Vec<_>>(),
             (0..60).map(|i| Course::Upright { x: 200.0 + f64::from(i) }).collect(),
-            (0..60).map(|i| if i % 2 == 0 { Course::Across { y: 150.0 } } else { Course::Upright { x: 240.0 } }).collect(),
+            (0..60)
+                .map(|i| if i % 2 == 0 { Course::Across { y: 150.0 } } else { Course::Upright { x: 240.0 } })
+                .collect(),
         ] {
             let placed = placed(&courses, &vec![label; courses.len()]);
             assert!((5..=60).contains(&placed.len()), "{}", placed.len());

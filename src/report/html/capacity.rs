@@ -69,8 +69,10 @@ fn key_figures(offer: &Offer) -> Vec<Card> {
         offer.gpus.map(|gpus| whole("GPUs", gpus, None)),
         offer.utilisation.map(|used| card("Used of each", percent(used), "", highest)),
         offer.cost_per_hour.map(|cost| price("Price of an hour", cost, "in the currency of --gpu-hour")),
-        offer.cost_per_million_output_tokens.map(|cost| price("Price of 1M tokens", cost, "of answers")),
-        offer.cost_per_million_within_slo.map(|cost| price("Price of 1M tokens", cost, "of answers within their SLO")),
+        offer.cost_per_million_output_tokens.map(|cost| price("Price of 1M tokens", cost, "of all answers")),
+        offer
+            .cost_per_million_within_slo
+            .map(|cost| price("Price of 1M good tokens", cost, "of answers within their SLO")),
     ];
     shares.into_iter().flatten().collect()
 }
@@ -110,8 +112,9 @@ fn one(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Markup {
         h2 { (printable(&offer.name)) }
         (told(|page| sentences(page, offer, capacity)))
         div.charts {
-            @for chart in that_decide(sweep, &marked) {
-                (figure(&format!("{}, one instance", chart.title), hint, &chart.picture, Some(&sweep::loads(sweep))))
+            @for (place, chart) in that_decide(sweep, &marked).into_iter().enumerate() {
+                @let behind = (place == 0).then(|| sweep::loads(sweep));
+                (figure(&format!("{}, one instance", chart.title), hint, &chart.picture, behind.as_ref()))
             }
         }
     }
@@ -130,9 +133,12 @@ fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String
     named.into_iter().filter_map(mark).collect()
 }
 
+/// Something that offers are compared by, and what it is of one.
+type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
+
 /// What is compared: the first of these that is known of all offers, with what it is called.
-fn compared(capacity: &Capacity) -> Option<(&'static str, fn(&Offer) -> Option<f64>)> {
-    let known: [(&str, fn(&Offer) -> Option<f64>); 3] = [
+fn compared(capacity: &Capacity) -> Option<Comparable> {
+    let known: [Comparable; 3] = [
         ("price of an hour", |offer| offer.cost_per_hour),
         ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
         ("instances", |offer| offer.instances.map(|instances| instances as f64)),
@@ -144,7 +150,9 @@ fn compared(capacity: &Capacity) -> Option<(&'static str, fn(&Offer) -> Option<f
 
 /// The offers by what they are compared by; nothing of a single one.
 fn beside_one_another(capacity: &Capacity) -> Markup {
-    let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else { return html! {} };
+    let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else {
+        return html! {};
+    };
     let row = |offer: &Offer| {
         let value = read(offer);
         let kept = if offer.keeps() { "keeps the contract" } else { "does not keep the contract" };
@@ -152,6 +160,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
             name: offer.name.clone(),
             ink: if offer.keeps() { Ink::Third } else { Ink::Second },
             value,
+            against: None,
             low: None,
             high: None,
             words: format!("{offer}, {kept}"),
@@ -160,7 +169,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
     let rows: Vec<Row> = capacity.offers.iter().map(row).collect();
     let description = format!("{what} of {} offers", rows.len());
     let axis = Axis::from_zero(what, rows.iter().filter_map(|row| row.value));
-    let picture = Rows { description, axis, shown: rows, origin: None, band: None }.draw();
+    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None }.draw();
     figure("The offers compared", "green diamond: keeps the contract; square: does not", &picture, None)
 }
 
@@ -182,15 +191,24 @@ fn at_other_rates(capacity: &Capacity) -> Markup {
             })
         })
         .collect();
-    let heights = shown.iter().flat_map(|curve| curve.through.iter().chain(curve.told.iter().map(|(at, _)| at)));
+    let heights =
+        shown.iter().flat_map(|curve| curve.through.iter().chain(curve.told.iter().map(|(at, _)| at)));
     let picture = Curves {
-        description: format!("{what} by the rate that is asked, up to {} requests/s", three_digits(2.0 * target)),
+        description: format!(
+            "{what} by the rate that is asked, up to {} requests/s",
+            three_digits(2.0 * target)
+        ),
         x: Axis::between("requests/s asked of all", 0.0, 2.0 * target),
         y: Axis::from_zero(what, heights.map(|(_, height)| *height).collect::<Vec<_>>()),
         shown,
         rules: vec![Rule::Place(target, "asked".to_owned())],
     };
-    figure("At other rates", "by division, headroom included; marked: what is taken here", &picture.draw(), None)
+    figure(
+        "At other rates",
+        "by division, headroom included; marked: what is taken here",
+        &picture.draw(),
+        None,
+    )
 }
 
 /// What rates up to twice the target take of something of which an instance takes `each`, instances carrying `per_s`.
@@ -243,10 +261,12 @@ fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
 
 /// What the others carry when one instance is lost.
 fn without_one(capacity: &Capacity, offer: &Offer) -> Option<String> {
-    let (instances, highest) = (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
+    let (instances, highest) =
+        (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
     let each = capacity.contract.target_per_s / (instances - 1) as f64;
     let share = percent(each / highest);
-    let end = if each > highest { "more than they carry within the objectives" } else { "which they still carry" };
+    let end =
+        if each > highest { "more than they carry within the objectives" } else { "which they still carry" };
     Some(format!(
         "All {} are there. With one of them lost the others get {}/s each, {share} of their highest rate: {end}.",
         counted(instances, "instance"),

@@ -43,7 +43,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
         @for gate in &against.gates {
             (judgement(gate))
         }
-        div.charts.single {
+        div.charts {
             (figure(
                 "Change against the baseline",
                 "left of none: less than the baseline; whiskers are 95 % intervals",
@@ -78,6 +78,7 @@ fn changes(against: &Against) -> Markup {
                 name: row.figure.clone(),
                 ink,
                 value: Some(*moved),
+                against: None,
                 low: end(|change| change.low),
                 high: end(|change| change.high),
                 words: format!(
@@ -94,7 +95,15 @@ fn changes(against: &Against) -> Markup {
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
-    Rows { description, axis, shown: rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
+    Rows {
+        description,
+        axis,
+        names: Vec::new(),
+        shown: rows,
+        origin: Some((0.0, "no change".to_owned())),
+        band: None,
+    }
+    .draw()
 }
 
 const fn is_share(row: &Row) -> bool {
@@ -102,8 +111,10 @@ const fn is_share(row: &Row) -> bool {
 }
 
 fn table(against: &Against) -> Table {
-    let mut table =
-        Table::new(&format!("Change of {}", against.side), ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"]);
+    let mut table = Table::new(
+        &format!("Change of {}", against.side),
+        ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"],
+    );
     let interval = |row: &Row, level: &Level| {
         let ends = level.low.zip(level.high);
         ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))

@@ -102,6 +102,7 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
                 name: name(matrix, cell),
                 ink: Ink::SERIES[place % Ink::SERIES.len()],
                 value: measured.and_then(|measured| measured.value),
+                against: None,
                 low: measured.and_then(|measured| measured.low),
                 high: measured.and_then(|measured| measured.high),
                 words: format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject)),
@@ -114,7 +115,7 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
     }
     let description = format!("{subject} of {} rows", rows.len());
     let axis = Axis::fitting(&label(subject), values);
-    Some(Rows { description, axis, shown: rows, origin: None, band: None }.draw())
+    Some(Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None }.draw())
 }
 
 fn hypotheses(matrix: &Matrix) -> Markup {

@@ -141,8 +141,10 @@ fn figures(record: &RequestRecord) -> [String; 5] {
 }
 
 fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
-    let mut table =
-        Table::new("Requests phase by phase", ["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", "outcome"]);
+    let mut table = Table::new(
+        "Requests phase by phase",
+        ["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", "outcome"],
+    );
     for record in &sampled.records {
         let [scheduled, sent, first, end, outcome] = figures(record);
         table.row([

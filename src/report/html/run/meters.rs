@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_reading_every_other_bin_makes_a_line_and_a_missing_one_breaks_it() {
-        let values = |told: &[usize]| (0..20).map(|place| told.contains(&place).then_some(1.0)).collect::<Vec<_>>();
+        let values =
+            |told: &[usize]| (0..20).map(|place| told.contains(&place).then_some(1.0)).collect::<Vec<_>>();
         // Every second bin, once a bin late: up to two lie between; where one is missing, three.
         assert_eq!(between(&values(&[0, 2, 4, 7, 8, 12, 14, 16])), 2);
         assert_eq!(between(&values(&[0, 1, 2, 3])), 0);

@@ -9,6 +9,7 @@ mod over_time;
 mod pair;
 mod reproduction;
 mod scatter;
+mod server;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -20,7 +21,7 @@ use super::shell;
 use super::told::told;
 use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
+use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
 
 /// Bounds that have room in one picture.
 const MOST_BOUNDS: usize = 5;
@@ -49,7 +50,7 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (told(|page| quality::forms(page, summary)))
         (told(|page| quality::checks(page, summary)))
         (trouble::section(summary, beside.diagnosis))
-        (told(|page| server::section(page, summary)))
+        (server::section(summary))
         (reproduction::section(log, summary))
         (reproduction::glossary(summary))
     };
@@ -78,9 +79,38 @@ fn conversations(summary: &Summary, beside: Beside<'_>) -> Markup {
     }
 }
 
-/// What classes promise of a latency and what objectives demand of it, milliseconds, each with its label.
-fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
+/// Bounds of a latency that are drawn.
+struct Bounds {
+    /// Milliseconds, each with its label.
+    drawn: Vec<(f64, String)>,
+    /// How many more there are.
+    left_out: usize,
+}
+
+impl Bounds {
+    fn places(&self) -> impl Iterator<Item = f64> {
+        self.drawn.iter().map(|(bound, _)| *bound)
+    }
+
+    /// That there are more; `None` where all are drawn.
+    fn hint(&self) -> Option<String> {
+        let (drawn, all) = (self.drawn.len(), self.drawn.len() + self.left_out);
+        (self.left_out > 0)
+            .then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))
+    }
+}
+
+/// What objectives demand of a latency and what classes promise of it.
+fn bounds(summary: &Summary, metric: Metric) -> Bounds {
     let mut bounds: Vec<(f64, String)> = Vec::new();
+    let objectives =
+        summary.objectives.iter().filter_map(|judged| judged.objective.parse::<Objective>().ok());
+    for objective in objectives {
+        if objective.scope.is_none() && matches!(objective.subject, Subject::Latency(_, of) if of == metric) {
+            bounds.push((objective.bound, objective.text));
+        }
+    }
+    let demanded = bounds.len();
     for promise in summary.by_class.iter().flat_map(|group| &group.promises) {
         let bound = match metric {
             Metric::Ttft => promise.slo.ttft_ms,
@@ -89,19 +119,13 @@ fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
             _ => None,
         };
         let Some(bound) = bound else { continue };
-        match bounds.iter_mut().find(|(other, _)| *other == bound) {
+        match bounds[demanded..].iter_mut().find(|(other, _)| *other == bound) {
             Some((_, label)) if label.contains(&promise.class) => {}
             Some((_, label)) => label.extend([", ", promise.class.as_str()]),
             None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
         }
     }
-    let objectives =
-        summary.objectives.iter().filter_map(|judged| judged.objective.parse::<Objective>().ok());
-    for objective in objectives {
-        if objective.scope.is_none() && matches!(objective.subject, Subject::Latency(_, of) if of == metric) {
-            bounds.push((objective.bound, objective.text));
-        }
-    }
+    let left_out = bounds.len().saturating_sub(MOST_BOUNDS);
     bounds.truncate(MOST_BOUNDS);
-    bounds
+    Bounds { drawn: bounds, left_out }
 }

@@ -232,7 +232,8 @@ fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> St
 fn table(strands: &[Strand], timeline: &Timeline) -> Table {
     let titles: Vec<String> =
         strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
-    let mut table = Table::new("The run by bins", ["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
+    let mut table =
+        Table::new("The run by bins", ["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
     for (place, bin) in timeline.bins.iter().enumerate() {
         let cells = strands.iter().map(|strand| strand.values[place].map_or(NOTHING.to_owned(), cell));
         table.row([cell(bin.from_s)].into_iter().chain(cells));

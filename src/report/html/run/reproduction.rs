@@ -79,7 +79,8 @@ fn terms(terms: &[Term]) -> Markup {
 }
 
 fn elsewhere(aliases: &[Alias]) -> Table {
-    let mut table = Table::new("Names elsewhere", ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
+    let mut table =
+        Table::new("Names elsewhere", ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
     for alias in aliases {
         let shown = |quantile: Quantile| {
             let row = alias.latency.as_ref();

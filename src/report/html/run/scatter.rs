@@ -22,7 +22,8 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     let name = if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" };
     let classes = Classes::of(log, &scatter);
     let bounds = bounds(summary, scatter.metric);
-    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
+    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
+    let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let picture = Cloud {
         description: format!(
             "{name} of {} requests by when they were scheduled",
@@ -32,12 +33,12 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
         names: classes.names(&scatter),
         specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
-        rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
+        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
         shades: clock.shades(),
     };
     html! {
         h2 { (name) " of each request" }
-        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        (wide_figure(&hint, &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
 }
 

@@ -36,18 +36,23 @@ pub(in crate::report::html) type Marked = (f64, String);
 /// Every latency, the knee marked.
 pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
     let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice())).collect()
+    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep))).collect()
 }
 
-/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.
+/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
+/// their distances can be compared.
 pub(in crate::report::html) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     let bounded = |latency: &Drawn| !bounds(sweep, latency.0).is_empty();
     let any = LATENCIES.iter().any(bounded);
-    let decide = LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
-    decide.filter_map(|latency| one(sweep, latency, marked)).collect()
+    let decide = LATENCIES
+        .into_iter()
+        .filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
+    let axis =
+        || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
+    decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
 }
 
-fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> Option<Chart> {
+fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: Axis) -> Option<Chart> {
     let series: Vec<Series> = percentiles
         .into_iter()
         .zip([Ink::First, Ink::Second])
@@ -64,7 +69,8 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
     }
     let bounds = bounds(sweep, metric);
     let heights = series.iter().flat_map(|series| &series.points);
-    let heights: Vec<f64> = heights.map(|point| point.y).chain(bounds.iter().map(|(bound, _)| *bound)).collect();
+    let heights: Vec<f64> =
+        heights.map(|point| point.y).chain(bounds.iter().map(|(bound, _)| *bound)).collect();
     let heights = with_whiskers(heights, &series);
     let mut rules: Vec<Rule> = bounds.into_iter().map(|(bound, text)| Rule::Height(bound, text)).collect();
     rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
@@ -77,7 +83,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
     };
     let plot = Plot {
         description: format!("{name} over load of {} loads", sweep.points.len()),
-        x: Axis::fitting(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load))),
+        x,
         y: Axis::fitting(&format!("{name}, ms"), heights),
         series,
         rules,
@@ -89,8 +95,9 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
 /// two runs may be a hundred times as long as the curve is high.
 fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
-    let (least, most) =
-        heights.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
+    let (least, most) = heights
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
     let points = || series.iter().flat_map(|series| &series.points);
     heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
     heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));

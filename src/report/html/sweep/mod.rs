@@ -1,12 +1,13 @@
 //! The page of a sweep.
 
 mod charts;
+mod doubts;
 mod frontiers;
 pub(super) mod latencies;
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes, symptoms, verdict};
+use super::parts::{Table, facts, figure, notes, symptoms};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
@@ -19,8 +20,8 @@ pub fn sweep_page(sweep: &Sweep) -> String {
     let title = format!("Sweep of {}", sweep.workload.name);
     let body = html! {
         h1 { (title) }
+        @if !sweep.valid { (doubts::told(sweep)) }
         (answer(sweep))
-        @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
         (asked(sweep))
         h2 { "Over the load" }
         div.charts {
@@ -66,7 +67,12 @@ pub(super) struct Chart {
 fn answer(sweep: &Sweep) -> Markup {
     html! {
         @if let Some(answer) = &sweep.answer {
-            p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
+            @let class = match (answer.passed.is_some(), sweep.valid) {
+                (true, true) => "good",
+                (true, false) => "strong",
+                (false, _) => "bad",
+            };
+            p.lead.sentence { span class=(class) { (crate::report::printable(&answer.sentence)) } }
         }
         @if let Some(sustained) = &sweep.sustained {
             @let (class, sign) = match (sustained.held, &sustained.unknown) {
