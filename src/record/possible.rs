@@ -76,8 +76,8 @@ pub(super) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
     one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
     in_time("the moment of a reading", reading.answered)?;
     let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
-    let told = reading.gauges.values().chain(of_devices).copied();
-    match told.into_iter().find(|value| !(value.abs() <= Reading::LARGEST)) {
+    let mut told = reading.gauges.values().chain(of_devices);
+    match told.find(|value| value.abs() > Reading::LARGEST) {
         Some(value) => Err(format!("a reading has a value of {value}, more than anything that is measured")),
         None => Ok(()),
     }

@@ -21,6 +21,6 @@ pub(crate) use ink::Ink;
 pub(crate) use lanes::{Ending, Lane, Lanes, Stretch};
 pub(crate) use panels::{Panel, Panels, Slot, Track, TrackForm, Value};
 pub(crate) use plot::{Line, Plot, Point, Series};
-pub(crate) use rows::{Row, Rows};
+pub(crate) use rows::{Against, Row, Rows};
 pub(crate) use rules::Rule;
 pub(crate) use scatter::{Cloud, Speck};

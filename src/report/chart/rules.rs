@@ -8,6 +8,8 @@ use super::ground::{Field, LEFT, cut, n};
 const LINE: f64 = 13.0;
 /// About how wide a character of a label is.
 const CHARACTER: f64 = 6.7;
+/// Characters of the longest label; the line has the whole of it for who hovers over it.
+const LONGEST: usize = 34;
 /// Room that a label keeps from lines and other labels.
 const ROOM: f64 = 4.0;
 /// The furthest that a label stands from where it would stand alone, in lines.
@@ -45,7 +47,7 @@ pub(super) fn draw(rules: &[Rule], field: &Field<'_>) -> Markup {
         Rule::Place(place, _) => Course::Upright { x: field.across(*place) },
     };
     let courses: Vec<Course> = rules.iter().map(course).collect();
-    let room = ((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize;
+    let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);
     let texts: Vec<String> = rules.iter().map(|rule| cut(rule.label(), room)).collect();
     let places = lay_out(&courses, &texts, within);
     html! {
@@ -108,6 +110,9 @@ impl Course {
                     let (against, top) = (2.0 * f64::from(down), within.top + f64::from(down) * LINE);
                     found.push((against, patch(x + ROOM, top)));
                     found.push((against + 0.5, patch(x - ROOM - width, top)));
+                    // Over its own line, where there is room on neither side of it.
+                    let over = (x - width / 2.0).min(within.right - width).max(within.left);
+                    found.push((against + 5.0, patch(over, top)));
                 }
             }
         }
@@ -166,8 +171,7 @@ mod tests {
 
     fn placed(courses: &[Course], labels: &[&str]) -> Vec<Patch> {
         let texts: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-        let places = lay_out(courses, &texts, WITHIN);
-        let placed: Vec<Patch> = places.into_iter().flatten().collect();
+        let placed: Vec<Patch> = lay_out(courses, &texts, WITHIN).into_iter().flatten().collect();
         for (place, one) in placed.iter().enumerate() {
             assert!(WITHIN.holds(one), "{one:?}");
             for other in &placed[place + 1..] {

@@ -25,21 +25,12 @@ pub fn ab_page(test: &AbTest) -> String {
         p.lead { span class=(class) { (crate::report::printable(&test.sentence)) } }
         (asked(test))
         h2 { "B against A" }
-        div.charts.single {
-            (figure(
-                "Difference by metric",
-                "whiskers: 95 % intervals; shaded: differences that do not matter",
-                &forest(test, &test.metrics),
-                Some(&table("B against A by metric", &test.metrics)),
-            ))
-        }
+        (differences(test, &test.metrics, "B against A by metric"))
         h2 { "Round by round" }
         div.charts { @for metric in &test.metrics { (by_round(metric)) } }
         @for class in &test.classes {
             h2 { "Class " (crate::report::printable(&class.class)) }
-            div.charts.single {
-                (figure("Difference by metric", "", &forest(test, &class.metrics), Some(&table(&format!("B against A, class {}", class.class), &class.metrics))))
-            }
+            (differences(test, &class.metrics, &format!("B against A, class {}", class.class)))
         }
         @if !test.explored.is_empty() {
             h2 { "Other metrics" }
@@ -84,6 +75,18 @@ fn change(metric: &AbMetric) -> Option<[Option<f64>; 3]> {
     Some([Some(share(ratio.value)), ratio.low.map(share), ratio.high.map(share)])
 }
 
+/// The differences in a picture and in a table; where there is none yet, the table alone.
+fn differences(test: &AbTest, metrics: &[AbMetric], caption: &str) -> Markup {
+    let (hint, table) =
+        ("whiskers: 95 % intervals; shaded: differences that do not matter", table(caption, metrics));
+    html! {
+        @if metrics.iter().any(|metric| change(metric).is_some()) {
+            div.charts { (figure("Difference by metric", hint, &forest(test, metrics), None)) }
+        }
+        (table.draw())
+    }
+}
+
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
     let rows: Vec<Row> = metrics
         .iter()
@@ -96,13 +99,23 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
                 Some(AbVerdict::Inconclusive) | None => Ink::First,
             };
             let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
-            Row { name: metric.metric.clone(), ink, value, open_above: false, low, high, words }
+            Row {
+                name: metric.metric.clone(),
+                ink,
+                value,
+                open_above: false,
+                against: None,
+                low,
+                high,
+                words,
+            }
         })
         .collect();
     let margin = test.margin * 100.0;
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
     let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
     Rows {
+        names: Vec::new(),
         description: format!("Differences of {} metrics between B and A", rows.len()),
         axis,
         shown: rows,
@@ -153,11 +166,14 @@ fn shown_change(metric: &AbMetric) -> String {
     }
 }
 
+/// A column by its title and what it says of a metric.
+type Column<'a> = (&'static str, &'a dyn Fn(&AbMetric) -> Option<String>);
+
 /// Figures of both sides. What is known of no metric, such as a verdict on those that were not chosen before the rounds, has
 /// no column.
 fn table(caption: &str, metrics: &[AbMetric]) -> Table {
     let known = |metric: &AbMetric, value: Option<f64>| value.map(|value| shown(metric, value));
-    let columns: [(&str, &dyn Fn(&AbMetric) -> Option<String>); 8] = [
+    let columns: [Column<'_>; 8] = [
         ("", &|metric| Some(titled(metric))),
         ("A", &|metric| known(metric, metric.a)),
         ("B", &|metric| known(metric, metric.b)),

@@ -69,10 +69,10 @@ fn key_figures(offer: &Offer) -> Vec<Card> {
         offer.gpus.map(|gpus| whole("GPUs", gpus, None)),
         offer.utilisation.map(|used| card("Used of each", percent(used), "", highest)),
         offer.cost_per_hour.map(|cost| price("Price of an hour", cost, "in the currency of --gpu-hour")),
-        offer.cost_per_million_output_tokens.map(|cost| price("Price of 1M tokens", cost, "of answers")),
+        offer.cost_per_million_output_tokens.map(|cost| price("Price of 1M tokens", cost, "of all answers")),
         offer
             .cost_per_million_within_slo
-            .map(|cost| price("Price of 1M tokens", cost, "of answers within their SLO")),
+            .map(|cost| price("Price of 1M good tokens", cost, "of answers within their SLO")),
     ];
     shares.into_iter().flatten().collect()
 }
@@ -112,8 +112,9 @@ fn one(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Markup {
         h2 { (printable(&offer.name)) }
         (told(|page| sentences(page, offer, capacity)))
         div.charts {
-            @for chart in that_decide(sweep, &marked) {
-                (figure(&format!("{}, one instance", chart.title), hint, &chart.picture, Some(&sweep::loads(sweep))))
+            @for (place, chart) in that_decide(sweep, &marked).into_iter().enumerate() {
+                @let behind = (place == 0).then(|| sweep::loads(sweep));
+                (figure(&format!("{}, one instance", chart.title), hint, &chart.picture, behind.as_ref()))
             }
         }
     }
@@ -132,9 +133,12 @@ fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String
     named.into_iter().filter_map(mark).collect()
 }
 
+/// Something that offers are compared by, and what it is of one.
+type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
+
 /// What is compared: the first of these that is known of all offers, with what it is called.
-fn compared(capacity: &Capacity) -> Option<(&'static str, fn(&Offer) -> Option<f64>)> {
-    let known: [(&str, fn(&Offer) -> Option<f64>); 3] = [
+fn compared(capacity: &Capacity) -> Option<Comparable> {
+    let known: [Comparable; 3] = [
         ("price of an hour", |offer| offer.cost_per_hour),
         ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
         ("instances", |offer| offer.instances.map(|instances| instances as f64)),
@@ -157,6 +161,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
             ink: if offer.keeps() { Ink::Third } else { Ink::Second },
             value,
             open_above: false,
+            against: None,
             low: None,
             high: None,
             words: format!("{offer}, {kept}"),
@@ -165,7 +170,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
     let rows: Vec<Row> = capacity.offers.iter().map(row).collect();
     let description = format!("{what} of {} offers", rows.len());
     let axis = Axis::from_zero(what, rows.iter().filter_map(|row| row.value));
-    let picture = Rows { description, axis, shown: rows, origin: None, band: None }.draw();
+    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None }.draw();
     figure("The offers compared", "green diamond: keeps the contract; square: does not", &picture, None)
 }
 

@@ -44,7 +44,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
         @for gate in &against.gates {
             (judgement(gate))
         }
-        div.charts.single {
+        div.charts {
             (figure(
                 "Change against the baseline",
                 "left of none: less than the baseline; whiskers are 95 % intervals",
@@ -80,6 +80,7 @@ fn changes(against: &Against) -> Markup {
                 ink,
                 value: Some(*moved),
                 open_above: false,
+                against: None,
                 low: end(|change| change.low),
                 high: end(|change| change.high),
                 words: format!(
@@ -96,7 +97,15 @@ fn changes(against: &Against) -> Markup {
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
-    Rows { description, axis, shown: rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
+    Rows {
+        description,
+        axis,
+        names: Vec::new(),
+        shown: rows,
+        origin: Some((0.0, "no change".to_owned())),
+        band: None,
+    }
+    .draw()
 }
 
 const fn is_share(row: &Row) -> bool {

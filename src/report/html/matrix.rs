@@ -103,6 +103,7 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<(Markup, String)> {
                 ink: Ink::SERIES.get(place).copied().unwrap_or(Ink::Faint),
                 value: measured.and_then(|measured| measured.value.or(measured.at_least)),
                 open_above: measured.is_some_and(|measured| measured.value.is_none()),
+                against: None,
                 low: measured.and_then(|measured| measured.low),
                 high: measured.and_then(|measured| measured.high),
                 words: format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject)),
@@ -123,7 +124,7 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<(Markup, String)> {
         (more, "grey: the fifth variant and those after it"),
     ];
     let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
-    let picture = Rows { description, axis, shown: rows, origin: None, band: None };
+    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None };
     Some((picture.draw(), hints.join("; ")))
 }
 

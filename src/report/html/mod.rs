@@ -4,6 +4,8 @@ mod ab;
 mod capacity;
 mod compare;
 mod compare_sweeps;
+#[cfg(test)]
+mod contrast;
 mod matrix;
 mod parts;
 mod run;

@@ -10,6 +10,8 @@ use crate::report::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
 const LONG_CELL: usize = 48;
+/// The same of the first column, which stays where it is when the others are moved sideways.
+const LONG_NAME: usize = 24;
 
 /// A table in the making; the first column names its row and is to the left, the others are to the right.
 pub(super) struct Table {
@@ -29,12 +31,17 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     pub(super) fn draw(&self) -> Markup {
         let length = |cell: &str| (cell.chars().count() > LONG_CELL).then_some("wide");
+        let name = |cell: &str| (cell.chars().count() > LONG_NAME).then_some("long");
         let rows = html! {
             @for row in &self.rows { tr {
                 @for (place, cell) in row.iter().enumerate() {
-                    @if place == 0 { th scope="row" class=[length(cell)] { (printable(cell)) } }
+                    @if place == 0 { th scope="row" class=[name(cell)] { (printable(cell)) } }
                     @else { td class=[length(cell)] { (printable(cell)) } }
                 }
             } }
@@ -149,12 +156,5 @@ pub(super) fn symptoms(diagnosis: &Diagnosis) -> Markup {
                 (one_symptom(seen, detail))
             }
         }
-    }
-}
-
-/// Whether figures can be trusted, and what is against it.
-pub(super) fn verdict(valid: bool, reasons: &[String]) -> Markup {
-    html! {
-        @if valid { p { span.good { "✓ VALID" } } } @else { p { span.bad { "✗ INVALID" } } (notes(reasons)) }
     }
 }

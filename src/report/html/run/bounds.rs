@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Objective, Promise, Subject, Summary};
 
 /// Bounds that have room in one picture.
@@ -35,12 +34,16 @@ impl Bounds {
         Self { drawn, left_out }
     }
 
-    /// What is to be said of those that are not drawn; empty where all are.
-    pub(super) fn hint(&self) -> String {
-        match self.left_out {
-            0 => String::new(),
-            more => format!("{} not drawn", counted(more as u64, "more bound")),
-        }
+    /// Where they are, milliseconds.
+    pub(super) fn places(&self) -> impl Iterator<Item = f64> {
+        self.drawn.iter().map(|(bound, _)| *bound)
+    }
+
+    /// That there are more; `None` where all are drawn.
+    pub(super) fn hint(&self) -> Option<String> {
+        let (drawn, all) = (self.drawn.len(), self.drawn.len() + self.left_out);
+        (self.left_out > 0)
+            .then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))
     }
 }
 
@@ -109,7 +112,7 @@ mod tests {
             &[],
         );
         assert_eq!(of.drawn, [(200.0, "SLO 200 ms: chat; chatty".to_owned())]);
-        assert_eq!(of.hint(), "");
+        assert_eq!(of.hint(), None);
     }
 
     #[test]
@@ -125,6 +128,6 @@ mod tests {
         let classes = (0..7).map(|i| class(&format!("c{i}"), &[(Priority::High, ttft(f64::from(100 + i)))]));
         let of = bounds(classes.collect(), &["p95 ttft < 1s", "p99 tpot < 1s"]);
         assert_eq!((of.drawn.len(), of.drawn[0].clone()), (5, (1_000.0, "p95 ttft < 1s".to_owned())));
-        assert_eq!(of.hint(), "3 more bounds not drawn");
+        assert!(of.hint().unwrap().starts_with("5 of 8 bounds are drawn"));
     }
 }

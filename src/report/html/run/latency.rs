@@ -70,26 +70,35 @@ const DRAWN: [(Metric, &str); 4] =
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Markup {
     let Some(row) = summary.latency.row(metric) else { return html! {} };
     let bounds = Bounds::of(summary, metric);
-    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.drawn.iter().map(|(bound, _)| *bound));
+    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.places());
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     let told = row.percentiles.iter().filter_map(|shown| {
         let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
         let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
         known(share).then_some(((ms, share * 100.0), words))
     });
+    let figure_of = |quantile| format!("{quantile} {} ms", latency::percentile(row.percentile(quantile)));
+    let hints = [
+        bounds.hint(),
+        (!known(1.0))
+            .then(|| "it ends where requests that were cut off leave no more to be known".to_owned()),
+    ];
+    let hint = hints.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();
     let curves = Curves {
-        description: format!("Share of {} of {} at most so long", count(found.n), things(metric)),
+        description: format!(
+            "{name} of {} {}, cumulative: {}, {}",
+            count(found.n),
+            things(metric),
+            figure_of(Quantile::P50),
+            figure_of(Quantile::P99)
+        ),
         x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
         y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
         shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
-        rules: bounds.drawn.iter().map(|(bound, label)| Rule::Place(*bound, label.clone())).collect(),
+        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
     };
-    let ends =
-        if known(1.0) { "" } else { "it ends where requests that were cut off leave no more to be known" };
-    let hints: Vec<String> =
-        [ends.to_owned(), bounds.hint()].into_iter().filter(|hint| !hint.is_empty()).collect();
-    figure(&format!("{name}, cumulative"), &hints.join("; "), &curves.draw(), Some(&behind(found, metric)))
+    figure(&format!("{name}, cumulative"), &hint, &curves.draw(), Some(&behind(found, metric)))
 }
 
 const fn things(metric: Metric) -> &'static str {

@@ -10,6 +10,7 @@ mod over_time;
 mod pair;
 mod reproduction;
 mod scatter;
+mod server;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -21,7 +22,7 @@ use super::shell;
 use super::told::told;
 use crate::analysis::{GapHistogram, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
+use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
 
 /// A run as a page: its figures, the pictures that its log has in it, and all that it takes to fly it again.
 #[must_use]
@@ -47,7 +48,7 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (told(|page| quality::forms(page, summary)))
         (told(|page| quality::checks(page, summary)))
         (trouble::section(summary, beside.diagnosis))
-        (told(|page| server::section(page, summary)))
+        (server::section(summary))
         (reproduction::section(log, summary))
         (reproduction::glossary(summary))
     };

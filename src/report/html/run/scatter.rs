@@ -23,8 +23,8 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     let name = name(&scatter);
     let classes = Classes::of(log, &scatter);
     let bounds = Bounds::of(summary, scatter.metric);
-    let heights =
-        scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.drawn.iter().map(|(bound, _)| *bound));
+    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
+    let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let picture = Cloud {
         description: format!(
             "{name} of {} requests by when they were scheduled",
@@ -34,12 +34,12 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
         names: classes.names(&scatter),
         specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
-        rules: bounds.drawn.iter().map(|(bound, label)| Rule::Height(*bound, label.clone())).collect(),
+        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
         shades: clock.shades(),
     };
     html! {
         h2 { (name) " of each request" }
-        (wide_figure(&hint(&scatter, &bounds), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        (wide_figure(&hint, &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
 }
 
@@ -47,7 +47,7 @@ fn name(scatter: &Scatter) -> &'static str {
     if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
 }
 
-fn hint(scatter: &Scatter, bounds: &Bounds) -> String {
+fn hint(scatter: &Scatter) -> String {
     let (shown, of) = (scatter.dots.len(), scatter.of);
     let mut parts = Vec::new();
     if shown < of {
@@ -67,7 +67,6 @@ fn hint(scatter: &Scatter, bounds: &Bounds) -> String {
         ));
     }
     parts.push("grey: outside the window".to_owned());
-    parts.extend(Some(bounds.hint()).filter(|hint| !hint.is_empty()));
     parts.join("; ")
 }
 

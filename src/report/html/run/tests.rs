@@ -47,6 +47,8 @@ fn page(log: &RunLog) -> String {
 fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     let page = page(&flown("out of memory"));
     assert_page(&page);
+    let (contents, below) = page.split_once("</nav>").unwrap();
+    assert!(contents.contains("href=\"#s1\">Objectives</a>"), "{contents}");
     let places: Vec<usize> = [
         "✓ VALID",
         "TTFT p50",
@@ -62,7 +64,7 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
         "Glossary",
     ]
     .into_iter()
-    .map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is missing")))
+    .map(|part| below.find(part).unwrap_or_else(|| panic!("{part} is missing")))
     .collect();
     assert!(places.is_sorted(), "{places:?}");
     // Every request is a point, each class and what failed by a name of its own; the promise is a line.
@@ -138,6 +140,6 @@ fn a_closed_loop_is_shown_beside_its_open_pair() {
     let pair = PairedOpen::of(&summary, &open).unwrap();
     let page = run_page(&closed, &summary, Beside { paired_open: Some(&pair), diagnosis: None });
     assert_page(&page);
-    assert!(page.contains("Closed and open") && page.contains("TTFT p99, open"));
+    assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
     assert!(page.contains("closed loop: users decide"));
 }

@@ -48,20 +48,23 @@ pub(in crate::report::html) type Marked = (f64, String);
 /// Every latency, the knee marked.
 pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
     let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice())).collect()
+    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep))).collect()
 }
 
-/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked.
+/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
+/// their distances can be compared.
 pub(in crate::report::html) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     let bounded = |latency: &Drawn| bounds(sweep, latency.0).iter().any(|bound| bound.0.scope.is_none());
     let any = LATENCIES.iter().any(bounded);
     let decide = LATENCIES
         .into_iter()
         .filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
-    decide.filter_map(|latency| one(sweep, latency, marked)).collect()
+    let axis =
+        || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
+    decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
 }
 
-fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> Option<Chart> {
+fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: Axis) -> Option<Chart> {
     // The 95th percentile only where it decides: of three lines none is looked at.
     let drawn = |(quantile, _): &(Quantile, Read)| {
         *quantile != Quantile::P95 || bounds(sweep, metric).iter().any(|bound| bound.is_of(*quantile))
@@ -111,7 +114,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked]) -> 
         [hint.to_owned()].into_iter().filter(|hint| !hint.is_empty()).chain(of_parts).collect();
     let plot = Plot {
         description: format!("{name} over load of {} loads", sweep.points.len()),
-        x: Axis::fitting(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load))),
+        x,
         y: Axis::fitting(&format!("{name}, ms"), heights),
         series,
         rules,

@@ -1,12 +1,13 @@
 //! The page of a sweep.
 
 mod charts;
+mod doubts;
 mod frontiers;
 pub(super) mod latencies;
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes, symptoms, verdict};
+use super::parts::{Table, facts, figure, notes, symptoms};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
@@ -20,8 +21,8 @@ pub fn sweep_page(sweep: &Sweep) -> String {
     let title = format!("Sweep of {}", sweep.workload.name);
     let body = html! {
         h1 { (title) }
+        @if !sweep.valid { (doubts::told(sweep)) }
         (answer(sweep))
-        @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
         (asked(sweep))
         h2 { "Over the load" }
         div.charts {
