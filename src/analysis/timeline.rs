@@ -1,6 +1,6 @@
 //! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
-use super::in_flight::flight;
+use super::in_flight::{flight, levels};
 use super::latency_table::reading;
 use super::observed::latency_of;
 use super::{Figure, Metric, Sample};
@@ -191,16 +191,8 @@ impl Cut {
 
     /// Adds what was in flight `from … to` each, event by event.
     fn add_flights(&mut self, flights: impl Iterator<Item = (Timestamp, Timestamp)>) {
-        let mut steps: Vec<(Timestamp, i64)> = Vec::new();
-        for (from, to) in flights.filter(|(from, to)| from < to) {
-            steps.extend([(from, 1), (to, -1)]);
-        }
-        // At one moment ends go before beginnings: a request that begins as another ends does not overlap it.
-        steps.sort_unstable();
-        let (mut since, mut level) = (Timestamp::ZERO, 0_i64);
-        for (at, step) in steps {
-            self.add_level(since, at, level.unsigned_abs());
-            (since, level) = (at, level + step);
+        for (from, to, level) in levels(flights) {
+            self.add_level(from, to, level);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, judgement, notes, one_symptom};
+use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
 use crate::analysis::Subject;
-use crate::experiment::compare::{Against, Compared, Level, Role, Row, Standing, Trend, TrendLine};
+use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row as Bar, Rows, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
@@ -18,15 +18,7 @@ use crate::report::grid::{NOTHING, cell};
 #[must_use]
 pub fn compared_page(compared: &Compared) -> String {
     let title = format!("{} stored sides compared", compared.sides.len());
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for (place, side) in compared.sides.iter().enumerate() {
-        said.push((if place == 0 { "baseline" } else { "against" }, side_in_words(side)));
-    }
-    for difference in &compared.differences {
-        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
-        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
-    }
+    let said = held_against(compared.sides.iter().map(side_in_words), &compared.differences);
     let body = html! {
         h1 { "Compared with a baseline" }
         (facts(&said))

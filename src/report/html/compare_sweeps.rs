@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, judgement};
+use super::parts::{Table, facts, figure, held_against, judgement};
 use super::shell;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, Role, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, SweepAgainst};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
 use crate::report::compare_sweeps::{answer_cells, cells, in_words};
 use crate::report::grid::cell;
@@ -17,15 +17,7 @@ const MOST_CURVES: usize = 8;
 /// The comparison as a page.
 #[must_use]
 pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for (place, answer) in compared.answers.iter().enumerate() {
-        said.push((if place == 0 { "baseline" } else { "against" }, in_words(answer)));
-    }
-    for difference in &compared.differences {
-        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
-        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
-    }
+    let said = held_against(compared.answers.iter().map(in_words), &compared.differences);
     let mut answers = Table::new("Highest load by side", ["", "passed", "failed", "estimate", "95 %"]);
     for answer in &compared.answers {
         answers.row([answer.side.clone()].into_iter().chain(answer_cells(answer)));

@@ -157,6 +157,8 @@ fn an_ab_page_holds_the_verdict_its_figures_and_its_rounds() {
     assert!(page.matches("<svg").count() >= 3, "{}", page.matches("<svg").count());
     let rounds = page.split(">The rounds</h2>").nth(1).unwrap();
     assert_eq!(rounds.matches("40 of 40").count(), 16, "both sides of every round");
+    let figures = page.split("<h2>Round by round").nth(1).unwrap().split("<h2>").next().unwrap();
+    assert_eq!(figures.matches("<details").count(), 2, "a table behind every picture");
     let stopped = ab_page(&ab(5, 130));
     assert_page(&stopped);
     assert!(
