@@ -75,8 +75,15 @@ fn hint(sampled: &SampledRequests<'_>) -> String {
 fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
-    let moments = [record.sent, first, last, Some(record.ended)];
-    moments.into_iter().zip(PHASES).filter_map(|(at, (ink, _))| Some((at?, ink))).collect()
+    let [waits, sent, receives, closes] = PHASES.map(|(ink, _)| ink);
+    // A request that never came further spent the rest in the phase that it was in.
+    let rest = match (record.sent, first) {
+        (None, _) => waits,
+        (Some(_), None) => sent,
+        (Some(_), Some(_)) => closes,
+    };
+    let moments = [(record.sent, waits), (first, sent), (last, receives), (Some(record.ended), rest)];
+    moments.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
 }
 
 fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
@@ -88,8 +95,6 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
     let mut from = record.scheduled;
     let mut stretches = Vec::new();
     for (until, ink) in phases(record) {
-        // A request that never came further spent the rest in the phase that it was in.
-        let ink = if stretches.is_empty() && ink == Ink::Fourth { Ink::Faint } else { ink };
         if until > from {
             stretches.push(Stretch { from: at(from), to: at(until), ink });
         }
@@ -158,4 +163,30 @@ fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Failure, FailureKind};
+
+    /// The phases of a request, each with the end of its stretch in milliseconds.
+    fn drawn(record: RequestRecord) -> Vec<(Ink, f64)> {
+        let log = run(1_000, vec![record]);
+        let lane = lane(&log, &log.records[0], Origin::Run);
+        lane.stretches.iter().map(|stretch| (stretch.ink, (stretch.to * 1e3).round())).collect()
+    }
+
+    #[test]
+    fn what_never_came_further_stays_in_its_phase() {
+        let reset = || Failure::new(FailureKind::HttpStatus(500), "no");
+        let unanswered = record(0).sent_at(10, 10, 12).failed(40, reset()).build();
+        assert_eq!(drawn(unanswered), [(Ink::Faint, 12.0), (Ink::Second, 40.0)]);
+        let at_once = record(0).sent_at(10, 10, 10).failed(40, reset()).build();
+        assert_eq!(drawn(at_once), [(Ink::Second, 40.0)]);
+        let broken = record(0).sent_at(10, 10, 12).chunks(&[(20, 1), (30, 1)]).failed(40, reset()).build();
+        let phases = [(Ink::Faint, 12.0), (Ink::Second, 20.0), (Ink::First, 30.0), (Ink::Fourth, 40.0)];
+        assert_eq!(drawn(broken), phases);
+    }
 }
