@@ -84,14 +84,15 @@ fn hint(sampled: &SampledRequests<'_>) -> String {
 fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
+    let [waits, sent, receives, closes] = PHASES.map(|(ink, _)| ink);
+    // A request that never came further spent the rest in the phase that it was in.
     let rest = match (record.sent, first) {
-        (_, Some(_)) => Ink::Fourth,
-        (Some(_), None) => Ink::Second,
-        (None, None) => Ink::Faint,
+        (None, _) => waits,
+        (Some(_), None) => sent,
+        (Some(_), Some(_)) => closes,
     };
-    let known =
-        [(record.sent, Ink::Faint), (first, Ink::Second), (last, Ink::First), (Some(record.ended), rest)];
-    known.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
+    let moments = [(record.sent, waits), (first, sent), (last, receives), (Some(record.ended), rest)];
+    moments.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
 }
 
 fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
@@ -176,22 +177,22 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::record::{Failure, FailureKind};
 
+    /// The phases of a request, each with the end of its stretch in milliseconds.
+    fn drawn(record: RequestRecord) -> Vec<(Ink, f64)> {
+        let log = run(1_000, vec![record]);
+        let lane = lane(&log, &log.records[0], Origin::Run);
+        lane.stretches.iter().map(|stretch| (stretch.ink, (stretch.to * 1e3).round())).collect()
+    }
+
     #[test]
-    fn who_never_got_a_token_waits_for_one_to_the_end() {
-        let silent = Failure::new(FailureKind::TimeoutFirstToken, "no more than 900 ms");
-        let records = vec![
-            record(0).sent_at(0, 1, 2).censored(900).build(),
-            record(1).sent_at(0, 1, 2).failed(902, silent).build(),
-            record(2).scheduled(0).censored(900).build(),
-            record(3).sent_at(0, 1, 2).paced(100, 10, 3).censored(900).build(),
-        ];
-        let log = run(1_000, records);
-        let inks = |place: usize| -> Vec<Ink> {
-            let lane = lane(&log, &log.records[place], Origin::Run);
-            lane.stretches.iter().map(|stretch| stretch.ink).collect()
-        };
-        assert_eq!((inks(0), inks(1)), (vec![Ink::Faint, Ink::Second], vec![Ink::Faint, Ink::Second]));
-        assert_eq!(inks(2), [Ink::Faint]);
-        assert_eq!(inks(3), [Ink::Faint, Ink::Second, Ink::First, Ink::Fourth]);
+    fn what_never_came_further_stays_in_its_phase() {
+        let reset = || Failure::new(FailureKind::HttpStatus(500), "no");
+        let unanswered = record(0).sent_at(10, 10, 12).failed(40, reset()).build();
+        assert_eq!(drawn(unanswered), [(Ink::Faint, 12.0), (Ink::Second, 40.0)]);
+        let at_once = record(0).sent_at(10, 10, 10).failed(40, reset()).build();
+        assert_eq!(drawn(at_once), [(Ink::Second, 40.0)]);
+        let broken = record(0).sent_at(10, 10, 12).chunks(&[(20, 1), (30, 1)]).failed(40, reset()).build();
+        let phases = [(Ink::Faint, 12.0), (Ink::Second, 20.0), (Ink::First, 30.0), (Ink::Fourth, 40.0)];
+        assert_eq!(drawn(broken), phases);
     }
 }
