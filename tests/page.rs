@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use skyline::analysis::summarise;
 use skyline::clock::Timestamp;
+use skyline::experiment::Diagnosis;
 use skyline::random::Stream;
-use skyline::record::{Outcome, Phase, RequestRecord, RunHeader, RunLog, TokenChunk};
+use skyline::record::{
+    Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk,
+};
 use skyline::report::{Beside, run_page};
 
 fn stored(schema: u32) -> RunLog {
@@ -31,6 +34,40 @@ const REQUESTS: u64 = 1_000_000;
 const TOKENS: u64 = 50;
 /// A request each millisecond.
 const APART_NS: u64 = 1_000_000;
+
+/// Every so-manieth request fails.
+const FAILS: u64 = 500;
+/// The last so many are cut off before their first token.
+const CUT_OFF: u64 = 2_000;
+
+/// A request of one of two classes, whole, failed or cut off.
+fn flown(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
+    let mut record = answered(pattern, index, random);
+    record.class = (index % 3 == 0).into();
+    if index.is_multiple_of(FAILS) {
+        record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "out of memory"));
+    }
+    if index >= REQUESTS - CUT_OFF {
+        record.outcome = Outcome::Censored;
+        record.ended = Timestamp::from_nanos(REQUESTS * APART_NS);
+    }
+    if record.outcome != Outcome::Completed {
+        record.chunks = std::iter::empty().collect();
+        record.output_tokens = 0;
+    }
+    record
+}
+
+/// A reading of the server each second.
+fn readings(pattern: &Reading) -> Vec<Reading> {
+    let at = |second: u64| {
+        let mut reading = pattern.clone();
+        reading.asked = Timestamp::from_nanos(second * 1_000_000_000);
+        reading.answered = reading.asked;
+        reading
+    };
+    (0..=REQUESTS * APART_NS / 1_000_000_000).map(at).collect()
+}
 
 fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
     let scheduled = index * APART_NS;
@@ -63,7 +100,13 @@ fn a_million_requests_have_a_small_page_soon() {
     let mut log = stored(1);
     let mut random = Stream::named(1, "a million");
     let pattern = log.records[0].clone();
-    log.records = (0..REQUESTS).map(|index| answered(&pattern, index, &mut random)).collect();
+    log.records = (0..REQUESTS).map(|index| flown(&pattern, index, &mut random)).collect();
+    let mut other = log.header.workload.classes[0].clone();
+    other.name = "other".to_owned();
+    log.header.workload.classes.push(other);
+    let scraped = stored(4);
+    log.header.telemetry.clone_from(&scraped.header.telemetry);
+    log.telemetry.readings = readings(&scraped.telemetry.readings[0]);
     log.header.plan.warmup_requests = 0;
     log.header.plan.measured_requests = REQUESTS;
     log.header.plan.window_start = Timestamp::ZERO;
@@ -71,14 +114,20 @@ fn a_million_requests_have_a_small_page_soon() {
     let footer = log.footer.as_mut().unwrap();
     footer.released_until = log.header.plan.window_end;
     footer.ended = log.records.iter().map(|record| record.ended).max().unwrap();
-    let summary = summarise(&log, &[]);
-    assert_eq!(summary.requests.completed, REQUESTS);
 
     let begun = Instant::now();
-    let page = run_page(&log, &summary, Beside::default());
+    let summary = summarise(&log, &[]);
+    let diagnosis = Diagnosis::of_run(&log, &summary);
+    let summarised = begun.elapsed();
+    let failed = (REQUESTS - CUT_OFF) / FAILS;
+    assert_eq!(summary.requests.completed, REQUESTS - CUT_OFF - failed);
+
+    let begun = Instant::now();
+    let page = run_page(&log, &summary, Beside { diagnosis: Some(&diagnosis), ..Beside::default() });
     let took = begun.elapsed();
-    eprintln!("{} bytes in {took:?}", page.len());
+    eprintln!("{} bytes in {took:?}, after {summarised:?} of summary and diagnosis", page.len());
     assert!(page.contains(" of 1,000,000 requests: some evenly"));
+    assert!(page.contains("server: requests") && page.contains("By class, ms"));
     assert!(page.len() < 10_000_000);
     // A loose bound: on an idle machine it takes a fraction of this.
     assert!(took < Duration::from_secs(5), "{took:?}");

@@ -265,6 +265,26 @@ fn a_log_of_what_cannot_have_been_is_refused() {
     }
 }
 
+/// A picture over such a value has no end.
+#[test]
+fn a_page_of_metrics_that_nobody_can_have_told_is_refused() {
+    let log = std::fs::read_to_string(stored(4).join(RunLog::FILE_NAME)).unwrap();
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let read = |lines: &[Value]| {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        std::fs::write(folder.path().join(RunLog::FILE_NAME), lines.join("\n") + "\n").unwrap();
+        RunLog::read(folder.path()).map_err(|error| error.to_string())
+    };
+    assert!(read(&lines).is_ok());
+    lines[1]["reading"]["gauges"]["running"] = json!(1e300);
+    let error = read(&lines).unwrap_err();
+    assert!(error.contains("line 2: a reading has a value of 1000"), "{error}");
+    lines[1]["reading"]["gauges"]["running"] = json!(0.0);
+    lines[1]["reading"]["devices"] = json!({"0": {"gauges": {"power_w": -1e19}}});
+    assert!(read(&lines).unwrap_err().contains("more than anything that is measured"));
+}
+
 #[test]
 fn what_is_no_log_is_answered_with_file_line_and_cause() {
     let folder = tempfile::tempdir().unwrap();

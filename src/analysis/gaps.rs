@@ -99,14 +99,24 @@ impl<'a> Received<'a> {
         gaps.chain(self.open_gap().map(|open| (open.chunk, 1)))
     }
 
-    /// Its gaps per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them.
+    /// Its gaps per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them. An open one
+    /// counts with the least that it can be.
     pub(crate) fn token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
+        self.whole_token_gaps().chain(self.open_token_gap().map(|gap| (gap, 1)))
+    }
+
+    /// Those of its gaps per token that a token ended.
+    pub(crate) fn whole_token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
         let mut last = self.chunks.first_at();
-        let gaps = self.chunks.iter().skip(1).filter(|chunk| chunk.tokens > 0).filter_map(move |chunk| {
+        self.chunks.iter().skip(1).filter(|chunk| chunk.tokens > 0).filter_map(move |chunk| {
             let gap = millis(chunk.at.since(last.replace(chunk.at)?));
             Some((gap / f64::from(chunk.tokens), chunk.tokens))
-        });
-        gaps.chain(self.open_gap().map(|open| (open.token, 1)))
+        })
+    }
+
+    /// The least that the gap per token can be in which it was cut off, milliseconds.
+    pub(crate) fn open_token_gap(self) -> Option<f64> {
+        self.open_gap().map(|open| open.token)
     }
 }
 

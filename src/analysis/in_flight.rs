@@ -36,7 +36,8 @@ impl InFlight {
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
         let flying = Level::of(records.iter().filter_map(|record| flight(observed.log, record)), window)?;
-        let waits = records.iter().map(|record| (record.dispatched, record.admitted.unwrap_or(record.ended)));
+        let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
+        let waits = records.iter().map(|record| (record.dispatched, until(record)));
         Some(Self {
             mean: flying.mean,
             peak: flying.peak,
@@ -54,6 +55,22 @@ pub(super) fn flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp,
     Some((from, record.ended))
 }
 
+/// How many of `stays`, `from … to` each, there are at once, stretch by stretch.
+pub(super) fn levels(
+    stays: impl Iterator<Item = (Timestamp, Timestamp)>,
+) -> impl Iterator<Item = (Timestamp, Timestamp, u64)> {
+    let mut steps: Vec<(Timestamp, i64)> =
+        stays.filter(|(from, to)| from < to).flat_map(|(from, to)| [(from, 1), (to, -1)]).collect();
+    // At one moment ends go before beginnings: a request that begins as another ends does not overlap it.
+    steps.sort_unstable();
+    let (mut since, mut now) = (Timestamp::ZERO, 0_i64);
+    steps.into_iter().filter_map(move |(at, step)| {
+        let stretch = (since, at, now.unsigned_abs());
+        (since, now) = (at, now + step);
+        (stretch.0 < stretch.1).then_some(stretch)
+    })
+}
+
 impl Level {
     /// Of what lasted `from … to` each; `None` for an empty stretch.
     fn of(
@@ -62,23 +79,13 @@ impl Level {
     ) -> Option<Self> {
         let length = end.since(start).as_secs_f64();
         let mut spent = 0.0;
-        let mut steps: Vec<(Timestamp, i64)> = Vec::new();
-        for (from, to) in stays {
-            let (from, to) = (from.max(start), to.min(end));
+        let inside = stays.map(|(from, to)| (from.max(start), to.min(end))).inspect(|(from, to)| {
             if from < to {
-                spent += to.since(from).as_secs_f64();
-                steps.push((from, 1));
-                steps.push((to, -1));
+                spent += to.since(*from).as_secs_f64();
             }
-        }
-        // At one moment ends go before beginnings: a request that begins as another ends does not overlap it.
-        steps.sort_unstable();
-        let (mut now, mut peak) = (0i64, 0i64);
-        for (_, step) in steps {
-            now += step;
-            peak = peak.max(now);
-        }
-        (length > 0.0).then(|| Self { mean: spent / length, peak: peak.unsigned_abs() })
+        });
+        let peak = levels(inside).map(|(.., level)| level).max().unwrap_or(0);
+        (length > 0.0).then_some(Self { mean: spent / length, peak })
     }
 }
 
@@ -118,5 +125,14 @@ mod tests {
         assert_eq!((in_flight.peak, in_flight.waiting.unwrap().peak), (1, 2));
         assert!((in_flight.mean - 0.6).abs() < 1e-12);
         assert!((in_flight.waiting.unwrap().mean - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn who_was_sent_waits_no_more_though_no_record_says_when_it_was_admitted() {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 200).paced(700, 1, 1).build()]);
+        log.header.limits.max_concurrency = Some(1);
+        let in_flight = InFlight::of(&Observed::of(&log)).unwrap();
+        assert!((in_flight.mean - 0.5).abs() < 1e-12);
+        assert!((in_flight.waiting.unwrap().mean - 0.2).abs() < 1e-12);
     }
 }

@@ -103,8 +103,8 @@ pub use subject::{Comparison, Flow, Sense, Share, Statistic, Subject};
 pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
 pub use telemetry::{
-    BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, GaugeSummary,
-    PageSummary, ServerSide, TimeBeside, TimeSummary,
+    BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, FollowedGauge,
+    GaugeSummary, PageSummary, ServerSide, TimeBeside, TimeSummary,
 };
 pub use timeline::{Bin, BinWait, Timeline};
 pub use tokens::{Balance, MadePrompts, TokenAccount};

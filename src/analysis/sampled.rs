@@ -4,7 +4,7 @@ use super::latency_table::reading;
 use super::observed::latency_of;
 use super::{Figure, Metric};
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use crate::units::millis;
 
 /// Most points of a scatter plot.
@@ -17,6 +17,8 @@ const TROUBLED_POINTS: usize = 500;
 const LANES: usize = 60;
 /// Of them, the slowest.
 const SLOWEST_LANES: usize = 10;
+/// Of them, requests that did not complete.
+const TROUBLED_LANES: usize = 10;
 
 /// Requests of all phases by when they were scheduled and how long they waited.
 #[derive(Clone, Debug)]
@@ -38,18 +40,20 @@ pub struct Dot {
     pub class: u16,
     /// Its scheduled moment, seconds since the run's zero.
     pub scheduled_s: f64,
-    /// What became of it.
+    /// What is known of its latency.
     pub fate: Fate,
+    /// Why it failed, where it did: a time limit may end an answer long after its first token.
+    pub failed: Option<FailureKind>,
 }
 
-/// What became of a request, with how long that took from its scheduled moment, milliseconds.
+/// What is known of the latency of a request, from its scheduled moment, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// It has the latency.
     Waited(f64),
     /// It was cut off before: the latency is at least this.
     AtLeast(f64),
-    /// It failed after this long.
+    /// It has none: it failed after this long.
     Failed(f64),
 }
 
@@ -60,6 +64,12 @@ impl Fate {
         match self {
             Self::Waited(ms) | Self::AtLeast(ms) | Self::Failed(ms) => ms,
         }
+    }
+}
+
+impl Dot {
+    const fn is_troubled(&self) -> bool {
+        self.failed.is_some() || !matches!(self.fate, Fate::Waited(_))
     }
 }
 
@@ -74,12 +84,8 @@ impl Scatter {
         let of = dots.len();
         if of > POINTS {
             let mut picked = slowest(of, SLOWEST_POINTS, |place| dots[place].fate.ms());
-            let troubled: Vec<_> =
-                (0..of).filter(|place| !matches!(dots[*place].fate, Fate::Waited(_))).collect();
-            picked.extend(evenly(troubled.len(), TROUBLED_POINTS).map(|place| troubled[place]));
-            let room = POINTS - picked.len();
-            picked.extend(evenly(of, room));
-            let picked = without_doubles(picked);
+            picked.extend(some_of(of, TROUBLED_POINTS, |place| dots[place].is_troubled()));
+            let picked = filled_up(picked, of, POINTS);
             dots = picked.into_iter().map(|place| dots[place].clone()).collect();
         }
         Self { metric, of, dots }
@@ -93,7 +99,12 @@ fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
         (Outcome::Failed(_), None) => Fate::Failed(millis(record.ended.since(record.scheduled))),
         (_, None) => return None,
     };
-    Some(Dot { index: record.index, class: record.class, scheduled_s: record.scheduled.as_secs_f64(), fate })
+    let failed = match &record.outcome {
+        Outcome::Failed(failure) => Some(failure.reason),
+        Outcome::Completed | Outcome::Censored => None,
+    };
+    let scheduled_s = record.scheduled.as_secs_f64();
+    Some(Dot { index: record.index, class: record.class, scheduled_s, fate, failed })
 }
 
 /// Requests of the window to be drawn phase by phase.
@@ -106,7 +117,8 @@ pub struct SampledRequests<'a> {
 }
 
 impl<'a> SampledRequests<'a> {
-    /// Picks no more than 60: the ten that took longest, the others evenly in order of arrival.
+    /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
+    /// order of arrival.
     #[must_use]
     pub fn of(log: &'a RunLog) -> Self {
         let mut records: Vec<&RequestRecord> =
@@ -116,8 +128,9 @@ impl<'a> SampledRequests<'a> {
         if of > LANES {
             let took = |record: &RequestRecord| end_of(record).since(record.scheduled);
             let mut picked = slowest(of, SLOWEST_LANES, |place| took(records[place]).as_secs_f64());
-            picked.extend(evenly(of, LANES - picked.len()));
-            records = without_doubles(picked).into_iter().map(|place| records[place]).collect();
+            let troubled = |place: usize| records[place].outcome != Outcome::Completed;
+            picked.extend(some_of(of, TROUBLED_LANES, troubled));
+            records = filled_up(picked, of, LANES).into_iter().map(|place| records[place]).collect();
         }
         Self { of, records }
     }
@@ -147,10 +160,21 @@ fn evenly(of: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..picked).map(move |step| step * of / picked)
 }
 
-fn without_doubles(mut places: Vec<usize>) -> Vec<usize> {
-    places.sort_unstable();
-    places.dedup();
-    places
+/// No more than `most` of the places that are `wanted`, evenly among them.
+fn some_of(of: usize, most: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+    let wanted: Vec<usize> = (0..of).filter(|place| wanted(*place)).collect();
+    evenly(wanted.len(), most).map(move |step| wanted[step])
+}
+
+/// The places that were `picked`, and of the rest so many evenly that there are `most`, if there are; each once, in order.
+fn filled_up(mut picked: Vec<usize>, of: usize, most: usize) -> Vec<usize> {
+    picked.sort_unstable();
+    picked.dedup();
+    let room = most.saturating_sub(picked.len());
+    let rest: Vec<usize> = some_of(of, room, |place| picked.binary_search(&place).is_err()).collect();
+    picked.extend(rest);
+    picked.sort_unstable();
+    picked
 }
 
 #[cfg(test)]
@@ -162,18 +186,31 @@ mod tests {
     #[test]
     fn a_small_run_is_shown_whole() {
         let failure = Failure::new(FailureKind::Reset, "peer");
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
         let log = run(
             1_000,
             vec![
                 record(1).sent_at(20, 20, 20).paced(70, 1, 3).build(),
                 record(0).sent_at(10, 10, 10).failed(25, failure).build(),
                 record(2).sent_at(30, 30, 30).censored(1_000).build(),
+                record(3).sent_at(40, 40, 40).paced(60, 1, 2).asked(9).failed(2_061, silent.clone()).build(),
+                record(4).sent_at(50, 50, 50).failed(2_050, silent).build(),
             ],
         );
         let scatter = Scatter::of(&log);
-        let fates: Vec<_> = scatter.dots.iter().map(|dot| (dot.index, dot.fate)).collect();
-        assert_eq!(fates, [(0, Fate::Failed(15.0)), (1, Fate::Waited(50.0)), (2, Fate::AtLeast(970.0))]);
-        assert_eq!(SampledRequests::of(&log).records.len(), 3);
+        let fates: Vec<_> = scatter.dots.iter().map(|dot| (dot.index, dot.fate, dot.failed)).collect();
+        assert_eq!(
+            fates,
+            [
+                (0, Fate::Failed(15.0), Some(FailureKind::Reset)),
+                (1, Fate::Waited(50.0), None),
+                (2, Fate::AtLeast(970.0), None),
+                // It had its first token in time and failed later: it is no ordinary answer.
+                (3, Fate::Waited(20.0), Some(FailureKind::TimeoutBetweenTokens)),
+                (4, Fate::AtLeast(2_000.0), Some(FailureKind::TimeoutBetweenTokens)),
+            ]
+        );
+        assert_eq!(SampledRequests::of(&log).records.len(), 5);
     }
 
     #[test]
@@ -198,7 +235,7 @@ mod tests {
         let log = run(20_000, records.collect());
         let scatter = Scatter::of(&log);
         assert_eq!(scatter.of, 20_000);
-        assert!((2_500..=POINTS).contains(&scatter.dots.len()), "{}", scatter.dots.len());
+        assert_eq!(scatter.dots.len(), POINTS);
         assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
         let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, Fate::Failed(_))).count();
         assert_eq!(failed, 20, "every failure has room");
@@ -210,14 +247,31 @@ mod tests {
         assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
 
         let lanes = SampledRequests::of(&log);
-        assert!((50..=LANES).contains(&lanes.records.len()) && lanes.of == 20_000);
+        assert_eq!((lanes.records.len(), lanes.of), (LANES, 20_000));
         assert!(lanes.records.iter().any(|record| record.index == 7_777));
+        let failed: Vec<_> =
+            lanes.records.iter().filter(|record| record.outcome != Outcome::Completed).collect();
+        assert!(failed.len() >= TROUBLED_LANES, "{}", failed.len());
+        assert!(failed[0].index < 3_000 && failed[failed.len() - 1].index > 17_000, "evenly among them");
+    }
+
+    #[test]
+    fn a_single_failure_among_many_is_shown_phase_by_phase() {
+        let records = (0..5_000).map(|i| {
+            let built = record(i).sent_at(i, i, i).paced(i + 40, 1, 2);
+            if i == 3_333 { built.failed(i + 41, Failure::new(FailureKind::Reset, "peer")) } else { built }
+                .build()
+        });
+        let log = run(5_000, records.collect());
+        assert!(SampledRequests::of(&log).records.iter().any(|record| record.index == 3_333));
     }
 
     #[test]
     fn places_are_even() {
         assert_eq!(evenly(10, 4).collect::<Vec<_>>(), [0, 2, 5, 7]);
         assert_eq!((evenly(2, 4).count(), evenly(0, 4).count()), (2, 0));
-        assert_eq!(without_doubles(slowest(5, 2, |place| [1.0, 9.0, 3.0, 8.0, 2.0][place])), [1, 3]);
+        let slow = slowest(5, 2, |place| [1.0, 9.0, 3.0, 8.0, 2.0][place]);
+        assert_eq!(filled_up(slow.clone(), 5, 2), [1, 3]);
+        assert_eq!(filled_up([slow.clone(), slow].concat(), 5, 4), [0, 1, 2, 3], "doubles take no room");
     }
 }

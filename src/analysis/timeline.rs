@@ -1,6 +1,6 @@
-//! A run cut into bins of equal length, from its zero to its end: what flowed, what was in flight, how long it waited.
+//! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
-use super::in_flight::flight;
+use super::in_flight::{flight, levels};
 use super::latency_table::reading;
 use super::observed::latency_of;
 use super::{Figure, Metric, Sample};
@@ -15,11 +15,12 @@ const SHORTEST_NS: u64 = 1_000_000;
 /// A run over time, on its own clock: requests of every phase, whichever part of the run they belong to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Length of a bin, seconds: 1, 2, 2.5 or 5 times a power of ten.
+    /// Length of every bin but the last, seconds: 1, 2, 2.5 or 5 times a power of ten.
     pub bin_s: f64,
     /// The latency of [`Bin::wait`]: TTFT, or e2e of answers that are not streamed.
     pub metric: Metric,
-    /// One after another from the run's zero; the last is the one in which the run ended. None without a request.
+    /// One after another from the run's zero; the last is as long as the run goes on, from half to one and a half of the
+    /// others: rates over a shorter rest would say little. None without a request.
     pub bins: Vec<Bin>,
 }
 
@@ -28,10 +29,12 @@ pub struct Timeline {
 pub struct Bin {
     /// Its first moment, seconds since the run's zero.
     pub from_s: f64,
+    /// Its length, seconds.
+    pub length_s: f64,
     /// Requests scheduled in it.
     pub scheduled: u64,
-    /// Requests let go in it.
-    pub released: u64,
+    /// Requests whose first byte was sent in it.
+    pub sent: u64,
     /// Requests whose answer was whole in it.
     pub completed: u64,
     /// Requests that failed in it.
@@ -49,6 +52,8 @@ pub struct Bin {
 /// A latency of the requests scheduled in a bin, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BinWait {
+    /// How many have it.
+    pub n: u64,
     /// Half of them are at most this.
     pub p50: Figure,
     /// 99 in 100 are: of fewer than a hundred, about the largest.
@@ -65,7 +70,7 @@ impl Timeline {
         };
         let end = log.footer.as_ref().map_or(end, |footer| footer.ended.max(end));
         let width = bin_width_ns(end.as_nanos());
-        let mut cut = Cut { width, bins: vec![Bin::default(); (end.as_nanos() / width) as usize + 1] };
+        let mut cut = Cut { width, end, bins: vec![Bin::default(); bins_of(end.as_nanos(), width)] };
         let mut waits: Vec<Vec<Figure>> = vec![Vec::new(); cut.bins.len()];
         let mut scratch = Vec::new();
         for record in &log.records {
@@ -74,8 +79,10 @@ impl Timeline {
             waits[cut.place(record.scheduled)].extend(reading(&latency_of(log, record), metric));
         }
         cut.add_flights(log.records.iter().filter_map(|record| flight(log, record)));
-        for (place, (bin, waits)) in cut.bins.iter_mut().zip(waits).enumerate() {
-            bin.from_s = (place as u64 * width) as f64 / 1e9;
+        for (place, waits) in waits.into_iter().enumerate() {
+            let (from, length) = cut.stretch(place);
+            let bin = &mut cut.bins[place];
+            (bin.from_s, bin.length_s) = (from as f64 / 1e9, length as f64 / 1e9);
             bin.wait = BinWait::of(waits);
         }
         Self { bin_s: width as f64 / 1e9, metric, bins: cut.bins }
@@ -84,14 +91,22 @@ impl Timeline {
     /// The end of its last bin, seconds since the run's zero.
     #[must_use]
     pub fn end_s(&self) -> f64 {
-        self.bins.last().map_or(0.0, |bin| bin.from_s + self.bin_s)
+        self.bins.last().map_or(0.0, Bin::to_s)
+    }
+}
+
+impl Bin {
+    /// Its end, seconds since the run's zero.
+    #[must_use]
+    pub fn to_s(&self) -> f64 {
+        self.from_s + self.length_s
     }
 }
 
 impl BinWait {
     fn of(waits: Vec<Figure>) -> Option<Self> {
         let sample: Sample = waits.into_iter().collect();
-        Some(Self { p50: sample.quantile(0.5)?, p99: sample.quantile(0.99)? })
+        Some(Self { n: sample.len(), p50: sample.quantile(0.5)?, p99: sample.quantile(0.99)? })
     }
 }
 
@@ -105,15 +120,28 @@ fn bin_width_ns(end_ns: u64) -> u64 {
     widths.find(|width| end_ns / width < MOST_BINS).unwrap_or(u64::MAX)
 }
 
+/// Bins so wide until `end_ns`, a rest that is shorter than half of one in the one before it.
+fn bins_of(end_ns: u64, width: u64) -> usize {
+    (end_ns / width + u64::from(end_ns % width >= width.div_ceil(2))).max(1) as usize
+}
+
 /// Bins in the making.
 struct Cut {
     width: u64,
+    end: Timestamp,
     bins: Vec<Bin>,
 }
 
 impl Cut {
     fn place(&self, moment: Timestamp) -> usize {
         ((moment.as_nanos() / self.width) as usize).min(self.bins.len() - 1)
+    }
+
+    /// When a bin begins and how long it is, nanoseconds.
+    fn stretch(&self, place: usize) -> (u64, u64) {
+        let from = place as u64 * self.width;
+        let is_last = place + 1 == self.bins.len();
+        (from, if is_last { (self.end.as_nanos() - from).max(1) } else { self.width })
     }
 
     fn at(&mut self, moment: Timestamp) -> &mut Bin {
@@ -123,7 +151,9 @@ impl Cut {
 
     fn count(&mut self, record: &RequestRecord) {
         self.at(record.scheduled).scheduled += 1;
-        self.at(record.dispatched).released += 1;
+        if let Some(sent) = record.sent {
+            self.at(sent).sent += 1;
+        }
         match record.outcome {
             Outcome::Completed => {
                 let whole = record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended);
@@ -161,16 +191,8 @@ impl Cut {
 
     /// Adds what was in flight `from … to` each, event by event.
     fn add_flights(&mut self, flights: impl Iterator<Item = (Timestamp, Timestamp)>) {
-        let mut steps: Vec<(Timestamp, i64)> = Vec::new();
-        for (from, to) in flights.filter(|(from, to)| from < to) {
-            steps.extend([(from, 1), (to, -1)]);
-        }
-        // At one moment ends go before beginnings: a request that begins as another ends does not overlap it.
-        steps.sort_unstable();
-        let (mut since, mut level) = (Timestamp::ZERO, 0_i64);
-        for (at, step) in steps {
-            self.add_level(since, at, level.unsigned_abs());
-            (since, level) = (at, level + step);
+        for (from, to, level) in levels(flights) {
+            self.add_level(from, to, level);
         }
     }
 
@@ -179,9 +201,10 @@ impl Cut {
         let (mut from, to) = (from.as_nanos(), to.as_nanos());
         while from < to && level > 0 {
             let place = self.place(Timestamp::from_nanos(from));
-            let end = to.min((place as u64 + 1).saturating_mul(self.width));
+            let (began, length) = self.stretch(place);
+            let end = to.min(began + length).max(from + 1);
             let bin = &mut self.bins[place];
-            bin.in_flight_mean += (end - from) as f64 / self.width as f64 * level as f64;
+            bin.in_flight_mean += (end - from) as f64 / length as f64 * level as f64;
             bin.in_flight_peak = bin.in_flight_peak.max(level);
             from = end;
         }

@@ -13,6 +13,7 @@ use crate::analysis::Objective;
 use crate::experiment::capacity::{Candidate, Capacity, Contract, NoQueue, Offer, Queueing, Replicas};
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
+use crate::report;
 use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
@@ -51,6 +52,10 @@ pub(super) struct CapacityArgs {
           value_parser = replicas)]
     replicas: Option<Replicas>,
 
+    /// Write the capacity as a page with charts to this file
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+
     /// Print the capacity as JSON on standard output, and nothing else
     #[arg(long)]
     json: bool,
@@ -73,14 +78,19 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         max_gpus: args.max_gpus,
     };
     let prices = prices(&args.gpu_hour, args.sweeps.len())?;
-    let offers = args
-        .sweeps
-        .iter()
-        .zip(prices)
-        .map(|(path, price)| offer(path, price, &contract, args.replicas, printer));
-    let capacity = Capacity::of(contract, offers.collect::<Result<_, _>>()?);
+    let (mut offers, mut sweeps) = (Vec::new(), Vec::new());
+    for (path, price) in args.sweeps.iter().zip(prices) {
+        let sweep = Sweep::read(path).map_err(Stop::usage)?;
+        offers.push(offer(path, &sweep, price, &contract, args.replicas, printer)?);
+        sweeps.push(sweep);
+    }
+    let capacity = Capacity::of(contract, offers);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;
+    if let Some(path) = &args.page {
+        outcome::write(path, &report::capacity_page(&capacity, &sweeps))?;
+        printer.words(&format!("page written to {}", path.display()));
+    }
     Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })
 }
 
@@ -98,25 +108,26 @@ fn prices(typed: &[f64], sweeps: usize) -> Result<Vec<Option<f64>>, Stop> {
     }
 }
 
-/// What the sweep at `path` offers.
+/// What `sweep`, which is at `path`, offers.
 fn offer(
     path: &Path,
+    sweep: &Sweep,
     gpu_hour: Option<f64>,
     contract: &Contract,
     replicas: Option<Replicas>,
     printer: Printer,
 ) -> Result<Offer, Stop> {
-    let (name, sweep) = (name(path), Sweep::read(path).map_err(Stop::usage)?);
-    let candidate = Candidate { name: &name, sweep: &sweep, gpu_hour };
+    let name = name(path);
+    let candidate = Candidate { name: &name, sweep, gpu_hour };
     let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
     let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
     let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
     let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
     let fit = || {
-        fitted(path, &sweep, printer)
+        fitted(path, sweep, printer)
             .map_err(|stop| stop.message().lines().next().unwrap_or_default().to_owned())
     };
-    match Queueing::of(&sweep, basis, contract, &objectives, asked, fit) {
+    match Queueing::of(sweep, basis, contract, &objectives, asked, fit) {
         Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
         Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
         Err(refusal) => Err(Stop::usage(refusal)),

@@ -49,6 +49,23 @@ pub enum Begun {
     Sessions,
 }
 
+impl Begun {
+    /// What the rates of a workload count.
+    #[must_use]
+    pub fn of(workload: &WorkloadSpec) -> Self {
+        if workload.mean_turns() > 1.0 { Self::Sessions } else { Self::Requests }
+    }
+
+    /// Its name, of several.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Sessions => "sessions",
+        }
+    }
+}
+
 /// One latency in both runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -104,11 +121,7 @@ impl PairedOpen {
     }
 
     fn in_words(&self, arrival: &ArrivalPattern) -> String {
-        let what = match self.begun {
-            Begun::Requests => "requests",
-            Begun::Sessions => "sessions",
-        };
-        let rate = format!("{} {what}/s", three_digits(self.rate_per_s));
+        let rate = format!("{} {}/s", three_digits(self.rate_per_s), self.begun.name());
         let (name, p99) = match (&self.ttft, &self.e2e) {
             (Some(ttft), _) => ("TTFT", ttft.p99),
             (None, Some(e2e)) => ("e2e", e2e.p99),

@@ -74,7 +74,13 @@ pub(super) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
 /// Why no run with this header can have read such a page of metrics; `Ok` if one can.
 pub(super) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
     one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
-    in_time("the moment of a reading", reading.answered)
+    in_time("the moment of a reading", reading.answered)?;
+    let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
+    let mut told = reading.gauges.values().chain(of_devices);
+    match told.find(|value| value.abs() > Reading::LARGEST) {
+        Some(value) => Err(format!("a reading has a value of {value}, more than anything that is measured")),
+        None => Ok(()),
+    }
 }
 
 /// Why no run can have ended so; `Ok` if one can.

@@ -77,6 +77,11 @@ pub struct Reading {
     pub histograms: BTreeMap<ServerTime, TimeHistogram>,
 }
 
+impl Reading {
+    /// The largest value that is believed, as many bytes as 64 bits count.
+    pub const LARGEST: f64 = 9.2e18;
+}
+
 /// What one device told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

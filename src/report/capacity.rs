@@ -29,7 +29,8 @@ pub fn capacity_text(capacity: &Capacity, style: Style) -> String {
     page.finish()
 }
 
-fn grid(capacity: &Capacity) -> Grid {
+/// The offers beside one another.
+pub(crate) fn grid(capacity: &Capacity) -> Grid {
     let mut grid = Grid::new(&[
         ("", ALWAYS),
         ("req/s each", 5),
@@ -66,7 +67,7 @@ fn grid(capacity: &Capacity) -> Grid {
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
-fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
+pub(crate) fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
     for reason in &offer.why_not {
         page.entry(Tone::Bad, "  does not keep the contract: ", reason);
     }

@@ -26,19 +26,19 @@ pub(crate) fn joint_section(page: &mut Page, diagnosis: &JointDiagnosis) {
     }
 }
 
+/// What is said where every promise was kept.
+pub(crate) const KEPT: &str = "the promises were kept: this says where the time goes; nothing needs a cure";
+
 /// The heading, and how much is told below it.
 fn head(page: &mut Page, reservation: Option<&str>, promises_kept: bool) -> Detail {
     page.heading("Diagnosis: symptoms, = the likely regime, ? what would confirm it, → what to try first");
-    match reservation {
-        Some(reservation) => page.entry(Tone::Bad, "  ! ", reservation),
-        None if promises_kept => {
-            let kept = "the promises were kept: this says where the time goes; nothing needs a cure";
-            page.entry(Tone::Normal, "  ", kept);
-            return Detail::Regime;
-        }
-        None => {}
+    let detail = Detail::of(reservation, promises_kept);
+    match (reservation, detail) {
+        (Some(reservation), _) => page.entry(Tone::Bad, "  ! ", reservation),
+        (None, Detail::Regime) => page.entry(Tone::Normal, "  ", KEPT),
+        (None, Detail::WithCures) => {}
     }
-    Detail::WithCures
+    detail
 }
 
 /// How much is told of a symptom.
@@ -48,6 +48,13 @@ pub(crate) enum Detail {
     Regime,
     /// Besides, what would confirm it, and what to try first.
     WithCures,
+}
+
+impl Detail {
+    /// Where every promise was kept nothing needs a cure, unless the figures cannot be believed.
+    pub(crate) const fn of(reservation: Option<&str>, promises_kept: bool) -> Self {
+        if reservation.is_none() && promises_kept { Self::Regime } else { Self::WithCures }
+    }
 }
 
 pub(crate) fn symptom(page: &mut Page, symptom: &Symptom, detail: Detail) {

@@ -90,7 +90,8 @@ pub(crate) fn shortened(name: &str) -> String {
     cut(name, FIRST_COLUMN)
 }
 
-fn cut(text: &str, room: usize) -> String {
+/// A text no longer than its room, in characters.
+pub(crate) fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }

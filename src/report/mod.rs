@@ -60,7 +60,9 @@ pub use engine_fit::{engine_fit_text, fitted_json, rates_json, rates_text};
 pub use export::{Content, Document, Export, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
 pub use fit::text as fit_text;
 pub use glossary::glossary;
-pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, run_page, sweep_page};
+pub use html::{
+    ab_page, capacity_page, compared_page, compared_sweeps_page, matrix_page, run_page, sweep_page,
+};
 pub use json::{json, json_beside};
 pub use junit::junit;
 pub use markdown::{ab_markdown, run_markdown, sweep_markdown};

@@ -3,14 +3,11 @@
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::latency;
 use super::page::{Page, Tone};
-use crate::experiment::{Begun, Latency, PairedFigure, PairedOpen};
+use crate::experiment::{Latency, PairedFigure, PairedOpen};
 use crate::units::three_digits;
 
 pub(crate) fn table(page: &mut Page, pair: &PairedOpen) {
-    let what = match pair.begun {
-        Begun::Requests => "requests",
-        Begun::Sessions => "sessions",
-    };
+    let what = pair.begun.name();
     page.heading(&format!(
         "What the closed loop hides: {} {what}/s from its users, and as many whatever the server does, ms",
         three_digits(pair.rate_per_s)

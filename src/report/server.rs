@@ -8,7 +8,7 @@ use crate::analysis::{
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::units::{count, three_digits};
 
-const GIB: f64 = 1_073_741_824.0;
+pub(crate) const GIB: f64 = 1_073_741_824.0;
 
 pub(crate) fn section(page: &mut Page, summary: &Summary) {
     let Some(server) = &summary.server else { return };
@@ -45,13 +45,13 @@ fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn requests(server: &ServerSide) -> Option<String> {
+pub(crate) fn requests(server: &ServerSide) -> Option<String> {
     let gauge =
         |name: &str, gauge: Gauge| server.gauge(gauge).map(|gauge| format!("{name} {}", mean_and_max(gauge)));
     joined([gauge("running", Gauge::Running), gauge("waiting", Gauge::Waiting)])
 }
 
-fn cache(server: &ServerSide) -> Option<String> {
+pub(crate) fn cache(server: &ServerSide) -> Option<String> {
     let rise = |counter| server.rise(counter);
     let hits = || {
         let (hits, queries) = (rise(Counter::CacheHits)?, rise(Counter::CacheQueries)?);
@@ -92,7 +92,7 @@ fn times(server: &ServerSide) -> Option<String> {
 }
 
 /// `≈ 297 in 200–300`, a guess inside the bucket in which it is sure to lie, or `over 300`.
-fn in_bucket(quantile: BucketQuantile) -> String {
+pub(crate) fn in_bucket(quantile: BucketQuantile) -> String {
     let BucketQuantile { ms, from_ms, to_ms } = quantile;
     match to_ms {
         Some(to) => {
@@ -128,7 +128,7 @@ fn devices(devices: &[DeviceSummary]) -> Option<String> {
     Some(if devices.len() == 1 { line } else { format!("{}, each {line}", devices.len()) })
 }
 
-fn energy(server: &ServerSide) -> Option<String> {
+pub(crate) fn energy(server: &ServerSide) -> Option<String> {
     let energy = server.energy?;
     let per =
         |joules: Option<f64>, what: &str| joules.map(|joules| format!("{} J a {what}", three_digits(joules)));
@@ -143,13 +143,13 @@ fn energy(server: &ServerSide) -> Option<String> {
     ])
 }
 
-fn unread(server: &ServerSide) -> Option<String> {
+pub(crate) fn unread(server: &ServerSide) -> Option<String> {
     let unread: Vec<_> = server.unread().map(|page| page.url.clone()).collect();
     (!unread.is_empty()).then(|| unread.join(", "))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// As of a server with two GPUs.
-    fn told() -> ServerSide {
+    pub(crate) fn told() -> ServerSide {
         let bucket = |ms, from_ms, to_ms| Some(BucketQuantile { ms, from_ms, to_ms });
         let time = |mean_ms, p99| TimeSummary { count: 200.0, mean_ms, p50: p99, p99 };
         let beside = |client_ms: f64, server_ms: f64| TimeBeside {

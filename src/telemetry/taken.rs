@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::names::{Names, Scale};
 use crate::engine::{Sample, samples};
-use crate::record::{Counter, DeviceReading, Gauge, PageKind, ServerTime, TimeHistogram};
+use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
 /// Values from here on are the exporter's way to say that it has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
@@ -108,7 +108,7 @@ fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
         let samples = first(known, series)?;
         let sum: f64 = samples.iter().map(|sample| sample.value).sum();
         let all = if gauge.adds_up() { sum } else { sum / samples.len() as f64 };
-        Some((*gauge, all * scale))
+        Some((*gauge, all * scale)).filter(|(_, value)| value.abs() <= Reading::LARGEST)
     };
     names.gauges.iter().filter_map(value).collect()
 }

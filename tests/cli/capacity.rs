@@ -58,6 +58,25 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     let out = desk.skyline(&two).args(prices).assert().code(0);
     let capacity: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&capacity["cheapest"], &capacity["compared_by"]), (&Value::from(1), &Value::from("price")));
+
+    // A page of the offers: both curves, each with the rate that an instance carries; the picture of the two of them.
+    let page = desk.path().join("capacity.html");
+    let written = ["--gpu-hour", "3", "--gpu-hour", "2", "--page", page.to_str().unwrap()];
+    desk.skyline(&two).args(written).assert().code(0).stderr(contains("page written to"));
+    let page = std::fs::read_to_string(page).unwrap();
+    let carried = format!(">highest {}", offer["per_instance"]["rate_per_s"]);
+    let parts = [
+        "Capacity for 1,000 requests/s",
+        "TTFT over load, one instance",
+        "The offers compared",
+        "At other rates",
+    ];
+    for part in parts {
+        assert!(page.contains(part), "no {part}");
+    }
+    assert_eq!(page.matches("TTFT over load, one instance").count(), 2);
+    let rate = carried.split('.').next().unwrap();
+    assert_eq!(page.matches(rate).count(), 4, "a line with its words and its label in both: {rate}");
     let three = [prices[0], prices[1], prices[2], prices[3], "--gpu-hour", "1"];
     desk.skyline(&two).args(three).assert().code(2).stderr(contains("one for each in their order"));
 }

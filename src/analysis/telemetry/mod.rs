@@ -3,6 +3,7 @@
 mod accounts;
 mod devices;
 mod energy;
+mod followed;
 mod histogram;
 mod span;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 pub use accounts::{BothAccounts, CountBeside, TimeBeside};
 pub use devices::DeviceSummary;
 pub use energy::{EnergySource, EnergyUse};
+pub use followed::FollowedGauge;
 pub use histogram::{BucketQuantile, TimeSummary};
 
 /// What pages of metrics told of the window.

@@ -25,7 +25,7 @@ impl Track {
     }
 
     /// The value at a moment.
-    fn at(&self, at: f64) -> f64 {
+    pub(super) fn at(&self, at: f64) -> f64 {
         let next = self.0.partition_point(|point| point.0 < at);
         match (next.checked_sub(1).and_then(|before| self.0.get(before)), self.0.get(next)) {
             (Some(before), Some(after)) => {

@@ -15,8 +15,11 @@ fn bins_are_round_and_neither_few_nor_many() {
         assert_eq!(width as f64 / 1e9, width_s, "{end_s} s");
     }
     for end_ns in (0..400).map(|step| (1e9 * 1.07_f64.powi(step)) as u64) {
-        let bins = end_ns / bin_width_ns(end_ns) + 1;
+        let width = bin_width_ns(end_ns);
+        let bins = bins_of(end_ns, width) as u64;
         assert!((60..=MOST_BINS).contains(&bins), "{end_ns} ns: {bins}");
+        let last = end_ns - (bins - 1) * width;
+        assert!(2 * last >= width && 2 * last <= 3 * width, "{end_ns} ns: the last is {last} of {width}");
     }
     assert_eq!((bin_width_ns(0), bin_width_ns(u64::MAX) > u64::MAX / MOST_BINS), (SHORTEST_NS, true));
 }
@@ -33,9 +36,9 @@ fn a_run_by_hand() {
         ],
     );
     let timeline = Timeline::of(&log);
-    assert_eq!((timeline.bin_s, timeline.bins.len(), timeline.end_s()), (0.01, 101, 1.01));
+    assert_eq!((timeline.bin_s, timeline.bins.len(), timeline.end_s()), (0.01, 100, 1.0));
     let [first, second, third, fourth, ..] = timeline.bins.as_slice() else { panic!("too few") };
-    assert_eq!((first.scheduled, first.released, first.completed, first.failed), (1, 1, 0, 0));
+    assert_eq!((first.scheduled, first.sent, first.completed, first.failed), (1, 1, 0, 0));
     assert_eq!((second.scheduled, second.failed, second.in_flight_peak), (2, 1, 3));
     // From 1 to 10 ms one; then 5 ms of one, 3 ms of three, 2 ms of two.
     assert!((first.in_flight_mean - 0.9).abs() < 1e-9 && (second.in_flight_mean - 1.8).abs() < 1e-9);
@@ -44,6 +47,33 @@ fn a_run_by_hand() {
     // Of the two of the second bin one failed and one was cut off after 985 ms.
     assert_eq!(second.wait.unwrap().p50, Figure::AtLeast(985.0));
     assert_eq!((third.wait, timeline.metric), (None, Metric::Ttft));
+}
+
+/// 10.04 s in bins of 0.1 s: the last is 0.14 s long, and one request goes on to the end.
+#[test]
+fn the_last_bin_is_as_long_as_the_run_goes_on() {
+    let log = run(10_000, vec![record(0).sent_at(0, 0, 0).paced(10_040, 1, 1).build()]);
+    let timeline = Timeline::of(&log);
+    let [.., before, last] = timeline.bins.as_slice() else { panic!("too few") };
+    assert_eq!((timeline.bins.len(), timeline.bin_s), (100, 0.1));
+    assert!((timeline.end_s() - 10.04).abs() < 1e-9);
+    assert!((before.length_s - 0.1).abs() < 1e-12 && (last.length_s - 0.14).abs() < 1e-12);
+    assert!((last.in_flight_mean - 1.0).abs() < 1e-12 && last.completed == 1);
+}
+
+/// Who waits under a cap has not been sent; who never is, never was.
+#[test]
+fn what_is_let_go_is_not_sent_yet() {
+    let log = run(
+        1_000,
+        vec![
+            record(0).sent_at(0, 0, 500).paced(900, 1, 1).build(),
+            record(1).scheduled(0).censored(1_000).build(),
+        ],
+    );
+    let bins = Timeline::of(&log).bins;
+    assert_eq!((bins[0].sent, bins[0].scheduled, bins[50].sent), (0, 2, 1));
+    assert_eq!(bins.iter().map(|bin| bin.sent).sum::<u64>(), 1);
 }
 
 #[test]
@@ -88,23 +118,26 @@ proptest! {
             .map(|record| (record.dispatched.as_nanos() / 1_000_000, record.ended.as_nanos() / 1_000_000))
             .collect();
         for (place, bin) in timeline.bins.iter().enumerate() {
-            let (from, to) = (place as u64 * width, (place as u64 + 1) * width);
-            let within = |at: Timestamp| ms(from) <= at && at < ms(to);
+            let from = place as u64 * width;
+            let is_last = place + 1 == timeline.bins.len();
+            // The run's last moment belongs to the last bin.
+            let to = if is_last { (timeline.end_s() * 1e3).round() as u64 } else { from + width };
+            let within = |at: Timestamp| ms(from) <= at && (at < ms(to) || is_last);
             let count = |at: fn(&RequestRecord) -> Timestamp| {
                 log.records.iter().filter(|record| within(at(record))).count() as u64
             };
             prop_assert_eq!(bin.scheduled, count(|record| record.scheduled));
-            prop_assert_eq!(bin.released, count(|record| record.dispatched));
+            prop_assert_eq!(bin.sent, count(|record| record.sent.unwrap()));
             prop_assert_eq!(bin.completed, count(|record| record.ended));
             let tokens = log.records.iter().flat_map(|record| record.chunks.iter()).filter(|chunk| within(chunk.at));
             prop_assert_eq!(bin.output_tokens, tokens.count() as f64);
             let spent: u64 =
                 flights.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum();
-            prop_assert!((bin.in_flight_mean - spent as f64 / width as f64).abs() < 1e-9);
+            prop_assert!((bin.in_flight_mean - spent as f64 / (to - from) as f64).abs() < 1e-9);
             prop_assert_eq!(bin.in_flight_peak, brute_peak(&flights, from, to));
             let mut waits: Vec<u64> = requests
                 .iter()
-                .filter(|(scheduled, ..)| (from..to).contains(scheduled))
+                .filter(|(scheduled, ..)| within(ms(*scheduled)))
                 .map(|(_, late, first, ..)| late + first)
                 .collect();
             waits.sort_unstable();

@@ -9,7 +9,7 @@ use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::{
-    AcrossRuns, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
+    AcrossRuns, Begun, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
 };
 use crate::record::RunHeader;
 
@@ -54,6 +54,9 @@ pub struct AnswerOfSide {
     pub ttft_p99_ms: Vec<(Load, Level)>,
     /// The same of output tokens per second.
     pub output_tokens_per_s: Vec<(Load, Level)>,
+    /// What its rates are of.
+    #[serde(skip)]
+    pub begun: Begun,
 }
 
 /// One sweep against the baseline.
@@ -168,6 +171,7 @@ impl SweepSide {
             valid: self.sweep.valid,
             ttft_p99_ms: curve(|figures| figures.ttft_p99_ms.as_ref()),
             output_tokens_per_s: curve(|figures| figures.output_tokens_per_s.as_ref()),
+            begun: Begun::of(&self.sweep.workload),
         }
     }
 }
@@ -272,7 +276,7 @@ type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.
-const READ: [(Subject, Read); 12] = {
+const READ: [(Subject, Read); 14] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
         Subject::Latency(Statistic::Percentile(quantile), metric)
     }
@@ -289,6 +293,8 @@ const READ: [(Subject, Read); 12] = {
         (Subject::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
         (Subject::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
         (Subject::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
+        (percentile(Quantile::P95, Metric::Tpot), |figures| figures.tpot_p95_ms.as_ref()),
+        (percentile(Quantile::P95, Metric::E2e), |figures| figures.e2e_p95_ms.as_ref()),
     ]
 };
 

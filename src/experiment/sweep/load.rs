@@ -20,7 +20,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Requests per second, or users.
+    /// Requests per second (of conversations: those that begin), or users.
     #[must_use]
     pub fn amount(self) -> f64 {
         match self {

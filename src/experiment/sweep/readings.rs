@@ -12,8 +12,10 @@ pub(super) struct Readings {
     ttft_p95: Option<Figure>,
     ttft_p99: Option<Figure>,
     tpot_p50: Option<Figure>,
+    tpot_p95: Option<Figure>,
     tpot_p99: Option<Figure>,
     e2e_p50: Option<Figure>,
+    e2e_p95: Option<Figure>,
     e2e_p99: Option<Figure>,
     goodput: Option<Figure>,
     attainment: Option<Figure>,
@@ -38,10 +40,14 @@ pub struct PointFigures {
     pub ttft_p99_ms: Option<AcrossRuns>,
     /// Median TPOT, milliseconds.
     pub tpot_p50_ms: Option<AcrossRuns>,
+    /// 95th percentile of TPOT, milliseconds.
+    pub tpot_p95_ms: Option<AcrossRuns>,
     /// 99th percentile of TPOT, milliseconds.
     pub tpot_p99_ms: Option<AcrossRuns>,
     /// Median e2e latency, milliseconds.
     pub e2e_p50_ms: Option<AcrossRuns>,
+    /// 95th percentile of e2e latency, milliseconds.
+    pub e2e_p95_ms: Option<AcrossRuns>,
     /// 99th percentile of e2e latency, milliseconds.
     pub e2e_p99_ms: Option<AcrossRuns>,
     /// Requests that met their SLO, per second.
@@ -75,8 +81,10 @@ impl Readings {
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
             ttft_p99: percentile(Metric::Ttft, Quantile::P99),
             tpot_p50: percentile(Metric::Tpot, Quantile::P50),
+            tpot_p95: percentile(Metric::Tpot, Quantile::P95),
             tpot_p99: percentile(Metric::Tpot, Quantile::P99),
             e2e_p50: percentile(Metric::E2e, Quantile::P50),
+            e2e_p95: percentile(Metric::E2e, Quantile::P95),
             e2e_p99: percentile(Metric::E2e, Quantile::P99),
             // Where nothing was promised it would be the completed requests once more.
             goodput: rate(Flow::Goodput).filter(|_| run.slo.declared),
@@ -116,8 +124,10 @@ impl PointFigures {
             ttft_p95_ms: across(|run| run.ttft_p95, any),
             ttft_p99_ms: across(|run| run.ttft_p99, any),
             tpot_p50_ms: across(|run| run.tpot_p50, any),
+            tpot_p95_ms: across(|run| run.tpot_p95, any),
             tpot_p99_ms: across(|run| run.tpot_p99, any),
             e2e_p50_ms: across(|run| run.e2e_p50, any),
+            e2e_p95_ms: across(|run| run.e2e_p95, any),
             e2e_p99_ms: across(|run| run.e2e_p99, any),
             goodput_per_s: across(|run| run.goodput, any),
             slo_attainment: across(|run| run.attainment, 1.0),

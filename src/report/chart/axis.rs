@@ -5,12 +5,18 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::IntoLogRange;
 
-use crate::units::three_digits;
+use crate::units::count;
 
 /// Steps into which plotters is asked to divide an axis: it places by whole numbers.
 const STEPS: i32 = 1_000_000;
 /// Ticks that have room for their labels.
 const TICKS: usize = 6;
+/// Fewer ticks than these leave an axis unread.
+const FEWEST: usize = 3;
+/// Beyond this a figure is none, and below its inverse it is nothing: what a damaged file may hold.
+const LARGEST: f64 = 1e300;
+/// The shortest axis as a share of its larger end: on a shorter one ticks would fall together.
+const SHORTEST: f64 = 1e-9;
 /// The largest value divided by the smallest from which on a straight axis hides the small ones.
 const WIDE: f64 = 12.0;
 
@@ -46,7 +52,7 @@ impl Axis {
     /// From 0, or logarithmic where the values above 0 lie so far apart that a straight axis would hide the small ones.
     pub(crate) fn fitting(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = finite(values).collect();
-        let above = ends(values.iter().copied().filter(|value| *value > 0.0));
+        let above = ends(values.iter().copied().filter(|value| *value > 1.0 / LARGEST));
         match above.filter(|(low, high)| high / low > WIDE) {
             Some((low, high)) => Self {
                 title: format!("{title} (log)"),
@@ -60,7 +66,8 @@ impl Axis {
 
     /// Logarithmic, over all of `values` that are above 0.
     pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
-        let (low, high) = ends(values.into_iter().filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
+        let above = values.into_iter().filter(|value| *value > 1.0 / LARGEST);
+        let (low, high) = ends(above).unwrap_or((1.0, 10.0));
         let (low, high) = (low * 0.9, high * 1.1);
         Self {
             title: format!("{title} (log)"),
@@ -82,11 +89,18 @@ impl Axis {
     }
 
     fn straight(title: &str, low: f64, high: f64) -> Self {
+        let least = low.abs().max(high.abs()) * SHORTEST;
+        let (low, high) = if high - low < least { (low - least, high + least) } else { (low, high) };
         Self { title: title.to_owned(), scale: Scale::Straight((low..high).into()), low, high }
     }
 
     pub(super) fn title(&self) -> &str {
         &self.title
+    }
+
+    /// Whether a value lies between the ends.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
     }
 
     /// Where a value lies between the ends, 0 to 1; beyond them at the nearer one.
@@ -112,9 +126,15 @@ impl Axis {
                 whole.dedup();
                 whole
             }
-            Scale::Logarithmic(_) => within(round_figures(self.low, self.high)),
+            Scale::Logarithmic(_) => {
+                let round = within(round_figures(self.low, self.high));
+                // Values that lie near one another may have none between them.
+                let straight = || within(RangedCoordf64::from(self.low..self.high).key_points(TICKS));
+                if round.len() < FEWEST { straight() } else { round }
+            }
         };
-        ticks.into_iter().map(|tick| (self.place(tick), tick_label(tick))).collect()
+        let step = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs()).reduce(f64::min);
+        ticks.iter().map(|tick| (self.place(*tick), tick_label(*tick, step.unwrap_or(tick.abs())))).collect()
     }
 }
 
@@ -130,18 +150,27 @@ fn round_figures(low: f64, high: f64) -> Vec<f64> {
     (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
 }
 
-/// A round figure without needless zeros.
-fn tick_label(value: f64) -> String {
-    if value.abs() < 1e-9 {
+/// A tick with as many decimals as tell it from the others, which are `step` away or further.
+fn tick_label(value: f64, step: f64) -> String {
+    let exact = step.abs() * 1e-3;
+    let size = value.abs();
+    if size <= exact {
         return "0".to_owned();
     }
-    let text = three_digits(value);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    text.replace('-', "−")
+    let sign = if value < 0.0 { "−" } else { "" };
+    if !(1e-9..1e15).contains(&size) {
+        return format!("{sign}{size:.2e}");
+    }
+    let told = |decimals: usize| format!("{size:.decimals$}");
+    let near = |text: &String| text.parse::<f64>().is_ok_and(|told| (told - size).abs() <= exact);
+    let text = (0..12).map(told).find(near).unwrap_or_else(|| told(12));
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = whole.parse().map_or(whole.to_owned(), count);
+    if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
 fn finite(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = f64> {
-    values.into_iter().filter(|value| value.is_finite())
+    values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-LARGEST, LARGEST))
 }
 
 fn ends(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
@@ -186,5 +215,52 @@ mod tests {
         assert!(Axis::around("change", [3.0]).place(3.0) > 0.4);
         assert!(labels(&Axis::around("change", [])).len() > 2);
         assert_eq!(labels(&Axis::around("change", [-0.4, 0.4]))[0].chars().next(), Some('−'));
+    }
+
+    /// A steady server: its latencies lie between two round figures wherever these happen to be.
+    #[test]
+    fn values_near_one_another_have_ticks_too() {
+        for middle in [11.0, 25.0, 60.0, 85.0, 250.0, 0.25] {
+            let axis = Axis::logarithmic("TPOT, ms", [middle * 0.98, middle, middle * 1.02]);
+            let ticks = axis.ticks();
+            assert!(ticks.len() >= FEWEST, "{middle}: {:?}", labels(&axis));
+            for (place, label) in &ticks {
+                // The label says where it stands.
+                let told: f64 = label.parse().unwrap();
+                assert!((axis.place(told) - place).abs() < 2e-3, "{middle}: {label} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn ticks_near_one_another_have_labels_of_their_own() {
+        assert_eq!(
+            labels(&Axis::between("t", 100.0, 101.0)),
+            ["100", "100.2", "100.4", "100.6", "100.8", "101"]
+        );
+        let far = labels(&Axis::between("t", 12_000.0, 12_002.0));
+        assert!(far.contains(&"12,000.5".to_owned()), "{far:?}");
+        let decades = labels(&Axis::logarithmic("ms", [0.012, 80.0]));
+        assert_eq!(decades, ["0.1", "1", "10"]);
+    }
+
+    /// What only a damaged file holds.
+    #[test]
+    fn figures_beyond_all_measure_have_an_axis() {
+        let wild = [f64::MAX, f64::MIN_POSITIVE, -f64::MAX, 5e-324];
+        for values in [&wild[..], &wild[..1], &wild[1..2], &[9e18, 9e18 + 2_000.0]] {
+            let values = || values.iter().copied();
+            for axis in [
+                Axis::from_zero("", values()),
+                Axis::around("", values()),
+                Axis::fitting("", values()),
+                Axis::logarithmic("", values()),
+            ] {
+                let ticks = axis.ticks();
+                assert!(ticks.len() < 2_000 && ticks.iter().all(|(place, _)| (0.0..=1.0).contains(place)));
+            }
+        }
+        let moments = Axis::between("", 1e18, 1e18 + 300.0);
+        assert!(moments.ticks().len() < 100);
     }
 }

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{Field, Ground, Rule, WIDTH, n};
+use super::ground::{Field, Ground, WIDTH, n};
+use super::rules::Rule;
 
 const HEIGHT: f64 = 300.0;
 

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ink::Ink;
+use super::ink::{Ink, Sign};
+use super::rules::{self, Rule};
+
+pub(super) use crate::report::grid::cut;
 
 /// Width of a chart in a column; with its height the units of everything in it. A page scales it to its column.
 pub(super) const WIDTH: f64 = 440.0;
@@ -17,14 +20,6 @@ pub(super) const BOTTOM: f64 = 44.0;
 pub(super) const LINE: f64 = 16.0;
 /// About how wide a character is.
 pub(super) const CHARACTER: f64 = 7.0;
-
-/// A line across the chart, with its label.
-pub(crate) enum Rule {
-    /// At a height: a bound.
-    Height(f64, String),
-    /// At a place along the x axis.
-    Place(f64, String),
-}
 
 /// A stretch of the x axis that stands out.
 pub(crate) struct Shade {
@@ -98,6 +93,19 @@ impl Field<'_> {
         self.top + (1.0 - self.y.place(y)) * self.height
     }
 
+    pub(super) fn right(&self) -> f64 {
+        LEFT + self.width
+    }
+
+    pub(super) fn top(&self) -> f64 {
+        self.top
+    }
+
+    /// Whether a height lies on the chart, not beyond it.
+    pub(super) fn shows(&self, y: f64) -> bool {
+        self.y.holds(y)
+    }
+
     /// Where the chart ends below.
     pub(super) fn bottom(&self) -> f64 {
         self.top + self.height
@@ -107,14 +115,14 @@ impl Field<'_> {
 impl Ground<'_> {
     /// The chart as SVG, with `drawn` on its ground.
     pub(super) fn draw(&self, drawn: impl FnOnce(&Field<'_>) -> Markup) -> Markup {
-        let (names, names_height) = legend(&self.names, self.width);
-        let top = 24.0 + names_height;
+        let names: Vec<_> = self.names.iter().map(|(ink, name)| (Sign::Mark(*ink), *name)).collect();
+        let (names, names_height) = legend(&names, self.width);
+        let top = 30.0 + names_height;
         let (width, height) = (self.width - LEFT - RIGHT, self.height - BOTTOM - top);
         let field = Field { x: self.x, y: self.y, width, height, top };
         let (right, bottom) = (LEFT + width, top + height);
         html! {
-            svg viewBox=(format!("0 0 {} {}", self.width, self.height)) role="group" aria-label=(self.description) {
-                desc { (self.description) }
+            svg viewBox=(format!("0 0 {} {}", self.width, self.height)) role="img" aria-label=(self.description) {
                 @for shade in self.shades { (shade.draw(&|x| field.across(x), (top, bottom))) }
                 @for (place, label) in self.y.ticks() {
                     @let y = top + (1.0 - place) * height;
@@ -125,9 +133,7 @@ impl Ground<'_> {
                 text class="title" x="2" y="13" { (self.y.title()) }
                 (names)
                 (drawn(&field))
-                @for (place, rule) in self.rules.iter().enumerate() {
-                    (draw_rule(rule, place, &field, (self.width, right)))
-                }
+                (rules::draw(self.rules, &field))
             }
         }
     }
@@ -149,61 +155,28 @@ pub(super) fn x_axis(axis: &Axis, (left, width): (f64, f64), bottom: f64) -> Mar
 }
 
 /// Names of series beside their shapes, in as many lines as they need, and the height of these.
-pub(super) fn legend(names: &[(Ink, &str)], width: f64) -> (Markup, f64) {
+pub(super) fn legend(names: &[(Sign, &str)], width: f64) -> (Markup, f64) {
     if names.len() < 2 {
         return (html! {}, 0.0);
     }
     let (mut x, mut y) = (8.0, 30.0);
     let mut placed = Vec::new();
-    for (ink, name) in names {
+    for (sign, name) in names {
         let name = cut(name, ((width - RIGHT - 26.0) / CHARACTER) as usize);
         let length = 18.0 + name.chars().count() as f64 * CHARACTER;
         if x + length > width - RIGHT && x > 8.0 {
             (x, y) = (8.0, y + LINE);
         }
-        placed.push((ink, name, x, y));
+        placed.push((sign, name, x, y));
         x += length + 12.0;
     }
     let drawn = html! {
-        @for (ink, name, x, y) in &placed {
-            (ink.mark((x + 4.0, y - 4.0), false))
+        @for (sign, name, x, y) in &placed {
+            (sign.draw((x + 4.0, y - 4.0)))
             text class="legend" x=(n(x + 14.0)) y=(n(*y)) { (name) }
         }
     };
     (drawn, y - 30.0 + LINE)
-}
-
-/// Labels of rules that follow one another stand on lines of their own, so that none hides another.
-fn draw_rule(rule: &Rule, place: usize, field: &Field<'_>, (width, right): (f64, f64)) -> Markup {
-    let (top, bottom) = (field.top, field.bottom());
-    match rule {
-        Rule::Height(height, label) => {
-            let y = field.up(*height);
-            // Under the line where there is no room above it.
-            let text = if y < top + LINE { y + 13.0 } else { y - 5.0 };
-            html! {
-                line class="rule" x1=(n(LEFT)) x2=(n(right)) y1=(n(y)) y2=(n(y)) {}
-                text class="note" x=(n(right - 4.0)) y=(n(text)) text-anchor="end" { (label) }
-            }
-        }
-        Rule::Place(at, label) => {
-            let x = field.across(*at);
-            let line = (place % 4) as f64 * 13.0;
-            let (anchor, shift) = if x > width * 0.7 { ("end", -5.0) } else { ("start", 5.0) };
-            html! {
-                line class="rule" x1=(n(x)) x2=(n(x)) y1=(n(top)) y2=(n(bottom)) {}
-                text class="note" x=(n(x + shift)) y=(n(top + 11.0 + line)) text-anchor=(anchor) { (label) }
-            }
-        }
-    }
-}
-
-/// A name no longer than its room, in characters.
-pub(super) fn cut(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// A coordinate: a tenth of a unit is finer than anybody sees.
@@ -212,7 +185,7 @@ pub(super) fn n(value: f64) -> String {
 }
 
 /// Of `ticks`, ascending, those whose labels do not run into the one before them on an axis so wide.
-fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
+pub(super) fn apart(ticks: Vec<(f64, String)>, width: f64) -> Vec<(f64, String)> {
     let mut taken = f64::NEG_INFINITY;
     let clear = |(place, label): &(f64, String)| {
         let half = label.chars().count() as f64 * CHARACTER / 2.0;

@@ -16,6 +16,43 @@ pub(crate) enum Ink {
     Failure,
 }
 
+/// How the name of something that is drawn is told apart from the others: by what it looks like on the chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Points.
+    Mark(Ink),
+    /// A line, dashed where it is the second.
+    Line(Ink),
+    /// A line that goes by steps.
+    Steps(Ink),
+    /// A filled stretch.
+    Area(Ink),
+    /// A bar.
+    Bar(Ink),
+}
+
+impl Sign {
+    /// Around a point.
+    pub(super) fn draw(self, (x, y): (f64, f64)) -> Markup {
+        let (left, top) = (format!("{:.1}", x - 6.0), format!("{:.1}", y - 4.0));
+        match self {
+            Self::Mark(ink) => ink.mark((x, y), false),
+            Self::Line(ink) => {
+                html! { path class={ "line " (ink.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Steps(ink) => {
+                html! { path class={ "line " (ink.class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Area(ink) => {
+                html! { rect class={ "area " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
+            Self::Bar(ink) => {
+                html! { rect class={ "fill " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
+        }
+    }
+}
+
 impl Ink {
     /// Those of series, in their order.
     pub(crate) const SERIES: [Self; 4] = [Self::First, Self::Second, Self::Third, Self::Fourth];
@@ -29,6 +66,14 @@ impl Ink {
             Self::Fourth => "i3",
             Self::Faint => "faint",
             Self::Failure => "failure",
+        }
+    }
+
+    /// The class of a line without marks in it: the second one is dashed, for who cannot tell the colours.
+    pub(super) const fn line_class(self) -> &'static str {
+        match self {
+            Self::Second => "i1 dash",
+            other => other.class(),
         }
     }
 

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{BOTTOM, RIGHT, WIDE, legend, n, x_axis};
-use super::ink::Ink;
+use super::ground::{BOTTOM, RIGHT, WIDE, apart, legend, n, x_axis};
+use super::ink::{Ink, Sign};
 
 /// Height of a row.
-const LANE: f64 = 11.0;
+const LANE: f64 = 13.0;
 /// Room for the names of rows.
 const LEFT: f64 = 150.0;
 
@@ -52,16 +52,16 @@ pub(crate) enum Ending {
 impl Lanes {
     /// The chart as SVG.
     pub(crate) fn draw(&self) -> Markup {
-        let (names, names_height) = legend(&self.names, WIDE);
+        let names: Vec<_> = self.names.iter().map(|(ink, name)| (Sign::Bar(*ink), *name)).collect();
+        let (names, names_height) = legend(&names, WIDE);
         let top = 24.0 + names_height;
         let width = WIDE - LEFT - RIGHT;
         let bottom = top + self.shown.len() as f64 * LANE;
         let across = |x: f64| LEFT + self.axis.place(x) * width;
         html! {
-            svg.wide viewBox=(format!("0 0 {WIDE} {:.1}", bottom + BOTTOM)) role="group" aria-label=(self.description) {
-                desc { (self.description) }
+            svg.wide viewBox=(format!("0 0 {WIDE} {:.1}", bottom + BOTTOM)) role="img" aria-label=(self.description) {
                 (names)
-                @for (place, _) in self.axis.ticks() {
+                @for (place, _) in apart(self.axis.ticks(), width) {
                     @let x = LEFT + place * width;
                     line class="grid" x1=(n(x)) x2=(n(x)) y1=(n(top)) y2=(n(bottom)) {}
                 }

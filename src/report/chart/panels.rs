@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::ground::{BOTTOM, LEFT, RIGHT, Shade, WIDE, legend, n, x_axis};
-use super::ink::Ink;
+use super::ink::{Ink, Sign};
 
 /// Height of what is drawn in a panel.
 const HEIGHT: f64 = 74.0;
@@ -35,6 +35,8 @@ pub(crate) struct Track {
     pub(crate) name: String,
     pub(crate) ink: Ink,
     pub(crate) form: TrackForm,
+    /// The longest stretch without a value that a line goes across, in units of the x axis.
+    pub(crate) across: f64,
     pub(crate) values: Vec<Value>,
 }
 
@@ -49,7 +51,7 @@ pub(crate) enum TrackForm {
     Line,
 }
 
-/// A value over a stretch of the x axis; of a moment both ends are the same.
+/// A value over a stretch of the x axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) from: f64,
@@ -72,15 +74,15 @@ impl Panels {
         let mut top = 0.0;
         let mut placed = Vec::new();
         for panel in &self.shown {
-            let names: Vec<_> = panel.tracks.iter().map(|track| (track.ink, track.name.as_str())).collect();
+            let names: Vec<_> =
+                panel.tracks.iter().map(|track| (track.sign(), track.name.as_str())).collect();
             let (names, names_height) = legend(&names, WIDE);
             placed.push((panel, top, names, top + TITLE + names_height));
             top += TITLE + names_height + HEIGHT + GAP;
         }
         let bottom = top - GAP;
         html! {
-            svg.wide viewBox=(format!("0 0 {WIDE} {}", bottom + BOTTOM)) role="group" aria-label=(self.description) {
-                desc { (self.description) }
+            svg.wide viewBox=(format!("0 0 {WIDE} {}", bottom + BOTTOM)) role="img" aria-label=(self.description) {
                 @for (panel, title, names, top) in &placed {
                     @for shade in &self.shades { (shade.draw(&across, (*top, top + HEIGHT))) }
                     (panel.draw((*title, *top), names, &across))
@@ -114,7 +116,7 @@ impl Panel {
                 @if track.form == TrackForm::Area {
                     path class={ "area " (track.ink.class()) } d=(track.area(across, &up, top + HEIGHT)) {}
                 } @else {
-                    path class={ "line " (track.ink.class()) } d=(track.path(across, &up)) {}
+                    path class={ "line " (track.line_class()) } d=(track.path(across, &up)) {}
                     // A value between two stretches without one has no line to it.
                     @for (x, y) in track.alone() { (track.ink.mark((across(x), up(y)), false)) }
                 }
@@ -124,11 +126,25 @@ impl Panel {
 }
 
 impl Track {
+    fn sign(&self) -> Sign {
+        match self.form {
+            TrackForm::Area => Sign::Area(self.ink),
+            TrackForm::Steps => Sign::Steps(self.ink),
+            TrackForm::Line => Sign::Line(self.ink),
+        }
+    }
+
+    /// Steps are told from the area behind them by their form, one line from another by its dashes.
+    const fn line_class(&self) -> &'static str {
+        match self.form {
+            TrackForm::Line => self.ink.line_class(),
+            TrackForm::Steps | TrackForm::Area => self.ink.class(),
+        }
+    }
+
     /// Its values in runs of stretches that touch.
     fn runs(&self) -> impl Iterator<Item = &[Value]> {
-        let touch = |a: &Value, b: &Value| {
-            self.form == TrackForm::Line && a.from == a.to || (b.from - a.to).abs() < 1e-6
-        };
+        let touch = |a: &Value, b: &Value| b.from - a.to < self.across + 1e-6;
         self.values.chunk_by(touch)
     }
 
@@ -175,7 +191,7 @@ mod tests {
     fn track(form: TrackForm) -> Track {
         let value = |from: f64, y: f64| Value { from, to: from + 1.0, y };
         let values = vec![value(0.0, 1.0), value(1.0, 3.0), value(4.0, 2.0)];
-        Track { name: "requests <b>".to_owned(), ink: Ink::First, form, values }
+        Track { name: "requests <b>".to_owned(), ink: Ink::First, form, across: 0.0, values }
     }
 
     #[test]
@@ -189,6 +205,17 @@ mod tests {
         assert_eq!(track(TrackForm::Line).alone().collect::<Vec<_>>(), [(4.5, 2.0)]);
         let area = track(TrackForm::Area).area(&across, &up, 100.0);
         assert_eq!(area, "M0.0 100.0V99.0H10.0V97.0H20.0V100.0zM40.0 100.0V98.0H50.0V100.0z");
+    }
+
+    /// A gauge that is read every other bin is a line all the same; where readings are missing it is broken.
+    #[test]
+    fn a_line_goes_across_stretches_up_to_a_length() {
+        let (across, up) = (|x: f64| x * 10.0, |y: f64| 100.0 - y);
+        let mut gauge = track(TrackForm::Line);
+        gauge.across = 2.0;
+        assert_eq!(gauge.path(&across, &up), "M5.0 99.0L15.0 97.0L45.0 98.0");
+        gauge.across = 1.9;
+        assert_eq!(gauge.path(&across, &up), "M5.0 99.0L15.0 97.0M45.0 98.0");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{Field, Ground, Rule, Shade, WIDTH, n};
+use super::ground::{Field, Ground, Shade, WIDTH, n};
 use super::ink::Ink;
+use super::rules::Rule;
 
 const HEIGHT: f64 = 300.0;
 
@@ -82,15 +83,22 @@ impl Series {
                 g {
                     title { (point.words) }
                     @if let Some((low, high)) = point.low.zip(point.high) {
-                        path class={ "whisker " (class) }
-                            d=(format!("M{0:.1} {1:.1}V{2:.1}m-3 0h6M{3:.1} {1:.1}h6", x, up(low), up(high), x - 3.0)) {}
+                        path class={ "whisker " (class) } d=(whisker(field, x, (low, high))) {}
                     }
-                    @if self.ink != Ink::Faint { (self.ink.mark((x, y), point.open_above)) }
+                    @if self.ink != Ink::Faint || self.line == Line::None { (self.ink.mark((x, y), point.open_above)) }
                     circle class="hit" cx=(n(x)) cy=(n(y)) r="10" {}
                 }
             }
         }
     }
+}
+
+/// An interval upright at `x`, with a bar at each end that lies on the chart.
+fn whisker(field: &Field<'_>, x: f64, (low, high): (f64, f64)) -> String {
+    let bar = |end: f64| {
+        if field.shows(end) { format!("M{:.1} {:.1}h6", x - 3.0, field.up(end)) } else { String::new() }
+    };
+    format!("M{x:.1} {:.1}V{:.1}{}{}", field.up(low), field.up(high), bar(low), bar(high))
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::ground::{Field, Ground, Rule, Shade, WIDE};
+use super::ground::{Field, Ground, Shade, WIDE};
 use super::ink::Ink;
+use super::rules::Rule;
 
 const HEIGHT: f64 = 340.0;
 

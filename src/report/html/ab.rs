@@ -25,26 +25,17 @@ pub fn ab_page(test: &AbTest) -> String {
         p.lead { span class=(class) { (crate::report::printable(&test.sentence)) } }
         (asked(test))
         h2 { "B against A" }
-        div.charts.single {
-            (figure(
-                "Difference by metric",
-                "whiskers: 95 % intervals; shaded: differences that do not matter",
-                &forest(test, &test.metrics),
-                Some(&table(&test.metrics)),
-            ))
-        }
+        (differences(test, &test.metrics, "B against A by metric"))
         h2 { "Round by round" }
         div.charts { @for metric in &test.metrics { (by_round(metric)) } }
         @for class in &test.classes {
             h2 { "Class " (crate::report::printable(&class.class)) }
-            div.charts.single {
-                (figure("Difference by metric", "", &forest(test, &class.metrics), Some(&table(&class.metrics))))
-            }
+            (differences(test, &class.metrics, &format!("B against A, class {}", class.class)))
         }
         @if !test.explored.is_empty() {
             h2 { "Other metrics" }
             p.muted { "Without a verdict: who looks at many finds some that differ by chance." }
-            (table(&test.explored).draw())
+            (table("Other metrics", &test.explored).draw())
         }
         h2 { "The rounds" }
         (rounds(test).draw())
@@ -84,6 +75,18 @@ fn change(metric: &AbMetric) -> Option<[Option<f64>; 3]> {
     Some([Some(share(ratio.value)), ratio.low.map(share), ratio.high.map(share)])
 }
 
+/// The differences in a picture and in a table; where there is none yet, the table alone.
+fn differences(test: &AbTest, metrics: &[AbMetric], caption: &str) -> Markup {
+    let (hint, table) =
+        ("whiskers: 95 % intervals; shaded: differences that do not matter", table(caption, metrics));
+    html! {
+        @if metrics.iter().any(|metric| change(metric).is_some()) {
+            div.charts { (figure("Difference by metric", hint, &forest(test, metrics), None)) }
+        }
+        (table.draw())
+    }
+}
+
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
     let rows: Vec<Row> = metrics
         .iter()
@@ -96,13 +99,23 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
                 Some(AbVerdict::Inconclusive) | None => Ink::First,
             };
             let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
-            Row { name: metric.metric.clone(), ink, value, low, high, words }
+            Row {
+                name: metric.metric.clone(),
+                ink,
+                value,
+                open_above: false,
+                against: None,
+                low,
+                high,
+                words,
+            }
         })
         .collect();
     let margin = test.margin * 100.0;
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
     let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
     Rows {
+        names: Vec::new(),
         description: format!("Differences of {} metrics between B and A", rows.len()),
         axis,
         shown: rows,
@@ -153,20 +166,28 @@ fn shown_change(metric: &AbMetric) -> String {
     }
 }
 
-fn table(metrics: &[AbMetric]) -> Table {
-    let mut table = Table::new(["", "A", "B", "B against A (95 %)", "p", "p, Holm", "found from", "verdict"]);
+/// A column by its title and what it says of a metric.
+type Column<'a> = (&'static str, &'a dyn Fn(&AbMetric) -> Option<String>);
+
+/// Figures of both sides. What is known of no metric, such as a verdict on those that were not chosen before the rounds, has
+/// no column.
+fn table(caption: &str, metrics: &[AbMetric]) -> Table {
+    let known = |metric: &AbMetric, value: Option<f64>| value.map(|value| shown(metric, value));
+    let columns: [Column<'_>; 8] = [
+        ("", &|metric| Some(titled(metric))),
+        ("A", &|metric| known(metric, metric.a)),
+        ("B", &|metric| known(metric, metric.b)),
+        ("B against A (95 %)", &|metric| Some(shown_change(metric))),
+        ("p", &|metric| metric.p.map(p_value)),
+        ("p, Holm", &|metric| metric.adjusted_p.map(p_value)),
+        ("found from", &|metric| Some(metric.length_in_words(metric.detectable?))),
+        ("verdict", &|metric| Some(metric.verdict?.word().to_owned())),
+    ];
+    let told: Vec<_> =
+        columns.iter().filter(|(_, read)| metrics.iter().any(|metric| read(metric).is_some())).collect();
+    let mut table = Table::new(caption, told.iter().map(|(title, _)| *title));
     for metric in metrics {
-        let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
-        table.row([
-            titled(metric),
-            known(metric.a),
-            known(metric.b),
-            shown_change(metric),
-            metric.p.map_or(NOTHING.to_owned(), p_value),
-            metric.adjusted_p.map_or(NOTHING.to_owned(), p_value),
-            metric.detectable.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length)),
-            word(metric).to_owned(),
-        ]);
+        table.row(told.iter().map(|(_, read)| read(metric).unwrap_or(NOTHING.to_owned())));
     }
     table
 }
@@ -198,11 +219,22 @@ fn by_round(metric: &AbMetric) -> Markup {
         rules: Vec::new(),
         shade: None,
     };
-    figure(&title, "", &plot.draw(), None)
+    figure(&title, "", &plot.draw(), Some(&figures(metric)))
+}
+
+/// Both figures of every round.
+fn figures(metric: &AbMetric) -> Table {
+    let mut table = Table::new(&format!("{}, round by round", titled(metric)), ["round", "A", "B"]);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| shown(metric, value));
+    for pair in &metric.figures {
+        table.row([pair.round.to_string(), known(pair.a), known(pair.b)]);
+    }
+    table
 }
 
 fn rounds(test: &AbTest) -> Table {
-    let mut table = Table::new(["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
+    let mut table =
+        Table::new("Rounds", ["round", "order", "seed", "A completed", "B completed", "counts", "why not"]);
     for round in &test.rounds {
         let [first, second] = round.order;
         let completed =
@@ -247,7 +279,11 @@ mod tests {
             adjusted_p: None,
             verdict: None,
         };
-        let drawn = table(&[metric]).draw().into_string();
+        let drawn = table("Goodput", &[metric]).draw().into_string();
         assert!(drawn.contains("<td>1.50/s</td>") && !drawn.contains("150"), "{drawn}");
+        assert!(
+            !drawn.contains("verdict") && !drawn.contains("Holm"),
+            "of no metric is there a verdict: {drawn}"
+        );
     }
 }

@@ -2,30 +2,23 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, judgement, notes, one_symptom};
+use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
 use crate::analysis::Subject;
-use crate::experiment::compare::{Against, Compared, Level, Role, Row, Standing, Trend, TrendLine};
+use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row as Bar, Rows, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
     side_in_words, standing_in_words, trend_cells, value,
 };
+use crate::report::diagnosis::Detail;
 use crate::report::grid::{NOTHING, cell};
 
 /// The comparison as a page.
 #[must_use]
 pub fn compared_page(compared: &Compared) -> String {
     let title = format!("{} stored sides compared", compared.sides.len());
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for (place, side) in compared.sides.iter().enumerate() {
-        said.push((if place == 0 { "baseline" } else { "against" }, side_in_words(side)));
-    }
-    for difference in &compared.differences {
-        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
-        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
-    }
+    let said = held_against(compared.sides.iter().map(side_in_words), &compared.differences);
     let body = html! {
         h1 { "Compared with a baseline" }
         (facts(&said))
@@ -43,7 +36,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
         @for gate in &against.gates {
             (judgement(gate))
         }
-        div.charts.single {
+        div.charts {
             (figure(
                 "Change against the baseline",
                 "left of none: less than the baseline; whiskers are 95 % intervals",
@@ -51,7 +44,7 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
                 Some(&table(against)),
             ))
         }
-        @if let Some(symptom) = &against.warm_like_cold { ul { (one_symptom(symptom)) } }
+        @if let Some(symptom) = &against.warm_like_cold { ul { (one_symptom(symptom, Detail::WithCures)) } }
         (notes(&advice))
     }
 }
@@ -78,6 +71,8 @@ fn changes(against: &Against) -> Markup {
                 name: row.figure.clone(),
                 ink,
                 value: Some(*moved),
+                open_above: false,
+                against: None,
                 low: end(|change| change.low),
                 high: end(|change| change.high),
                 words: format!(
@@ -94,7 +89,15 @@ fn changes(against: &Against) -> Markup {
     let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
-    Rows { description, axis, shown: rows, origin: Some((0.0, "no change".to_owned())), band: None }.draw()
+    Rows {
+        description,
+        axis,
+        names: Vec::new(),
+        shown: rows,
+        origin: Some((0.0, "no change".to_owned())),
+        band: None,
+    }
+    .draw()
 }
 
 const fn is_share(row: &Row) -> bool {
@@ -102,8 +105,10 @@ const fn is_share(row: &Row) -> bool {
 }
 
 fn table(against: &Against) -> Table {
-    let mut table =
-        Table::new(["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", ""]);
+    let mut table = Table::new(
+        &format!("Change of {}", against.side),
+        ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"],
+    );
     let interval = |row: &Row, level: &Level| {
         let ends = level.low.zip(level.high);
         ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))
@@ -126,26 +131,45 @@ fn table(against: &Against) -> Table {
 }
 
 fn over_time(compared: &Compared, trend: &Trend) -> Markup {
-    let mut table = Table::new(["", "course", "first", "last", "each step", "95 %", ""]);
+    let mut table = Table::new("Over time", ["", "course", "first", "last", "each step", "95 %", "verdict"]);
     for line in &trend.lines {
         table.row(trend_cells(line));
     }
-    let steady =
+    let is_something =
         |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
     html! {
         h2 { "Over time" }
         (table.draw())
         p.muted { (DRIFTS) }
         div.charts {
-            @for line in trend.lines.iter().filter(steady) {
-                (figure(&label(line.subject), "", &course(compared, trend, line), None))
+            @for line in trend.lines.iter().filter(is_something) {
+                (figure(&label(line.subject), "", &course(compared, trend, line), Some(&levels(compared, trend, line))))
             }
         }
     }
 }
 
+/// The figure of every side.
+fn levels(compared: &Compared, trend: &Trend, line: &TrendLine) -> Table {
+    let mut table = Table::new(&format!("{} by side", line.figure), ["side", "figure", "95 %"]);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale(line)));
+    for (step, level) in line.levels.iter().enumerate() {
+        let interval = match (level.low, level.high) {
+            (None, None) => NOTHING.to_owned(),
+            (low, high) => format!("{}–{}", known(low), known(high)),
+        };
+        table.row([compared.sides[trend.order[step]].name.clone(), known(level.value), interval]);
+    }
+    table
+}
+
+/// What a figure is multiplied by to be read: shares are told in per cent.
+const fn scale(line: &TrendLine) -> f64 {
+    if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 }
+}
+
 fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
-    let scale = if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+    let scale = scale(line);
     let points: Vec<Point> = line
         .levels
         .iter()

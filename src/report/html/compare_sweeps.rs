@@ -2,28 +2,23 @@
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, judgement};
+use super::parts::{Table, facts, figure, held_against, judgement};
 use super::shell;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, Role, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, SweepAgainst};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
 use crate::report::compare_sweeps::{answer_cells, cells, in_words};
 use crate::report::grid::cell;
 use crate::report::printable;
 
+/// Curves that are told apart in one picture: four colours, solid and dashed.
+const MOST_CURVES: usize = 8;
+
 /// The comparison as a page.
 #[must_use]
 pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for (place, answer) in compared.answers.iter().enumerate() {
-        said.push((if place == 0 { "baseline" } else { "against" }, in_words(answer)));
-    }
-    for difference in &compared.differences {
-        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
-        said.push((name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → "))));
-    }
-    let mut answers = Table::new(["", "passed", "failed", "estimate", "95 %"]);
+    let said = held_against(compared.answers.iter().map(in_words), &compared.differences);
+    let mut answers = Table::new("Highest load by side", ["", "passed", "failed", "estimate", "95 %"]);
     for answer in &compared.answers {
         answers.row([answer.side.clone()].into_iter().chain(answer_cells(answer)));
     }
@@ -34,21 +29,36 @@ pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
         (answers.draw())
         @for against in &compared.against { p { b { (printable(&against.side)) } ": " (printable(&against.sentence)) } }
         h2 { "The curves" }
+        @let left_out = match compared.answers.len().checked_sub(MOST_CURVES) {
+            None | Some(0) => String::new(),
+            Some(more) => format!("; {more} more not drawn"),
+        };
         div.charts {
-            (figure("p99 TTFT over load", "whiskers: 95 % intervals over runs", &curves(compared, "p99 TTFT, ms", |side| &side.ttft_p99_ms), None))
-            (figure("Output tokens over load", "", &curves(compared, "tokens/s", |side| &side.output_tokens_per_s), None))
+            @if let Some(picture) = curves(compared, "p99 TTFT, ms", |side| &side.ttft_p99_ms) {
+                (figure("p99 TTFT over load", &format!("whiskers: 95 % intervals over runs{left_out}"), &picture, None))
+            }
+            @if let Some(picture) = curves(compared, "tokens/s", |side| &side.output_tokens_per_s) {
+                (figure("Output tokens over load", left_out.trim_start_matches("; "), &picture, None))
+            }
         }
         @for against in &compared.against { (by_load(against)) }
     };
     shell::page("Sweeps compared", &body)
 }
 
-fn curves(compared: &ComparedSweeps, title: &str, read: fn(&AnswerOfSide) -> &Vec<(Load, Level)>) -> Markup {
+/// One figure of all sweeps over their loads; nothing where no sweep has it.
+fn curves(
+    compared: &ComparedSweeps,
+    title: &str,
+    read: fn(&AnswerOfSide) -> &Vec<(Load, Level)>,
+) -> Option<Markup> {
+    let lines = [Line::Solid, Line::Dashed];
+    let looks = lines.into_iter().flat_map(|line| Ink::SERIES.map(|ink| (ink, line)));
     let series: Vec<Series> = compared
         .answers
         .iter()
-        .zip(Ink::SERIES.into_iter().cycle())
-        .map(|(side, ink)| {
+        .zip(looks)
+        .map(|(side, (ink, line))| {
             let points = read(side).iter().filter_map(|(load, level)| {
                 let y = level.value.or(level.at_least)?;
                 Some(Point {
@@ -60,29 +70,36 @@ fn curves(compared: &ComparedSweeps, title: &str, read: fn(&AnswerOfSide) -> &Ve
                     words: format!("{}, {load}: {}", side.side, cell(y)),
                 })
             });
-            Series { name: side.side.clone(), ink, line: Line::Solid, points: points.collect() }
+            let dashed = if line == Line::Dashed { " (dashed)" } else { "" };
+            Series { name: format!("{}{dashed}", side.side), ink, line, points: points.collect() }
         })
         .collect();
+    if series.iter().all(|series| series.points.is_empty()) {
+        return None;
+    }
     let points = || series.iter().flat_map(|series| &series.points);
     let loads: Vec<f64> = points().map(|point| point.x).collect();
     let heights: Vec<f64> = points().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
     let unit = match compared.answers.first().and_then(|side| read(side).first()) {
-        Some((Load::Users(_), _)) => "users",
-        Some((Load::Rate(_), _)) | None => "requests/s asked",
+        Some((Load::Users(_), _)) => "users".to_owned(),
+        Some((Load::Rate(_), _)) | None => {
+            format!("{}/s asked", compared.answers.first().map_or("requests", |side| side.begun.name()))
+        }
     };
-    Plot {
+    let plot = Plot {
         description: format!("{title} over load of {} sweeps", compared.answers.len()),
-        x: Axis::fitting(unit, loads),
+        x: Axis::fitting(&unit, loads),
         y: Axis::fitting(title, heights),
         series,
         rules: Vec::new(),
         shade: None,
-    }
-    .draw()
+    };
+    Some(plot.draw())
 }
 
 fn by_load(against: &SweepAgainst) -> Markup {
-    let mut table = Table::new(["", "baseline", "here", "change", "95 %", "p, Holm", ""]);
+    let caption = format!("{}, load by load", against.side);
+    let mut table = Table::new(&caption, ["", "baseline", "here", "change", "95 %", "p, Holm", "verdict"]);
     for at in &against.loads {
         for row in &at.rows {
             table.row(cells(at, row));

@@ -42,8 +42,8 @@ pub fn matrix_page(matrix: &Matrix) -> String {
         h2 { "Figures, row by row" }
         div.charts {
             @for subject in DRAWN {
-                @if let Some(picture) = picture(matrix, subject) {
-                    (figure(&label(subject), "whiskers: 95 % intervals", &picture, None))
+                @if let Some((picture, hint)) = picture(matrix, subject) {
+                    (figure(&label(subject), &hint, &picture, None))
                 }
             }
         }
@@ -61,7 +61,7 @@ fn rows(matrix: &Matrix) -> Table {
     let labels: Vec<String> = DRAWN.into_iter().map(label).collect();
     let fixed = ["row", "asked", "runs", "verdict", "hypothesis"].into_iter();
     let cost = priced.then_some("cost/1M out");
-    let mut table = Table::new(fixed.chain(cost).chain(labels.iter().map(String::as_str)));
+    let mut table = Table::new("Rows", fixed.chain(cost).chain(labels.iter().map(String::as_str)));
     for cell in &matrix.cells {
         let fixed = [
             name(matrix, cell),
@@ -89,8 +89,8 @@ fn doubts(matrix: &Matrix) -> Markup {
     notes(&matrix.cells.iter().flat_map(of).collect::<Vec<_>>())
 }
 
-/// One figure of all rows under one axis; nothing where no row has it.
-fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
+/// One figure of all rows under one axis, and what to look for; nothing where no row has it.
+fn picture(matrix: &Matrix, subject: Subject) -> Option<(Markup, String)> {
     let rows: Vec<Row> = matrix
         .cells
         .iter()
@@ -100,8 +100,10 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
             let place = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
             Row {
                 name: name(matrix, cell),
-                ink: Ink::SERIES[place % Ink::SERIES.len()],
-                value: measured.and_then(|measured| measured.value),
+                ink: Ink::SERIES.get(place).copied().unwrap_or(Ink::Faint),
+                value: measured.and_then(|measured| measured.value.or(measured.at_least)),
+                open_above: measured.is_some_and(|measured| measured.value.is_none()),
+                against: None,
                 low: measured.and_then(|measured| measured.low),
                 high: measured.and_then(|measured| measured.high),
                 words: format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject)),
@@ -114,7 +116,16 @@ fn picture(matrix: &Matrix, subject: Subject) -> Option<Markup> {
     }
     let description = format!("{subject} of {} rows", rows.len());
     let axis = Axis::fitting(&label(subject), values);
-    Some(Rows { description, axis, shown: rows, origin: None, band: None }.draw())
+    let more = matrix.variants.len() > Ink::SERIES.len();
+    let hints = [
+        (true, "whiskers: 95 % intervals"),
+        (rows.iter().any(|row| row.open_above && row.value.is_some()), "hollow: at least this"),
+        (rows.iter().any(|row| row.value.is_none()), "without a mark: nothing is known"),
+        (more, "grey: the fifth variant and those after it"),
+    ];
+    let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
+    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None };
+    Some((picture.draw(), hints.join("; ")))
 }
 
 fn hypotheses(matrix: &Matrix) -> Markup {

@@ -1,8 +1,11 @@
 //! Pages: one file each, that needs nothing from elsewhere and runs nothing.
 
 mod ab;
+mod capacity;
 mod compare;
 mod compare_sweeps;
+#[cfg(test)]
+mod contrast;
 mod matrix;
 mod parts;
 mod run;
@@ -10,8 +13,10 @@ mod shell;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use ab::ab_page;
+pub use capacity::capacity_page;
 pub use compare::compared_page;
 pub use compare_sweeps::compared_sweeps_page;
 pub use matrix::matrix_page;

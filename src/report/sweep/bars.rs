@@ -46,8 +46,10 @@ fn figure(subject: Subject) -> Option<(&'static str, Read)> {
         (Quantile::P95, Metric::Ttft) => ("p95 TTFT", |figures| figures.ttft_p95_ms.as_ref()),
         (Quantile::P99, Metric::Ttft) => ("p99 TTFT", |figures| figures.ttft_p99_ms.as_ref()),
         (Quantile::P50, Metric::Tpot) => ("p50 TPOT", |figures| figures.tpot_p50_ms.as_ref()),
+        (Quantile::P95, Metric::Tpot) => ("p95 TPOT", |figures| figures.tpot_p95_ms.as_ref()),
         (Quantile::P99, Metric::Tpot) => ("p99 TPOT", |figures| figures.tpot_p99_ms.as_ref()),
         (Quantile::P50, Metric::E2e) => ("p50 e2e", |figures| figures.e2e_p50_ms.as_ref()),
+        (Quantile::P95, Metric::E2e) => ("p95 e2e", |figures| figures.e2e_p95_ms.as_ref()),
         (Quantile::P99, Metric::E2e) => ("p99 e2e", |figures| figures.e2e_p99_ms.as_ref()),
         _ => return None,
     })

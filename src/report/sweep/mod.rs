@@ -10,7 +10,7 @@ pub(super) use self::loads::{columns, word};
 use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Diagnosis, Frontier, LoadAxis, Sweep};
+use crate::experiment::{Begun, Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::units::{count, three_digits};
 
 /// A limit from which on it is none, seconds.
@@ -43,8 +43,9 @@ pub fn sweep_text(sweep: &Sweep, style: Style) -> String {
     page.finish()
 }
 
-/// What was asked for.
-fn answer(page: &mut Page, sweep: &Sweep) {
+/// What was asked for, or what was found where nothing was, and how it is to be taken: nothing that an INVALID sweep says is
+/// good.
+pub(super) fn headline(sweep: &Sweep) -> (Tone, String) {
     match (&sweep.answer, &sweep.knee) {
         (Some(answer), _) => {
             let tone = match (sweep.valid, answer.passed) {
@@ -52,15 +53,19 @@ fn answer(page: &mut Page, sweep: &Sweep) {
                 (false, Some(_)) => Tone::Strong,
                 (_, None) => Tone::Bad,
             };
-            page.entry(tone, "", &answer.sentence);
+            (tone, answer.sentence.clone())
         }
-        (None, Some(knee)) => page.entry(Tone::Strong, "", &knee.sentence),
-        (None, None) => page.entry(
-            Tone::Strong,
-            "",
-            &format!("{} measured; the curve has no knee", counted(sweep.points.len() as u64, "load")),
-        ),
+        (None, Some(knee)) => (Tone::Strong, knee.sentence.clone()),
+        (None, None) => {
+            let loads = counted(sweep.points.len() as u64, "load");
+            (Tone::Strong, format!("{loads} measured; the curve has no knee"))
+        }
     }
+}
+
+fn answer(page: &mut Page, sweep: &Sweep) {
+    let (tone, sentence) = headline(sweep);
+    page.entry(tone, "", &sentence);
     if let Some(sustained) = &sweep.sustained {
         let (tone, sign) = match (sustained.held, &sustained.unknown) {
             (true, _) => (Tone::Good, "✓ "),
@@ -153,7 +158,7 @@ pub(super) fn deployment(sweep: &Sweep) -> String {
 
 /// What its rates count: sessions where those have several requests.
 pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
-    if sweep.workload.mean_turns() > 1.0 { "sessions" } else { "requests" }
+    Begun::of(&sweep.workload).name()
 }
 
 /// Which loads were asked for.

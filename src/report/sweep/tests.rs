@@ -5,7 +5,8 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::experiment::{Load, LoadClass, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
 use crate::record::{DeploymentFacts, Failure, FailureKind, RunEnding, RunLog};
-use crate::workload::ArrivalPattern;
+use crate::report::sweep_page;
+use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
 
 /// A minute of so many requests a second, evenly, whose first tokens take from 100 ms up to `slowest`.
 fn minute(per_s: u64, slowest: u64) -> RunLog {
@@ -232,3 +233,66 @@ const SESSIONS: &str = r#"
     turns = 5
     think_time_s = 1
 "#;
+
+/// The line that an objective is about is the one that is drawn against its bound.
+#[test]
+fn a_page_draws_the_percentile_that_decides() {
+    let legend = |page: &str, chart: &str, name: &str| {
+        let chart = page.split(&format!("aria-label=\"{chart} over load")).nth(1).unwrap();
+        chart.split("</svg>").next().unwrap().contains(&format!(">{name}</text>"))
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms", "p99 e2e of chat < 5s"], |_, _| {});
+    let page = sweep_page(&sweep);
+    assert!(legend(&page, "TTFT", "p95") && legend(&page, "TTFT", "p99") && !legend(&page, "e2e", "p95"));
+    assert!(page.contains("not drawn, for it is about some requests alone: p99 e2e of chat &lt; 5s"));
+    let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    assert!(!legend(&sweep_page(&sweep), "TTFT", "p95"));
+}
+
+#[test]
+fn a_page_says_which_loads_cannot_be_trusted() {
+    let broken = |log: &mut RunLog| {
+        log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+        log.records.truncate(100);
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    assert!(!sweep_page(&sweep).contains("not trusted"));
+    let (sweep, _) = swept([300, 350, 900], &[], |_, log| {
+        if log.records.len() == 480 {
+            broken(log)
+        }
+    });
+    let page = sweep_page(&sweep);
+    assert!(
+        page.contains("8.00/s: p50")
+            && page.contains("ms, not trusted")
+            && page.contains(">not trusted</text>")
+    );
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    sweep.valid = false;
+    let page = sweep_page(&sweep);
+    let lead = page.split("class=\"lead sentence\"").nth(1).unwrap();
+    assert!(lead.starts_with("><span class=\"strong\">"), "{}", &lead[..60]);
+}
+
+#[test]
+fn every_page_begins_with_what_was_found() {
+    let (mut sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    sweep.knee = None;
+    assert!(sweep_page(&sweep).contains("3 loads measured; the curve has no knee</span>"));
+    assert!(shown(&sweep).starts_with("3 loads measured; the curve has no knee\n"));
+}
+
+/// Half a conversation a second of five turns each asks for two and a half requests.
+#[test]
+fn conversations_ask_for_all_their_turns() {
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    assert!(sweep_page(&sweep).contains("asked: 4.00 requests/s"));
+    sweep.workload.classes[0].conversation = Some(Conversation {
+        turns: Distribution::Constant { value: 5 },
+        think_time_s: ThinkTime::Constant { value: 1.0 },
+        first_input_tokens: None,
+        max_context_tokens: None,
+    });
+    assert!(sweep_page(&sweep).contains("asked: 4.00 sessions/s, 20.0 requests/s"));
+}

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::told::told;
+use super::super::parts::{Card, cards as drawn};
+use super::super::told::told;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Mark, Metric, Percentile, Quantile, Summary};
 use crate::report::grid::{NOTHING, cell};
@@ -14,7 +15,7 @@ pub(super) fn top(summary: &Summary) -> Markup {
     html! {
         p.muted { (printable(&what(summary))) }
         (verdict(summary))
-        div.cards { @for card in cards(summary) { (card.draw()) } }
+        (drawn(&cards(summary)))
         (told(|page| promises::objectives(page, summary)))
     }
 }
@@ -47,26 +48,6 @@ fn verdict(summary: &Summary) -> Markup {
                 @for reason in &summary.verdict.reasons {
                     li.sentence { (printable(&reason.sentence)) br; span.muted { "→ " (printable(&reason.cure)) } }
                 }
-            }
-        }
-    }
-}
-
-/// A key figure.
-struct Card {
-    name: &'static str,
-    value: String,
-    unit: &'static str,
-    below: Vec<String>,
-}
-
-impl Card {
-    fn draw(&self) -> Markup {
-        html! {
-            div.card {
-                div.name { (self.name) }
-                div.value { (self.value) @if !self.unit.is_empty() { span.unit { " " (self.unit) } } }
-                @for line in &self.below { div.below { (line) } }
             }
         }
     }

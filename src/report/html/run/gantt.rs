@@ -3,15 +3,19 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
+use super::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::report::chart::{Axis, Ending, Ink, Lane, Lanes, Stretch};
-use crate::report::grid::cell;
+use crate::report::grid::{NOTHING, cell, cut};
 use crate::units::{count, millis};
 
 /// A bar that is shorter than this share of the axis cannot be read.
 const READABLE: f64 = 0.02;
+
+/// Characters of a row's name.
+const NAME: usize = 20;
 
 /// What the phases of a request are called, in their order.
 const PHASES: [(Ink, &str); 4] = [
@@ -64,19 +68,31 @@ pub(super) fn section(log: &RunLog) -> Markup {
 fn hint(sampled: &SampledRequests<'_>) -> String {
     let (shown, of) = (sampled.records.len(), sampled.of);
     let which = if shown < of {
-        format!("{shown} of the window's {} requests: the ten slowest, the others evenly", count(of as u64))
+        format!(
+            "{shown} of the window's {} requests: the ten slowest, ten of those that did not complete if there are so many, \
+             the others evenly",
+            count(of as u64)
+        )
     } else {
         "all requests of the window".to_owned()
     };
     format!("{which}; a cross: it failed; an arrow: it was cut off")
 }
 
-/// The moments at which phases of a request end, from its scheduled one.
+/// The moments at which phases of a request end, from its scheduled one. One that never came further spent the rest in the
+/// phase that it was in.
 fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
-    let moments = [record.sent, first, last, Some(record.ended)];
-    moments.into_iter().zip(PHASES).filter_map(|(at, (ink, _))| Some((at?, ink))).collect()
+    let [waits, sent, receives, closes] = PHASES.map(|(ink, _)| ink);
+    // A request that never came further spent the rest in the phase that it was in.
+    let rest = match (record.sent, first) {
+        (None, _) => waits,
+        (Some(_), None) => sent,
+        (Some(_), Some(_)) => closes,
+    };
+    let moments = [(record.sent, waits), (first, sent), (last, receives), (Some(record.ended), rest)];
+    moments.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
 }
 
 fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
@@ -88,8 +104,6 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
     let mut from = record.scheduled;
     let mut stretches = Vec::new();
     for (until, ink) in phases(record) {
-        // A request that never came further spent the rest in the phase that it was in.
-        let ink = if stretches.is_empty() && ink == Ink::Fourth { Ink::Faint } else { ink };
         if until > from {
             stretches.push(Stretch { from: at(from), to: at(until), ink });
         }
@@ -101,9 +115,7 @@ fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
         Outcome::Censored => Ending::CutOff,
     };
     let name = format!("#{} {}", record.index, class(log, record));
-    let name: String =
-        if name.chars().count() > 20 { name.chars().take(19).chain(['…']).collect() } else { name };
-    Lane { name, stretches, ending, words: words(log, record).join(", ") }
+    Lane { name: cut(&name, NAME), stretches, ending, words: words(log, record).join(", ") }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
@@ -123,16 +135,15 @@ fn words(log: &RunLog, record: &RequestRecord) -> Vec<String> {
 }
 
 fn figures(record: &RequestRecord) -> [String; 5] {
-    let after = |at: Option<Timestamp>| {
-        at.map_or(crate::report::grid::NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))))
-    };
+    let after =
+        |at: Option<Timestamp>| at.map_or(NOTHING.to_owned(), |at| cell(millis(at.since(record.scheduled))));
     let outcome = match &record.outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed(failure) => format!("failed: {}", failure.reason),
         Outcome::Censored => "cut off".to_owned(),
     };
     [
-        cell(record.scheduled.as_secs_f64()),
+        moment(record.scheduled.as_secs_f64(), 3),
         after(record.sent),
         after(record.chunks.first_at()),
         after(Some(record.ended)),
@@ -141,8 +152,10 @@ fn figures(record: &RequestRecord) -> [String; 5] {
 }
 
 fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
-    let mut table =
-        Table::new(["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", ""]);
+    let mut table = Table::new(
+        "Requests phase by phase",
+        ["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", "outcome"],
+    );
     for record in &sampled.records {
         let [scheduled, sent, first, end, outcome] = figures(record);
         table.row([
@@ -156,4 +169,30 @@ fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Failure, FailureKind};
+
+    /// The phases of a request, each with the end of its stretch in milliseconds.
+    fn drawn(record: RequestRecord) -> Vec<(Ink, f64)> {
+        let log = run(1_000, vec![record]);
+        let lane = lane(&log, &log.records[0], Origin::Run);
+        lane.stretches.iter().map(|stretch| (stretch.ink, (stretch.to * 1e3).round())).collect()
+    }
+
+    #[test]
+    fn what_never_came_further_stays_in_its_phase() {
+        let reset = || Failure::new(FailureKind::HttpStatus(500), "no");
+        let unanswered = record(0).sent_at(10, 10, 12).failed(40, reset()).build();
+        assert_eq!(drawn(unanswered), [(Ink::Faint, 12.0), (Ink::Second, 40.0)]);
+        let at_once = record(0).sent_at(10, 10, 10).failed(40, reset()).build();
+        assert_eq!(drawn(at_once), [(Ink::Second, 40.0)]);
+        let broken = record(0).sent_at(10, 10, 12).chunks(&[(20, 1), (30, 1)]).failed(40, reset()).build();
+        let phases = [(Ink::Faint, 12.0), (Ink::Second, 20.0), (Ink::First, 30.0), (Ink::Fourth, 40.0)];
+        assert_eq!(drawn(broken), phases);
+    }
 }

@@ -14,16 +14,10 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
     let bars = gaps.bars();
     let all = gaps.count();
     let bar = |bar: &GapBar| Bar {
-        from: bar.from_ms,
+        from: left(bar),
         to: bar.to_ms,
         height: bar.count as f64,
-        words: format!(
-            "{} to {} ms: {}, {} %",
-            cell(bar.from_ms),
-            cell(bar.to_ms),
-            count(bar.count),
-            share(bar, all)
-        ),
+        words: format!("{} ms: {}, {} %", length(bar), count(bar.count), share(bar, all)),
     };
     let percentiles =
         summary.latency.row(Metric::Itl).into_iter().flat_map(|row| {
@@ -35,25 +29,39 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
     });
     let picture = Bars {
         description: format!("{} by their length", counted(all, "gap between tokens")),
-        x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [bar.from_ms, bar.to_ms])),
+        x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [left(bar), bar.to_ms])),
         y: Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
         shown: bars.iter().map(bar).collect(),
         rules: rules.collect(),
     };
-    let mut table = Table::new(["gap, ms", "gaps", "%"]);
+    let mut table = Table::new("Gaps between tokens", ["gap, ms", "gaps", "%"]);
     for bar in &bars {
-        table.row([
-            format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms)),
-            count(bar.count),
-            share(bar, all),
-        ]);
+        table.row([length(bar), count(bar.count), share(bar, all)]);
     }
+    let cut_off = match gaps.open() {
+        0 => String::new(),
+        open => format!("; {} of them cut off, at least so long", count(open)),
+    };
+    let hint = format!("token-weighted; both axes logarithmic, so that rare silences show{cut_off}");
     html! {
         h2 { "Between tokens" }
         div.charts {
-            (figure("Gaps between tokens", "token-weighted; both axes logarithmic, so that rare silences show", &picture.draw(), Some(&table)))
+            (figure("Gaps between tokens", &hint, &picture.draw(), Some(&table)))
             div { (stalls(summary)) }
         }
+    }
+}
+
+/// Where a bar begins on an axis that has no 0.
+fn left(bar: &GapBar) -> f64 {
+    if bar.from_ms > 0.0 { bar.from_ms } else { bar.to_ms * 0.8 }
+}
+
+fn length(bar: &GapBar) -> String {
+    if bar.from_ms > 0.0 {
+        format!("{} to {}", cell(bar.from_ms), cell(bar.to_ms))
+    } else {
+        format!("under {}", cell(bar.to_ms))
     }
 }
 

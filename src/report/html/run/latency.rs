@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::parts::{Table, figure};
-use super::bounds;
-use super::told::told;
+use super::super::parts::{Table, figure, framed};
+use super::super::told::told;
+use super::bounds::Bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};
@@ -13,7 +13,7 @@ use crate::report::latency;
 use crate::units::count;
 
 /// Shares that the table behind a curve tells.
-const TOLD: [f64; 10] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0];
+const TOLD: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0];
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Markup {
     let rows = latency::rows(summary);
@@ -39,26 +39,21 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
 
 fn table(rows: &[(&str, &LatencyRow)]) -> Markup {
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
-    html! {
-        div.scroll {
-            table.latency {
-                thead { tr {
-                    @for title in ["", "n", "mean", "std", "min"] { th scope="col" { (title) } }
-                    @for quantile in Quantile::ALL { th scope="col" { (quantile) } }
-                    th scope="col" { "max" }
-                } }
-                tbody { @for (name, row) in rows { tr {
-                    th scope="row" { (name) }
-                    td { (count(row.n)) }
-                    td { (known(row.mean_ms)) }
-                    td { (known(row.std_ms)) }
-                    td { (latency::figure(row.min)) }
-                    @for percentile in &row.percentiles { td { (with_interval(percentile)) } }
-                    td { (latency::figure(row.max)) }
-                } } }
-            }
-        }
-    }
+    let titles = ["", "n", "mean", "std", "min"].map(str::to_owned).into_iter();
+    let titles: Vec<String> =
+        titles.chain(Quantile::ALL.map(|quantile| quantile.to_string())).chain(["max".to_owned()]).collect();
+    let rows = html! {
+        @for (name, row) in rows { tr {
+            th scope="row" { (name) }
+            td { (count(row.n)) }
+            td { (known(row.mean_ms)) }
+            td { (known(row.std_ms)) }
+            td { (latency::figure(row.min)) }
+            @for percentile in &row.percentiles { td { (with_interval(percentile)) } }
+            td { (latency::figure(row.max)) }
+        } }
+    };
+    framed("Latencies, ms", titles.iter().map(String::as_str), &rows)
 }
 
 fn with_interval(percentile: &Percentile) -> Markup {
@@ -74,25 +69,36 @@ const DRAWN: [(Metric, &str); 4] =
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Markup {
     let Some(row) = summary.latency.row(metric) else { return html! {} };
-    let bounds = bounds(summary, metric);
-    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.iter().map(|(bound, _)| *bound));
+    let bounds = Bounds::of(summary, metric);
+    let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.places());
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     let told = row.percentiles.iter().filter_map(|shown| {
         let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
         let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
         known(share).then_some(((ms, share * 100.0), words))
     });
+    let figure_of = |quantile| format!("{quantile} {} ms", latency::percentile(row.percentile(quantile)));
+    let hints = [
+        bounds.hint(),
+        (!known(1.0))
+            .then(|| "it ends where requests that were cut off leave no more to be known".to_owned()),
+    ];
+    let hint = hints.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();
     let curves = Curves {
-        description: format!("Share of {} of {} at most so long", count(found.n), things(metric)),
+        description: format!(
+            "{name} of {} {}, cumulative: {}, {}",
+            count(found.n),
+            things(metric),
+            figure_of(Quantile::P50),
+            figure_of(Quantile::P99)
+        ),
         x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
         y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
         shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
-        rules: bounds.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
+        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
     };
-    let hint =
-        if known(1.0) { "" } else { "it ends where requests that were cut off leave no more to be known" };
-    figure(&format!("{name}, cumulative"), hint, &curves.draw(), Some(&behind(found, metric)))
+    figure(&format!("{name}, cumulative"), &hint, &curves.draw(), Some(&behind(found, metric)))
 }
 
 const fn things(metric: Metric) -> &'static str {
@@ -101,11 +107,12 @@ const fn things(metric: Metric) -> &'static str {
 
 fn behind(found: &LatencyCurve, metric: Metric) -> Table {
     let share_of = format!("% of {}", things(metric));
-    let mut table = Table::new([share_of.as_str(), "at most, ms"]);
+    let mut table = Table::new("Shares and their latencies", [share_of.as_str(), "at most, ms"]);
     for share in TOLD {
-        let near = found.points.iter().find(|(at, _)| *at >= share - 1e-9);
-        if let Some((share, ms)) = near {
-            table.row([cell(share * 100.0), cell(*ms)]);
+        // Every one of them is a point of the curve, but for those after its end.
+        let known = found.points.iter().find(|(at, _)| (*at - share).abs() < 1e-9);
+        if let Some((share, ms)) = known {
+            table.row([format!("{:.1}", share * 100.0), cell(*ms)]);
         }
     }
     table

@@ -1,10 +1,8 @@
 //! What pages of metrics and this program's own meters told, over the bins of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::over_time::{Scale, Strand};
-use crate::analysis::Timeline;
-use crate::record::{Gauge, Reading, RunLog};
+use crate::analysis::{Bin, FollowedGauge, Timeline};
+use crate::record::{Gauge, RunLog};
 use crate::report::chart::{Ink, TrackForm};
 
 /// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
@@ -19,8 +17,9 @@ const GAUGES: [(&str, &str, Ink, Gauge, f64); 5] = [
 /// One strand for each gauge that was told, then those of this machine.
 pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     let gauges = GAUGES.into_iter().filter_map(|(panel, name, ink, gauge, times)| {
-        let values = told(&log.telemetry.readings, timeline, gauge);
-        let values: Vec<_> = values.into_iter().map(|value| Some(value? * times)).collect();
+        let followed = FollowedGauge::of(log, gauge)?;
+        let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
+        let values = timeline.bins.iter().map(over).collect();
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
         strand((panel, name), scale, ink, TrackForm::Line, values)
     });
@@ -49,40 +48,29 @@ fn strand(
     values: Vec<Option<f64>>,
 ) -> Option<Strand> {
     let told = values.iter().any(Option::is_some);
-    told.then(|| Strand { panel: panel.to_owned(), scale, name: name.to_owned(), ink, form, values })
+    let across = between(&values);
+    told.then(|| Strand {
+        panel: panel.to_owned(),
+        scale,
+        name: name.to_owned(),
+        ink,
+        form,
+        across,
+        at_least: false,
+        values,
+    })
 }
 
-/// A gauge by bins: of each page the mean of what it told in a bin, of several pages together. A bin that one of them told
-/// nothing in has no value: the sum of the others is not that of all.
-fn told(readings: &[Reading], timeline: &Timeline, gauge: Gauge) -> Vec<Option<f64>> {
-    let mut by_page: BTreeMap<(usize, u16), Vec<f64>> = BTreeMap::new();
-    for reading in readings {
-        let devices = reading.devices.values().filter_map(|device| device.gauges.get(&gauge).copied());
-        let values: Vec<f64> = reading.gauges.get(&gauge).copied().into_iter().chain(devices).collect();
-        let middle = f64::midpoint(reading.asked.as_secs_f64(), reading.answered.as_secs_f64());
-        if let (Some(value), Some(bin)) = (together(gauge, &values), bin_of(timeline, middle)) {
-            by_page.entry((bin, reading.source)).or_default().push(value);
-        }
-    }
-    let pages = by_page.keys().map(|(_, page)| page).collect::<BTreeSet<_>>().len();
-    let mut by_bin: Vec<Vec<f64>> = vec![Vec::new(); timeline.bins.len()];
-    for ((bin, _), values) in by_page {
-        by_bin[bin].extend(mean(&values));
-    }
-    by_bin.iter().map(|values| together(gauge, values).filter(|_| values.len() == pages)).collect()
-}
-
-/// What several servers or devices say together.
-fn together(gauge: Gauge, values: &[f64]) -> Option<f64> {
-    if gauge.adds_up() && !values.is_empty() { Some(values.iter().sum()) } else { mean(values) }
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+/// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.
+fn between(values: &[Option<f64>]) -> usize {
+    let told: Vec<usize> = (0..values.len()).filter(|place| values[*place].is_some()).collect();
+    let mut steps: Vec<usize> = told.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).map_or(0, |usual| usual * 3 / 2 - 1)
 }
 
 fn bin_of(timeline: &Timeline, seconds: f64) -> Option<usize> {
-    let bin = (seconds / timeline.bin_s) as usize;
+    let bin = timeline.bins.partition_point(|bin| bin.to_s() <= seconds);
     (bin < timeline.bins.len()).then_some(bin)
 }
 
@@ -110,12 +98,11 @@ fn stood_still(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
     if pauses.is_empty() {
         return None;
     }
-    let within = |from: f64| {
-        let overlap =
-            |(began, ended): &(f64, f64)| (ended.min(from + timeline.bin_s) - began.max(from)).max(0.0);
+    let within = |bin: &Bin| {
+        let overlap = |(began, ended): &(f64, f64)| (ended.min(bin.to_s()) - began.max(bin.from_s)).max(0.0);
         pauses.iter().map(overlap).sum::<f64>() * 1e3
     };
-    let values = timeline.bins.iter().map(|bin| Some(within(bin.from_s))).collect();
+    let values = timeline.bins.iter().map(|bin| Some(within(bin))).collect();
     strand(
         ("this machine stood still, ms", "stood still"),
         Scale::FromZero,
@@ -127,8 +114,11 @@ fn stood_still(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::analysis::test_runs::{ms, record, run};
+    use crate::record::Reading;
 
     fn reading(source: u16, at: u64, running: f64, power: &[f64]) -> Reading {
         let device = |(number, watts): (usize, &f64)| {
@@ -147,20 +137,35 @@ mod tests {
     }
 
     #[test]
-    fn servers_add_up_and_readings_of_a_bin_are_averaged() {
+    fn a_reading_every_other_bin_makes_a_line_and_a_missing_one_breaks_it() {
+        let values =
+            |told: &[usize]| (0..20).map(|place| told.contains(&place).then_some(1.0)).collect::<Vec<_>>();
+        // Every second bin, once a bin late: up to two lie between; where one is missing, three.
+        assert_eq!(between(&values(&[0, 2, 4, 7, 8, 12, 14, 16])), 2);
+        assert_eq!(between(&values(&[0, 1, 2, 3])), 0);
+        assert_eq!((between(&values(&[5])), between(&values(&[]))), (0, 0));
+    }
+
+    #[test]
+    fn servers_add_up_and_every_bin_between_readings_has_a_value() {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 1).paced(10, 10, 100).build()]);
         log.telemetry.readings = vec![
             reading(0, 1, 4.0, &[]),
             reading(0, 5, 6.0, &[]),
             reading(1, 3, 10.0, &[300.0, 250.0]),
-            reading(0, 45, 1.0, &[]),
+            reading(0, 45, 6.0, &[]),
+            reading(1, 45, 14.0, &[300.0, 250.0]),
         ];
         let timeline = Timeline::of(&log);
         let strands = strands(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);
-        assert_eq!(of("running")[..5], [Some(15.0), None, None, None, None], "half of them is not all");
-        assert_eq!((of("KV cache")[0], of("power")[0]), (Some(50.0), Some(550.0)));
+        // From 4 ms on both have told, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10 to 14 in 42 ms.
+        assert!(
+            of("running")[..5].iter().all(Option::is_some) && of("running")[5..].iter().all(Option::is_none)
+        );
+        assert!((of("running")[2].unwrap() - (6.0 + 10.0 + 4.0 * 21.0 / 42.0)).abs() < 1e-9);
+        assert_eq!((of("KV cache")[0], of("power")[3]), (Some(50.0), Some(550.0)));
         assert!(!strands.iter().any(|strand| strand.name == "waiting"), "what was not told is not drawn");
     }
 }

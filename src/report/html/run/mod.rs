@@ -1,5 +1,6 @@
 //! The page of a run.
 
+mod bounds;
 mod cards;
 mod gantt;
 mod gaps;
@@ -9,22 +10,19 @@ mod over_time;
 mod pair;
 mod reproduction;
 mod scatter;
+mod server;
 #[cfg(test)]
 mod tests;
-mod told;
 mod trouble;
 
 use maud::{Markup, html};
 
 use self::over_time::Clock;
-use self::told::told;
 use super::shell;
-use crate::analysis::{GapHistogram, Metric, Objective, Subject, Summary, Timeline};
+use super::told::told;
+use crate::analysis::{GapHistogram, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::{Beside, flow_lines, printable, promises, quality, server, sessions};
-
-/// Bounds that have room in one picture.
-const MOST_BOUNDS: usize = 5;
+use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
 
 /// A run as a page: its figures, the pictures that its log has in it, and all that it takes to fly it again.
 #[must_use]
@@ -50,7 +48,7 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (told(|page| quality::forms(page, summary)))
         (told(|page| quality::checks(page, summary)))
         (trouble::section(summary, beside.diagnosis))
-        (told(|page| server::section(page, summary)))
+        (server::section(summary))
         (reproduction::section(log, summary))
         (reproduction::glossary(summary))
     };
@@ -79,30 +77,7 @@ fn conversations(summary: &Summary, beside: Beside<'_>) -> Markup {
     }
 }
 
-/// What classes promise of a latency and what objectives demand of it, milliseconds, each with its label.
-fn bounds(summary: &Summary, metric: Metric) -> Vec<(f64, String)> {
-    let mut bounds: Vec<(f64, String)> = Vec::new();
-    for promise in summary.by_class.iter().flat_map(|group| &group.promises) {
-        let bound = match metric {
-            Metric::Ttft => promise.slo.ttft_ms,
-            Metric::Tpot => promise.slo.tpot_ms,
-            Metric::E2e => promise.slo.e2e_ms,
-            _ => None,
-        };
-        let Some(bound) = bound else { continue };
-        match bounds.iter_mut().find(|(other, _)| *other == bound) {
-            Some((_, label)) if label.contains(&promise.class) => {}
-            Some((_, label)) => label.extend([", ", promise.class.as_str()]),
-            None => bounds.push((bound, format!("SLO {bound} ms: {}", promise.class))),
-        }
-    }
-    let objectives =
-        summary.objectives.iter().filter_map(|judged| judged.objective.parse::<Objective>().ok());
-    for objective in objectives {
-        if objective.scope.is_none() && matches!(objective.subject, Subject::Latency(_, of) if of == metric) {
-            bounds.push((objective.bound, objective.text));
-        }
-    }
-    bounds.truncate(MOST_BOUNDS);
-    bounds
+/// A moment of a run, seconds: figures of three digits would make 100.5 and 101.4 the same.
+fn moment(seconds: f64, decimals: usize) -> String {
+    format!("{seconds:.decimals$}")
 }

@@ -3,12 +3,15 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
-use super::meters;
+use super::{meters, moment};
+use crate::analysis::wording::counted;
 use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Track, TrackForm, Value};
 use crate::report::grid::{NOTHING, cell};
 
+/// Requests from which on a 99th percentile is not about the largest of them.
+const PLENTY: u64 = 100;
 /// Most pauses of this machine that are drawn, the longest first.
 const MOST_PAUSES: usize = 30;
 
@@ -80,6 +83,10 @@ pub(super) struct Strand {
     pub(super) name: String,
     pub(super) ink: Ink,
     pub(super) form: TrackForm,
+    /// Bins without a value that a line goes across, because it is not read in every bin.
+    pub(super) across: usize,
+    /// Whether its values are known only to be at least so much.
+    pub(super) at_least: bool,
     /// A value for each bin that has one.
     pub(super) values: Vec<Option<f64>>,
 }
@@ -104,7 +111,21 @@ impl Strand {
         values: impl Iterator<Item = Option<f64>>,
     ) -> Self {
         let (panel, name) = (panel.to_owned(), name.to_owned());
-        Self { panel, scale: Scale::FromZero, name, ink, form, values: values.collect() }
+        Self {
+            panel,
+            scale: Scale::FromZero,
+            name,
+            ink,
+            form,
+            across: 0,
+            at_least: false,
+            values: values.collect(),
+        }
+    }
+
+    /// Its figure of a bin.
+    fn shown(&self, place: usize) -> Option<String> {
+        Some(format!("{}{}", if self.at_least { "> " } else { "" }, cell(self.values[place]?)))
     }
 }
 
@@ -117,7 +138,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
     let panels = strands.chunk_by(|a, b| a.panel == b.panel).map(|strands| panel(strands, timeline, clock));
     let slots = timeline.bins.iter().enumerate().map(|(place, bin)| Slot {
         from: clock.at(bin.from_s),
-        to: clock.at(bin.from_s + timeline.bin_s),
+        to: clock.at(bin.to_s()),
         words: words(&strands, place, bin, timeline),
     });
     let picture = Panels {
@@ -143,12 +164,12 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     use TrackForm::{Area, Line, Steps};
 
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
-    let rate = |read: fn(&Bin) -> f64| each(read).map(|count| Some(count? / timeline.bin_s));
+    let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
     let mut strands =
         vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
     strands.push(if summary.run.load == LoadForm::Closed {
-        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.released as f64))
+        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.sent as f64))
     } else {
         Strand::new(requests, "offered", Ink::Second, Steps, rate(|bin| bin.scheduled as f64))
     });
@@ -171,18 +192,22 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     };
     let waits = || timeline.bins.iter().map(|bin| bin.wait.as_ref());
     let known = |read: fn(&BinWait) -> Figure| waits().map(move |wait| read(wait?).at_most());
-    let open = waits().map(|wait| {
-        Some(wait?.p50.at_least()).filter(|_| wait.is_some_and(|wait| wait.p50.at_most().is_none()))
-    });
-    let wait = |name, ink, values: Vec<Option<f64>>| {
-        let told = values.iter().any(Option::is_some);
-        let strand =
-            Strand { scale: Scale::Fitting, ..Strand::new(title, name, ink, Line, values.into_iter()) };
-        told.then_some(strand)
+    let open = |read: fn(&BinWait) -> Figure| {
+        let least = |figure: Figure| figure.at_most().is_none().then_some(figure.at_least());
+        waits().map(move |wait| least(read(wait?)))
     };
-    strands.extend(wait("p50", Ink::First, known(|wait| wait.p50).collect()));
-    strands.extend(wait("p99", Ink::Second, known(|wait| wait.p99).collect()));
-    strands.extend(wait("p50 at least, for some were cut off", Ink::Faint, open.collect()));
+    let wait = |name: &str, ink, at_least, values: Vec<Option<f64>>| {
+        let told = values.iter().any(Option::is_some);
+        let strand = Strand::new(title, name, ink, Line, values.into_iter());
+        told.then_some(Strand { scale: Scale::Fitting, at_least, ..strand })
+    };
+    let few = waits().flatten().any(|wait| wait.n < PLENTY);
+    let p99 = if few { "p99 (of under 100: about the largest)" } else { "p99" };
+    strands.extend(wait("p50", Ink::First, false, known(|wait| wait.p50).collect()));
+    strands.extend(wait(p99, Ink::Second, false, known(|wait| wait.p99).collect()));
+    let cut_off = "at least, for some were cut off";
+    strands.extend(wait(&format!("p50 {cut_off}"), Ink::Faint, true, open(|wait| wait.p50).collect()));
+    strands.extend(wait(&format!("p99 {cut_off}"), Ink::Fourth, true, open(|wait| wait.p99).collect()));
     strands
 }
 
@@ -198,12 +223,13 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
         name: strand.name.clone(),
         ink: strand.ink,
         form: strand.form,
+        across: clock.at(timeline.bin_s) * strand.across as f64,
         values: timeline
             .bins
             .iter()
             .zip(&strand.values)
             .filter_map(|(bin, value)| {
-                let (from, to) = (clock.at(bin.from_s), clock.at(bin.from_s + timeline.bin_s));
+                let (from, to) = (clock.at(bin.from_s), clock.at(bin.to_s()));
                 Some(Value { from, to, y: (*value)? })
             })
             .collect(),
@@ -213,26 +239,39 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
 
 /// All figures of a bin, a line for each panel.
 fn words(strands: &[Strand], place: usize, bin: &Bin, timeline: &Timeline) -> String {
-    let mut lines = vec![format!("{} to {} s", cell(bin.from_s), cell(bin.from_s + timeline.bin_s))];
+    let decimals = decimals(timeline);
+    let mut lines = vec![format!("{} to {} s", moment(bin.from_s, decimals), moment(bin.to_s(), decimals))];
     for panel in strands.chunk_by(|a, b| a.panel == b.panel) {
-        let known = panel
-            .iter()
-            .filter_map(|strand| Some(format!("{} {}", strand.name, cell(strand.values[place]?))));
+        let known =
+            panel.iter().filter_map(|strand| Some(format!("{} {}", strand.name, strand.shown(place)?)));
         let known: Vec<_> = known.collect();
         if !known.is_empty() {
             lines.push(format!("{}: {}", panel[0].panel, known.join(", ")));
         }
     }
+    if let Some(wait) = bin.wait {
+        lines.push(format!("{} with such a latency", counted(wait.n, "request")));
+    }
     lines.join("\n")
+}
+
+/// Decimals that the beginnings of bins need.
+fn decimals(timeline: &Timeline) -> usize {
+    let whole = |decimals: &i32| {
+        let scaled = timeline.bin_s * 10_f64.powi(*decimals);
+        (scaled - scaled.round()).abs() < 1e-6
+    };
+    (0..9).find(whole).unwrap_or(9) as usize
 }
 
 fn table(strands: &[Strand], timeline: &Timeline) -> Table {
     let titles: Vec<String> =
         strands.iter().map(|strand| format!("{}: {}", strand.panel, strand.name)).collect();
-    let mut table = Table::new(["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
+    let mut table =
+        Table::new("The run by bins", ["from, s"].into_iter().chain(titles.iter().map(String::as_str)));
     for (place, bin) in timeline.bins.iter().enumerate() {
-        let cells = strands.iter().map(|strand| strand.values[place].map_or(NOTHING.to_owned(), cell));
-        table.row([cell(bin.from_s)].into_iter().chain(cells));
+        let cells = strands.iter().map(|strand| strand.shown(place).unwrap_or(NOTHING.to_owned()));
+        table.row([moment(bin.from_s, decimals(timeline))].into_iter().chain(cells));
     }
     table
 }

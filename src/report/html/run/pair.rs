@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::super::parts::figure;
-use super::told::told;
-use crate::experiment::{Latency, PairedOpen};
-use crate::report::chart::{Axis, Ink, Row, Rows};
+use super::super::told::told;
+use crate::experiment::{Latency, PairedFigure, PairedOpen};
+use crate::report::chart::{Against, Axis, Ink, Row, Rows};
 use crate::report::paired_open;
 
 pub(super) fn section(pair: &PairedOpen) -> Markup {
@@ -14,24 +14,23 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
             [(format!("{name} p50"), paired.p50), (format!("{name} p99"), paired.p99)]
         })
     });
-    let rows: Vec<Row> = figures
-        .flat_map(|(name, figure)| {
-            [
-                row(&format!("{name}, closed"), Ink::First, figure.closed),
-                row(&format!("{name}, open"), Ink::Second, figure.open),
-            ]
-        })
-        .collect();
-    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
+    let rows: Vec<Row> = figures.map(|(name, figure)| row(name, figure)).collect();
+    let is_hollow = |row: &Row| row.open_above || row.against.is_some_and(|open| open.open_above);
+    let hollow = if rows.iter().any(is_hollow) { "; hollow: at least this" } else { "" };
+    let hint = format!(
+        "where open lies above closed, the gap is what users who wait before they ask again do not feel{hollow}"
+    );
+    let ends = rows.iter().flat_map(|row| [row.value, row.against.map(|open| open.value)]).flatten();
     let axis = Axis::logarithmic("ms", ends.collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
-    let picture = Rows { description, axis, shown: rows, origin: None, band: None };
+    let names = vec![(Ink::First, "closed"), (Ink::Second, "open")];
+    let picture = Rows { description, axis, names, shown: rows, origin: None, band: None };
     html! {
         (told(|page| paired_open::table(page, pair)))
-        div.charts.single {
+        div.charts {
             (figure(
                 "Closed and open",
-                "the gap is what users who wait for an answer before they ask again do not feel",
+                &hint,
                 &picture.draw(),
                 None,
             ))
@@ -39,10 +38,20 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
     }
 }
 
-/// A latency; where only bounds are known, these.
-fn row(name: &str, ink: Ink, latency: Latency) -> Row {
-    let Latency { value_ms, at_least_ms, at_most_ms, .. } = latency;
-    let value = value_ms.or(at_most_ms).or(at_least_ms);
-    let words = format!("{name}: {} ms", paired_open::known(latency));
-    Row { name: name.to_owned(), ink, value, low: at_least_ms, high: at_most_ms, words }
+/// A latency of both; where only a bound is known, that.
+fn row(name: String, PairedFigure { closed, open, .. }: PairedFigure) -> Row {
+    let words =
+        format!("{name}: closed {} ms, open {} ms", paired_open::known(closed), paired_open::known(open));
+    let (value, open_above) = known(closed).unzip();
+    let against = known(open).map(|(value, open_above)| Against { ink: Ink::Second, value, open_above });
+    let open_above = open_above.unwrap_or(false);
+    Row { name, ink: Ink::First, value, open_above, against, low: None, high: None, words }
+}
+
+/// A latency, and whether it is known only to be at least so much.
+fn known(latency: Latency) -> Option<(f64, bool)> {
+    match latency {
+        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => Some((ms, false)),
+        Latency { at_least_ms, .. } => Some((at_least_ms?, true)),
+    }
 }

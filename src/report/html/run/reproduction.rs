@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::super::parts::{Table, facts, notes};
-use super::told::told;
+use super::super::told::told;
 use crate::analysis::wording::counted;
 use crate::analysis::{Alias, Quantile, Summary};
 use crate::record::{Limits, RunLog};
@@ -15,6 +15,9 @@ pub(super) fn section(log: &RunLog, summary: &Summary) -> Markup {
     html! {
         h2 { "What was run, to fly it again" }
         pre.command { (crate::report::printable(&command(log))) }
+        @if log.header.command.iter().any(|word| word.contains("***")) {
+            p.muted { "In place of *** type again what stood there: it was kept out of the files of the run." }
+        }
         (told(|page| header::what_was_run(page, summary)))
         (facts(&besides(log)))
         (json("The workload as flown (JSON; save it and give it to skyline bench)", &log.header.workload))
@@ -79,7 +82,8 @@ fn terms(terms: &[Term]) -> Markup {
 }
 
 fn elsewhere(aliases: &[Alias]) -> Table {
-    let mut table = Table::new(["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
+    let mut table =
+        Table::new("Names elsewhere", ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"]);
     for alias in aliases {
         let shown = |quantile: Quantile| {
             let row = alias.latency.as_ref();

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::parts::{Table, wide_figure};
-use super::bounds;
+use super::bounds::Bounds;
+use super::moment;
 use super::over_time::Clock;
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
@@ -19,10 +20,11 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     if scatter.dots.is_empty() {
         return html! {};
     }
-    let name = if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" };
+    let name = name(&scatter);
     let classes = Classes::of(log, &scatter);
-    let bounds = bounds(summary, scatter.metric);
-    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.iter().map(|(bound, _)| *bound));
+    let bounds = Bounds::of(summary, scatter.metric);
+    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
+    let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let picture = Cloud {
         description: format!(
             "{name} of {} requests by when they were scheduled",
@@ -32,13 +34,17 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
         y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
         names: classes.names(&scatter),
         specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
-        rules: bounds.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
+        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
         shades: clock.shades(),
     };
     html! {
         h2 { (name) " of each request" }
-        (wide_figure(&hint(&scatter), &picture.draw(), Some(&slowest(&scatter, name, &classes))))
+        (wide_figure(&hint, &picture.draw(), Some(&slowest(&scatter, name, &classes))))
     }
+}
+
+fn name(scatter: &Scatter) -> &'static str {
+    if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
 }
 
 fn hint(scatter: &Scatter) -> String {
@@ -51,12 +57,14 @@ fn hint(scatter: &Scatter) -> String {
             count(of as u64)
         ));
     }
-    let any = |wanted: fn(Fate) -> bool| scatter.dots.iter().any(|dot| wanted(dot.fate));
-    if any(|fate| matches!(fate, Fate::AtLeast(_))) {
+    if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::AtLeast(_))) {
         parts.push("hollow: cut off, at least this".to_owned());
     }
-    if any(|fate| matches!(fate, Fate::Failed(_))) {
-        parts.push("cross: failed, after so long".to_owned());
+    if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
+        parts.push(format!(
+            "red: failed; a cross stands at its {}, where it had none when it failed",
+            name(scatter)
+        ));
     }
     parts.push("grey: outside the window".to_owned());
     parts.join("; ")
@@ -97,7 +105,7 @@ impl Classes {
             0 => {}
             others => names.push((Ink::Faint, format!("{others} other classes"))),
         }
-        if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::Failed(_))) {
+        if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
             names.push((Ink::Failure, "failed".to_owned()));
         }
         names
@@ -105,27 +113,31 @@ impl Classes {
 }
 
 fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
-    let failed = matches!(dot.fate, Fate::Failed(_));
     Speck {
         x: clock.at(dot.scheduled_s),
         y: dot.fate.ms(),
-        ink: if failed { Ink::Failure } else { classes.ink(dot.class) },
+        ink: if dot.failed.is_some() { Ink::Failure } else { classes.ink(dot.class) },
         open_above: matches!(dot.fate, Fate::AtLeast(_)),
         words: format!(
             "#{} {}, {} s: {}",
             dot.index,
             classes.name(dot.class),
-            cell(dot.scheduled_s),
+            moment(dot.scheduled_s, 3),
             fate(dot, name)
         ),
     }
 }
 
 fn fate(dot: &Dot, name: &str) -> String {
-    match dot.fate {
+    let known = match dot.fate {
         Fate::Waited(ms) => format!("{name} {} ms", cell(ms)),
         Fate::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
         Fate::Failed(ms) => format!("failed after {} ms", cell(ms)),
+    };
+    match (dot.failed, dot.fate) {
+        (None, _) => known,
+        (Some(why), Fate::Failed(_)) => format!("{known}: {why}"),
+        (Some(why), Fate::Waited(_) | Fate::AtLeast(_)) => format!("{known}, then failed: {why}"),
     }
 }
 
@@ -133,12 +145,12 @@ fn fate(dot: &Dot, name: &str) -> String {
 fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
     let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
     dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
-    let mut table = Table::new(["the slowest", "class", "scheduled, s", name]);
+    let mut table = Table::new("The slowest requests", ["request", "class", "scheduled, s", name]);
     for dot in dots.into_iter().take(SLOWEST) {
         table.row([
             format!("#{}", dot.index),
             classes.name(dot.class).to_owned(),
-            cell(dot.scheduled_s),
+            moment(dot.scheduled_s, 3),
             fate(dot, "").trim().to_owned(),
         ]);
     }

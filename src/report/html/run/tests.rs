@@ -6,7 +6,7 @@ use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::clock::Timestamp;
-use crate::experiment::{Diagnosis, PairedOpen};
+use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, Pause, RequestRecord};
 use crate::report::html::tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
@@ -47,6 +47,8 @@ fn page(log: &RunLog) -> String {
 fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     let page = page(&flown("out of memory"));
     assert_page(&page);
+    let (contents, below) = page.split_once("</nav>").unwrap();
+    assert!(contents.contains("href=\"#s1\">Objectives</a>"), "{contents}");
     let places: Vec<usize> = [
         "✓ VALID",
         "TTFT p50",
@@ -62,13 +64,16 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
         "Glossary",
     ]
     .into_iter()
-    .map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is missing")))
+    .map(|part| below.find(part).unwrap_or_else(|| panic!("{part} is missing")))
     .collect();
     assert!(places.is_sorted(), "{places:?}");
     // Every request is a point, each class and what failed by a name of its own; the promise is a line.
     assert_eq!(page.matches("class=\"speck\"").count(), 40);
     assert!(page.contains("SLO 100 ms: chat") && page.contains("p95 ttft &lt; 1s"));
-    assert!(page.contains(">search</text>") && page.contains("#13 search, 1.65 s: failed after 30.0 ms"));
+    assert!(
+        page.contains(">search</text>")
+            && page.contains("#13 search, 1.650 s: failed after 30.0 ms: http 500")
+    );
     assert!(page.contains("TTFT &gt; 3,050 ms"), "the one that was cut off");
     // Before the window and after it.
     assert!(page.matches("class=\"uncounted\"").count() >= 4);
@@ -138,6 +143,82 @@ fn a_closed_loop_is_shown_beside_its_open_pair() {
     let pair = PairedOpen::of(&summary, &open).unwrap();
     let page = run_page(&closed, &summary, Beside { paired_open: Some(&pair), diagnosis: None });
     assert_page(&page);
-    assert!(page.contains("Closed and open") && page.contains("TTFT p99, open"));
+    assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
     assert!(page.contains("closed loop: users decide"));
+}
+
+/// Of a hundred and twenty requests a bin the slowest three get no token before the run ends: the median is known, the 99th
+/// percentile only as "at least", which is when it matters most.
+#[test]
+fn a_percentile_that_is_open_is_told_as_open() {
+    let records = (0..1_200).map(|i| {
+        let at = i / 120 * 10;
+        let built = record(i).sent_at(at, at, at);
+        if i % 120 < 3 { built.censored(1_000).build() } else { built.paced(at + 5, 1, 2).build() }
+    });
+    let drawn = page(&run(1_000, records.collect()));
+    assert_page(&drawn);
+    assert!(
+        drawn.contains(">p99 at least, for some were cut off</text>") && !drawn.contains(">p50 at least")
+    );
+    assert!(
+        drawn.contains("<td>&gt; 1,000</td>")
+            && drawn.contains("p99 at least, for some were cut off &gt; 990")
+    );
+    assert!(drawn.contains("120 requests with such a latency") && !drawn.contains("about the largest"));
+    // Bins of 10 ms: no two of them have the same name.
+    assert!(drawn.contains("0.00 to 0.01 s") && drawn.contains("0.09 to 0.10 s"));
+}
+
+#[test]
+fn a_percentile_of_few_is_told_as_one() {
+    let drawn = page(&flown("no"));
+    assert!(drawn.contains(">p99 (of under 100: about the largest)</text>"));
+}
+
+#[test]
+fn what_fails_after_its_first_token_is_drawn_as_failed() {
+    let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
+    let cut = record(0).sent_at(0, 0, 0).paced(250, 10, 3).asked(99).failed(2_270, silent);
+    let drawn = page(&run(3_000, vec![cut.build(), record(1).sent_at(9, 9, 9).paced(300, 10, 3).build()]));
+    assert!(drawn.contains("#0 chat, 0.000 s: TTFT 250 ms, then failed: timeout between tokens"));
+    assert!(drawn.contains("; 1 of them cut off, at least so long"));
+}
+
+#[test]
+fn kept_promises_need_no_cure() {
+    let log = flown("no");
+    let summary = summarise(&log, &[]);
+    let symptom = Symptom {
+        regime: Regime::CacheMiss,
+        symptom: "slow".to_owned(),
+        likely: "a cache".to_owned(),
+        confirm: "its counters".to_owned(),
+        first_response: "look at the prefixes".to_owned(),
+        figures: BTreeMap::new(),
+    };
+    let drawn = |slo_attainment, reservation: Option<&str>| {
+        let reservation = reservation.map(str::to_owned);
+        let diagnosis = Diagnosis {
+            symptoms: vec![symptom.clone()],
+            slo_attainment,
+            reservation,
+            ..Diagnosis::default()
+        };
+        run_page(&log, &summary, Beside { paired_open: None, diagnosis: Some(&diagnosis) })
+    };
+    let kept = drawn(Some(1.0), None);
+    assert!(kept.contains("nothing needs a cure") && kept.contains("a cache"));
+    assert!(!kept.contains("its counters") && !kept.contains("look at the prefixes"));
+    for missed in [drawn(Some(0.5), None), drawn(Some(1.0), Some("the run is INVALID"))] {
+        assert!(missed.contains("its counters") && missed.contains("look at the prefixes"));
+    }
+}
+
+#[test]
+fn a_command_without_its_secrets_says_so() {
+    let mut log = flown("no");
+    assert!(!page(&log).contains("type again what stood there"));
+    log.header.command.extend(["--header", "Authorization: ***"].map(str::to_owned));
+    assert!(page(&log).contains("In place of *** type again what stood there"));
 }

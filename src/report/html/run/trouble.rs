@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::super::parts::{notes, symptoms};
-use super::told::told;
+use super::super::parts::{framed, notes, symptoms};
+use super::super::told::told;
 use crate::analysis::wording::percent;
 use crate::analysis::{FailureCount, Summary};
 use crate::experiment::Diagnosis;
@@ -36,17 +36,15 @@ pub(super) fn section(summary: &Summary, diagnosis: Option<&Diagnosis>) -> Marku
 }
 
 fn table(kinds: &[FailureCount]) -> Markup {
-    html! {
-        div.scroll { table {
-            thead { tr { th scope="col" { "" } th scope="col" { "requests" } th scope="col" { "share" } th.wide scope="col" { "the first said" } } }
-            tbody { @for failure in kinds { tr {
-                td { (failure.kind) }
-                td { (count(failure.count)) }
-                td { (percent(failure.share)) }
-                td.wide { (bounded(&failure.example)) }
-            } } }
+    let rows = html! {
+        @for failure in kinds { tr {
+            th scope="row" { (failure.kind) }
+            td { (count(failure.count)) }
+            td { (percent(failure.share)) }
+            td.wide { (bounded(&failure.example)) }
         } }
-    }
+    };
+    framed("Failures by kind", ["kind", "requests", "share", "the first said"].into_iter(), &rows)
 }
 
 /// What a server said, escaped, and no longer than messages are kept.

@@ -1,8 +1,10 @@
 //! What a server gives over the loads of a sweep, and what closed loops hide.
 
 use super::Chart;
-use super::latencies::{bracket, loads};
-use crate::experiment::{AcrossRuns, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep};
+use super::latencies::{bracket, is_trusted, loads, not_trusted, standing};
+use crate::experiment::{
+    AcrossRuns, Begun, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
+};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
 use crate::report::grid::cell;
 
@@ -31,10 +33,13 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
             name: (*name).to_owned(),
             ink,
             line: Line::Solid,
-            points: points(sweep, name, *read),
+            points: points(sweep, name, *read, is_trusted),
         })
         .filter(|series| !series.points.is_empty())
         .collect();
+    let doubtful =
+        read.iter().flat_map(|(name, read)| points(sweep, name, *read, |point| !is_trusted(point)));
+    series.extend(not_trusted(doubtful.collect()));
     if series.is_empty() {
         return None;
     }
@@ -55,8 +60,8 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
     Some(Chart { title: title.to_owned(), hint: hint.to_owned(), picture: plot.draw() })
 }
 
-fn points(sweep: &Sweep, name: &str, read: Read) -> Vec<Point> {
-    let of = |point: &crate::experiment::SweepPoint| {
+fn points(sweep: &Sweep, name: &str, read: Read, which: fn(&SweepPoint) -> bool) -> Vec<Point> {
+    let of = |point: &SweepPoint| {
         let figure = read(&point.figures)?;
         let y = figure.mean?;
         let interval = figure.interval();
@@ -66,21 +71,22 @@ fn points(sweep: &Sweep, name: &str, read: Read) -> Vec<Point> {
             low: interval.map(|(low, _)| low),
             high: interval.map(|(_, high)| high),
             open_above: false,
-            words: format!("{}: {} {name}", point.load, cell(y)),
+            words: format!("{}: {} {name}{}", point.load, cell(y), standing(point)),
         })
     };
-    sweep.points.iter().filter_map(of).collect()
+    sweep.points.iter().filter(|point| which(point)).filter_map(of).collect()
 }
 
-/// What was asked for: as much as is asked.
+/// What was asked for: of conversations as many requests as each has, on average.
 fn asked(sweep: &Sweep) -> Series {
-    let at = |x: f64| Point {
-        x,
-        y: x,
-        low: None,
-        high: None,
-        open_above: false,
-        words: format!("asked: {}", cell(x)),
+    let turns = sweep.workload.mean_turns();
+    let at = |x: f64| {
+        let y = x * turns;
+        let words = match Begun::of(&sweep.workload) {
+            Begun::Requests => format!("asked: {} requests/s", cell(y)),
+            Begun::Sessions => format!("asked: {} sessions/s, {} requests/s", cell(x), cell(y)),
+        };
+        Point { x, y, low: None, high: None, open_above: false, words }
     };
     let points = sweep.points.iter().map(|point| at(point.load.amount()));
     Series { name: "asked".to_owned(), ink: Ink::Faint, line: Line::Dashed, points: points.collect() }
@@ -129,6 +135,7 @@ fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>
         rules: Vec::new(),
         shade: None,
     };
-    let hint = "the gap is what users who wait for an answer before they ask again do not feel";
+    let hint =
+        "where open lies above closed, the gap is what users who wait before they ask again do not feel";
     Some(Chart { title: format!("{name}, closed and open"), hint: hint.to_owned(), picture: plot.draw() })
 }

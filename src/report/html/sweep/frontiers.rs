@@ -1,6 +1,7 @@
 //! What is gained against what it is paid with, load by load (Pareto).
 
 use super::Chart;
+use super::latencies::standing;
 use crate::experiment::{AcrossRuns, Frontier, FrontierPoint, PointFigures, Sweep};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
 use crate::report::grid::cell;
@@ -30,7 +31,9 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .filter_map(|measured| {
             let read = |key: &str| figure(&measured.figures, key)?.mean;
             let (gain, price) = (read(&frontier.gain)?, read(&frontier.price)?);
-            Some(point(&FrontierPoint { load: measured.load, gain, price }))
+            let mut beaten = point(&FrontierPoint { load: measured.load, gain, price });
+            beaten.words.push_str(standing(measured));
+            Some(beaten)
         })
         .collect();
     let (xs, ys): (Vec<f64>, Vec<f64>) =
@@ -39,7 +42,7 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         vec![Series { name: "not beaten".to_owned(), ink: Ink::First, line: Line::Solid, points: unbeaten }];
     if !beaten.is_empty() {
         series.push(Series {
-            name: "beaten, or saturated".to_owned(),
+            name: "beaten, saturated or not trusted".to_owned(),
             ink: Ink::Fourth,
             line: Line::None,
             points: beaten,

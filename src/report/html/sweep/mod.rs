@@ -1,16 +1,18 @@
 //! The page of a sweep.
 
 mod charts;
+mod doubts;
 mod frontiers;
-mod latencies;
+pub(super) mod latencies;
 
 use maud::{Markup, html};
 
-use super::parts::{Table, facts, figure, notes, symptoms, verdict};
+use super::parts::{Table, facts, figure, notes, symptoms};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
-use crate::report::sweep::{arrivals, axis, columns, deployment, served, word};
+use crate::report::html::told::class;
+use crate::report::sweep::{arrivals, axis, columns, deployment, headline, served, word};
 
 /// The sweep as a page.
 #[must_use]
@@ -19,8 +21,8 @@ pub fn sweep_page(sweep: &Sweep) -> String {
     let title = format!("Sweep of {}", sweep.workload.name);
     let body = html! {
         h1 { (title) }
+        @if !sweep.valid { (doubts::told(sweep)) }
         (answer(sweep))
-        @if !sweep.valid { (verdict(sweep.valid, &sweep.reasons)) }
         (asked(sweep))
         h2 { "Over the load" }
         div.charts {
@@ -65,9 +67,8 @@ pub(super) struct Chart {
 
 fn answer(sweep: &Sweep) -> Markup {
     html! {
-        @if let Some(answer) = &sweep.answer {
-            p.lead.sentence { span class=(if answer.passed.is_some() { "good" } else { "bad" }) { (crate::report::printable(&answer.sentence)) } }
-        }
+        @let (tone, sentence) = headline(sweep);
+        p.lead.sentence { span class=(class(tone)) { (crate::report::printable(&sentence)) } }
         @if let Some(sustained) = &sweep.sustained {
             @let (class, sign) = match (sustained.held, &sustained.unknown) {
                 (true, _) => ("good", "✓ "),
@@ -76,7 +77,7 @@ fn answer(sweep: &Sweep) -> Markup {
             };
             p { span class=(class) { (sign) (crate::report::printable(&sustained.sentence)) } }
         }
-        @if let Some(knee) = &sweep.knee { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
+        @if let Some(knee) = sweep.knee.as_ref().filter(|_| sweep.answer.is_some()) { p.sentence { (crate::report::printable(&knee.sentence)) "." } }
     }
 }
 
@@ -100,11 +101,11 @@ fn asked(sweep: &Sweep) -> Markup {
     facts(&said)
 }
 
-fn loads(sweep: &Sweep) -> Table {
+pub(super) fn loads(sweep: &Sweep) -> Table {
     let columns = columns(sweep);
     let titles: Vec<&str> =
-        ["load"].into_iter().chain(columns.iter().map(|(title, ..)| *title)).chain([""]).collect();
-    let mut table = Table::new(titles);
+        ["load"].into_iter().chain(columns.iter().map(|(title, ..)| *title)).chain(["verdict"]).collect();
+    let mut table = Table::new("Loads, low to high", titles);
     for point in &sweep.points {
         let knee = sweep.knee.as_ref().is_some_and(|knee| knee.load == point.load);
         let name = format!("{}{}", point.load, if knee { " ◆ knee" } else { "" });

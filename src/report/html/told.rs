@@ -6,7 +6,7 @@ use crate::report::grid::Grid;
 use crate::report::page::{Colour, Element, Page, Style, Tone};
 use crate::report::printable;
 
-use super::super::parts::Table;
+use super::parts::Table;
 
 /// A page has room for every column.
 const STYLE: Style = Style { colour: Colour::Plain, width: 1_000 };
@@ -38,7 +38,10 @@ fn add(blocks: &mut Vec<Block>, element: Element) {
         Element::Blank => {}
         Element::Heading(text) => blocks.push(Block::Heading(text)),
         Element::Line(tone, text) => blocks.push(Block::Paragraph(tone, text)),
-        Element::Grid(grid) => blocks.push(Block::Table(table(&grid))),
+        Element::Grid(grid) => {
+            let caption = caption(blocks, &grid);
+            blocks.push(Block::Table(table(&caption, &grid)));
+        }
         Element::Entry { tone, label, text } => {
             let label = label.trim().trim_end_matches(':').to_owned();
             match (label.chars().next(), blocks.last_mut()) {
@@ -66,9 +69,19 @@ fn add(blocks: &mut Vec<Block>, element: Element) {
     }
 }
 
-fn table(grid: &Grid) -> Table {
+/// What a table shows: what the heading over it says, and its first title.
+fn caption(blocks: &[Block], grid: &Grid) -> String {
+    let heading = blocks.iter().rev().find_map(|block| match block {
+        Block::Heading(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let first = grid.cells().first().and_then(|header| header.first()).filter(|title| !title.is_empty());
+    [heading, first.map(String::as_str)].into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+fn table(caption: &str, grid: &Grid) -> Table {
     let mut rows = grid.cells().iter();
-    let mut table = Table::new(rows.next().into_iter().flatten().map(String::as_str));
+    let mut table = Table::new(caption, rows.next().into_iter().flatten().map(String::as_str));
     for row in rows {
         table.row(row.iter().cloned());
     }
@@ -101,7 +114,8 @@ impl Block {
     }
 }
 
-const fn class(tone: Tone) -> &'static str {
+/// The class of a tone in the page's style.
+pub(super) const fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Normal => "",
         Tone::Strong => "strong",
@@ -135,8 +149,9 @@ mod tests {
              <dl><dt>12</dt><dd>reset: &lt;b&gt;</dd><dt>load</dt><dd>closed</dd><dd>each user waits</dd></dl>\
              <ul class=\"signs\"><li class=\"bad\"><span class=\"sign\">✗ </span>too late</li>\
              <li class=\"muted\"><span class=\"sign\">→ </span>leave a core free</li></ul>\
-             <div class=\"scroll\"><table><thead><tr><th scope=\"col\"></th><th scope=\"col\">p99</th></tr></thead>\
-             <tbody><tr><td>chat</td><td>5</td></tr></tbody></table></div>"
+             <div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Failures\"><table>\
+             <caption>Failures</caption><thead><tr><td></td><th scope=\"col\">p99</th></tr></thead>\
+             <tbody><tr><th scope=\"row\">chat</th><td>5</td></tr></tbody></table></div>"
         );
         assert_eq!(told(|_| {}).into_string(), "");
     }

@@ -1,0 +1,133 @@
+//! The bounds that objectives and promises set on a latency, as far as a picture has room for them.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::{Metric, Objective, Promise, Subject, Summary};
+
+/// Bounds that have room in one picture.
+const MOST: usize = 5;
+
+/// Bounds on a latency, milliseconds, each with its label: what objectives demand, then what classes promise.
+pub(super) struct Bounds {
+    pub(super) drawn: Vec<(f64, String)>,
+    /// How many more there are.
+    left_out: usize,
+}
+
+impl Bounds {
+    pub(super) fn of(summary: &Summary, metric: Metric) -> Self {
+        let objectives: Vec<Objective> = summary
+            .objectives
+            .iter()
+            .filter_map(|judged| judged.objective.parse::<Objective>().ok())
+            .filter(|objective| matches!(objective.subject, Subject::Latency(_, of) if of == metric))
+            .collect();
+        // A bound for some of the requests is none for all of those in the picture.
+        let (whole, parts): (Vec<_>, Vec<_>) =
+            objectives.into_iter().partition(|objective| objective.scope.is_none());
+        let promises: Vec<&Promise> = summary.by_class.iter().flat_map(|group| &group.promises).collect();
+        let mut drawn: Vec<(f64, String)> =
+            whole.into_iter().map(|objective| (objective.bound, objective.text)).collect();
+        drawn.extend(promised(&promises, metric));
+        let left_out = drawn.len().saturating_sub(MOST) + parts.len();
+        drawn.truncate(MOST);
+        Self { drawn, left_out }
+    }
+
+    /// Where they are, milliseconds.
+    pub(super) fn places(&self) -> impl Iterator<Item = f64> {
+        self.drawn.iter().map(|(bound, _)| *bound)
+    }
+
+    /// That there are more; `None` where all are drawn.
+    pub(super) fn hint(&self) -> Option<String> {
+        let (drawn, all) = (self.drawn.len(), self.drawn.len() + self.left_out);
+        (self.left_out > 0)
+            .then(|| format!("{drawn} of {all} bounds are drawn, the others are in the tables"))
+    }
+}
+
+/// Each bound that is promised once, with all to whom it is.
+fn promised(promises: &[&Promise], metric: Metric) -> Vec<(f64, String)> {
+    let bound = |promise: &Promise| match metric {
+        Metric::Ttft => promise.slo.ttft_ms,
+        Metric::Tpot => promise.slo.tpot_ms,
+        Metric::E2e => promise.slo.e2e_ms,
+        _ => None,
+    };
+    let mut bounds: Vec<(f64, BTreeSet<String>)> = Vec::new();
+    for promise in promises {
+        let Some(ms) = bound(promise) else { continue };
+        let of_class = || promises.iter().filter(|other| other.class == promise.class);
+        let who = if of_class().all(|other| bound(other) == Some(ms)) {
+            promise.class.clone()
+        } else {
+            let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+            format!("{}, {}{tenant}", promise.class, promise.priority)
+        };
+        match bounds.iter_mut().find(|(other, _)| *other == ms) {
+            Some((_, all)) => _ = all.insert(who),
+            None => bounds.push((ms, BTreeSet::from([who]))),
+        }
+    }
+    let label = |(ms, who): (f64, BTreeSet<String>)| {
+        (ms, format!("SLO {ms} ms: {}", who.into_iter().collect::<Vec<_>>().join("; ")))
+    };
+    bounds.into_iter().map(label).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::test_runs::{class, record, run};
+    use crate::workload::{Priority, RequestClass, Slo};
+
+    fn ttft(ms: f64) -> Slo {
+        Slo { ttft_ms: Some(ms), ..Slo::default() }
+    }
+
+    fn bounds(classes: Vec<RequestClass>, objectives: &[&str]) -> Bounds {
+        let mut log = run(
+            1_000,
+            (0..60)
+                .map(|i| {
+                    let of = (i % classes.len() as u64) as u16;
+                    record(i).class(of, Priority::High).sent_at(i, i, i).paced(i + 50, 1, 3).build()
+                })
+                .collect(),
+        );
+        log.header.workload.classes = classes;
+        let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+        Bounds::of(&summarise(&log, &objectives), Metric::Ttft)
+    }
+
+    #[test]
+    fn a_name_within_another_is_a_name_of_its_own() {
+        let of = bounds(
+            vec![
+                class("chatty", &[(Priority::High, ttft(200.0))]),
+                class("chat", &[(Priority::High, ttft(200.0))]),
+            ],
+            &[],
+        );
+        assert_eq!(of.drawn, [(200.0, "SLO 200 ms: chat; chatty".to_owned())]);
+        assert_eq!(of.hint(), None);
+    }
+
+    #[test]
+    fn who_is_promised_what_is_told_as_far_as_it_must_be() {
+        let both = [(Priority::High, ttft(100.0)), (Priority::Low, ttft(900.0))];
+        let of = bounds(vec![class("chat", &both), class("batch", &[(Priority::High, ttft(900.0))])], &[]);
+        let labels: Vec<&str> = of.drawn.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels, ["SLO 100 ms: chat, high", "SLO 900 ms: batch; chat, low"]);
+    }
+
+    #[test]
+    fn what_a_person_demands_comes_first_and_what_has_no_room_is_counted() {
+        let classes = (0..7).map(|i| class(&format!("c{i}"), &[(Priority::High, ttft(f64::from(100 + i)))]));
+        let of = bounds(classes.collect(), &["p95 ttft < 1s", "p99 tpot < 1s"]);
+        assert_eq!((of.drawn.len(), of.drawn[0].clone()), (5, (1_000.0, "p95 ttft < 1s".to_owned())));
+        assert!(of.hint().unwrap().starts_with("5 of 8 bounds are drawn"));
+    }
+}
