@@ -39,6 +39,7 @@ mod schema;
 mod series;
 mod server;
 mod sessions;
+mod sides;
 mod sweep;
 mod taken;
 mod text;
