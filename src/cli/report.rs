@@ -35,8 +35,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     format: FormatArgs,
 
-    /// Print the JSON Schema of such a file, and nothing else: summary (.json of a run), sweep or ab
-    #[arg(long, value_name = "FILE", exclusive = true, value_parser = stored_file())]
+    /// Print the JSON Schema of what is stored or printed under this name, and nothing else
+    #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
     json_schema: Option<StoredFile>,
 }
 

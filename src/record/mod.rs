@@ -33,8 +33,8 @@ pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefi
 pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
 pub use telemetry::{
-    ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, Telemetry, TelemetrySource,
-    TimeHistogram,
+    ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,
+    TelemetrySource, TimeHistogram,
 };
 pub use turn::{SessionCounts, Turn};
 pub use validity::Validity;

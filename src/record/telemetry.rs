@@ -82,6 +82,15 @@ impl Reading {
     pub const LARGEST: f64 = 9.2e18;
 }
 
+/// How the server and its devices are, by the last that each of their pages told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerState {
+    /// Values of all engines together, and of all devices together; one that some device does not tell is not there.
+    pub gauges: BTreeMap<Gauge, f64>,
+    /// Number of the devices.
+    pub devices: u64,
+}
+
 /// What one device told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -39,6 +39,7 @@ mod schema;
 mod series;
 mod server;
 mod sessions;
+mod sides;
 mod sweep;
 mod taken;
 mod text;
@@ -65,7 +66,7 @@ pub use html::{
 };
 pub use json::{json, json_beside};
 pub use junit::junit;
-pub use markdown::{ab_markdown, run_markdown, sweep_markdown};
+pub use markdown::{ab_markdown, compared_markdown, compared_sweeps_markdown, run_markdown, sweep_markdown};
 pub use matrix::{matrix_json, matrix_text};
 pub use matrix_plan::{PlannedRow, matrix_plan};
 pub use page::{Colour, Style, printable};

@@ -1,9 +1,15 @@
 //! Runs that the writers of formats are tested with.
 
+use std::collections::BTreeMap;
+
 use super::{Beside, Told};
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::record::{Failure, FailureKind, RunLog};
+use crate::clock::Timestamp;
+use crate::record::{
+    ClientFacts, ClientSample, Counter, Delays, DeviceReading, Failure, FailureKind, Gauge, PageKind,
+    Reading, RunLog, ServerTime, TelemetrySource, TimeHistogram,
+};
 use crate::workload::{Priority, Slo};
 
 /// Signs that mean something to Markdown, HTML, XML, a terminal, `OpenMetrics` or `GitHub`.
@@ -70,5 +76,93 @@ pub(super) fn hostile() -> RunLog {
     log.header.workload.classes = vec![class(&own("class"), &two), class("other", &two)];
     log.records[0].class = 1;
     log.records[0].priority = Priority::Low;
+    log
+}
+
+/// The minute again, with all that a server, its two GPUs and the client can tell, at its begin, its middle and its end.
+pub(super) fn observed() -> RunLog {
+    let mut log = minute();
+    let source = |kind| {
+        let url = format!("http://host/{kind:?}");
+        TelemetrySource { url, kind: Some(kind), hardware: None, driver: None }
+    };
+    log.header.telemetry = vec![source(PageKind::Vllm), source(PageKind::Dcgm)];
+    let at = |second: u64| Timestamp::from_nanos(second * 1_000_000_000);
+    let empty = |source, second| Reading {
+        source,
+        asked: at(second),
+        answered: at(second),
+        gauges: BTreeMap::new(),
+        counters: BTreeMap::new(),
+        devices: BTreeMap::new(),
+        histograms: BTreeMap::new(),
+    };
+    // A server that had 100 requests behind it, and then 590 of 200 ms each, a tenth of them within 100 ms.
+    let server = |second, requests: f64, running: f64| {
+        let buckets = vec![(0.1, requests * 0.1), (0.25, requests * 0.9), (0.5, requests)];
+        let times = TimeHistogram { count: requests, sum_s: requests * 0.2, buckets };
+        let all = [
+            ServerTime::Ttft,
+            ServerTime::InterToken,
+            ServerTime::Queue,
+            ServerTime::Prefill,
+            ServerTime::Decode,
+            ServerTime::E2e,
+        ];
+        Reading {
+            gauges: [
+                (Gauge::Running, running),
+                (Gauge::Waiting, running / 10.0),
+                (Gauge::KvUsage, running / 40.0),
+                (Gauge::CacheHitRate, 0.75),
+                (Gauge::GenerationTokensPerS, 2_000.0),
+            ]
+            .into(),
+            counters: [
+                (Counter::PromptTokens, requests * 100.0),
+                (Counter::GenerationTokens, requests * 40.0),
+                (Counter::RequestsSucceeded, requests),
+                (Counter::CacheQueries, requests * 100.0),
+                (Counter::CacheHits, requests * 25.0),
+                (Counter::Preemptions, if second > 0 { 5.0 } else { 2.0 }),
+            ]
+            .into(),
+            histograms: all.map(|time| (time, times.clone())).into(),
+            ..empty(0, second)
+        }
+    };
+    let device = |busy, gib: f64, joules| DeviceReading {
+        gauges: [(Gauge::Utilisation, busy), (Gauge::MemoryUsedBytes, gib * 1_073_741_824.0)].into(),
+        counters: [(Counter::EnergyJ, joules)].into(),
+    };
+    // One draws 300 W, the other 100.
+    let devices = |second: u64| Reading {
+        devices: [
+            ("0".to_owned(), device(0.9, 72.0, 5_000.0 + 300.0 * second as f64)),
+            ("1".to_owned(), device(0.5, 40.0, 100.0 * second as f64)),
+        ]
+        .into(),
+        ..empty(1, second)
+    };
+    log.telemetry.readings = vec![
+        server(0, 100.0, 0.0),
+        devices(0),
+        server(30, 400.0, 20.0),
+        devices(30),
+        server(60, 690.0, 10.0),
+        devices(60),
+    ];
+    let delays = Delays { n: 600, p50_ns: 1_000_000, p99_ns: 2_000_000, max_ns: 9_000_000 };
+    let footer = log.footer.as_mut().unwrap();
+    footer.ended = at(62);
+    footer.client = Some(ClientFacts {
+        cpu_ns: 31_000_000_000,
+        loop_cpu_ns: 6_200_000_000,
+        loop_delay: Some(delays),
+        read_delay: Some(Delays { p99_ns: 500_000, ..delays }),
+        pauses: Vec::new(),
+        peak_memory_bytes: Some(50_000_000),
+    });
+    log.telemetry.client = vec![ClientSample { at: at(62), retransmits: Some(7), ..ClientSample::default() }];
     log
 }

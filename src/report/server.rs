@@ -1,6 +1,7 @@
 //! What the server and its devices told of themselves, in at most ten lines.
 
 use super::page::{Page, Tone};
+use super::sides::together;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, ServerSide, Summary, TimeBeside,
@@ -113,17 +114,11 @@ fn counts(server: &ServerSide) -> Option<String> {
 
 /// All devices together: their mean, and the largest of each.
 fn devices(devices: &[DeviceSummary]) -> Option<String> {
-    let all = |gauge: fn(&DeviceSummary) -> Option<GaugeSummary>| {
-        let told: Vec<_> = devices.iter().filter_map(gauge).collect();
-        let last = told.last()?.last;
-        let mean = told.iter().map(|gauge| gauge.mean).sum::<f64>() / told.len() as f64;
-        let max = told.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
-        Some(GaugeSummary { mean, max, last })
-    };
-    let memory = all(|device| device.memory_used_bytes)
+    let memory = together(devices, |device| device.memory_used_bytes)
         .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
-    let power = all(|device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
-    let busy = all(|device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
+    let power =
+        together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
+    let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
     Some(if devices.len() == 1 { line } else { format!("{}, each {line}", devices.len()) })
 }

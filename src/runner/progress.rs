@@ -13,7 +13,7 @@ pub use self::timeline::Second;
 use self::timeline::Timeline;
 use self::times::Times;
 use crate::clock::Timestamp;
-use crate::record::{FailureKind, Gauge, Outcome, Phase, RequestRecord};
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
 
 /// How many seconds back the figures of the last seconds reach.
 pub const RECENT_S: u64 = 10;
@@ -41,7 +41,7 @@ pub struct Progress {
     schedule_lag: Mutex<Times>,
     measured: Mutex<Tally>,
     failures: Mutex<BTreeMap<FailureKind, u64>>,
-    server: Mutex<BTreeMap<Gauge, f64>>,
+    server: Mutex<ServerState>,
     stopped: OnceLock<Timestamp>,
 }
 
@@ -154,8 +154,8 @@ impl Progress {
     }
 
     /// The server told how it is; what it does not tell any more is forgotten.
-    pub fn server_told(&self, gauges: &BTreeMap<Gauge, f64>) {
-        held(&self.server).clone_from(gauges);
+    pub fn server_told(&self, state: ServerState) {
+        *held(&self.server) = state;
     }
 
     /// A person stopped it at `at`: nothing more is let go.

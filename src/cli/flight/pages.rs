@@ -55,9 +55,7 @@ pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> Times {
 pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>) -> impl Fn(Reading) {
     let latest = RefCell::new(Latest::default());
     move |reading| {
-        if let Some(gauges) = latest.borrow_mut().with(&reading) {
-            progress.server_told(&gauges);
-        }
+        progress.server_told(latest.borrow_mut().with(&reading));
         keep(reading);
     }
 }

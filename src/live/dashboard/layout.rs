@@ -3,7 +3,7 @@
 use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::Seen;
-use super::{latency, timelines};
+use super::{latency, server, timelines};
 
 /// From so many rows on, parts have headings, and all latencies are shown.
 const ROOMY: u16 = 18;
@@ -45,14 +45,18 @@ impl Areas {
     pub(super) fn of(whole: Rect, seen: &Seen<'_>, said: u16) -> Self {
         let heading = u16::from(is_roomy(whole.height));
         // On the smallest terminals words stand where the server's own figures would.
-        let tells = !seen.snapshot.server.is_empty() && (is_roomy(whole.height) || said == 0);
-        let server = u16::from(tells);
+        let told = server::rows(seen, whole.width);
+        let server = if is_roomy(whole.height) || said == 0 { told.min(1) } else { 0 };
         let figures = latency::rows(whole.height);
         let fixed = 2 + heading + figures + server + said;
         let objectives = (seen.watched.objectives.len() as u16).min(OBJECTIVES);
         let least = if is_roomy(whole.height) { heading + VALIDITY + objectives } else { 1 };
         let timelines = timelines::NUMBER;
-        let left = whole.height.saturating_sub(fixed + least + heading);
+        let mut left = whole.height.saturating_sub(fixed + least + heading);
+        // The devices have a line of their own as long as every timeline keeps one.
+        let own = u16::from(server == 1 && told > 1 && left > timelines);
+        let server = server + own;
+        left -= own;
         let rows_each = (left / timelines).clamp(1, TALLEST);
         let [head, figures, server, timelines, bottom, said] = Layout::vertical([
             Constraint::Length(2),
@@ -73,7 +77,7 @@ impl Areas {
             head,
             load,
             latency,
-            server: tells.then_some(server),
+            server: (told > 0).then_some(server),
             timelines,
             rows_each,
             so_far,

@@ -1,51 +1,141 @@
-//! What the server tells of itself, in a line.
-
-use std::collections::BTreeMap;
+//! What the server and its devices tell of themselves, in a line or two.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
 
 use super::Seen;
-use crate::record::Gauge;
+use crate::record::{Gauge, ServerState};
 use crate::units::{count, three_digits};
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let ink = seen.ink;
-    let told = Span::raw(in_words(&seen.snapshot.server));
-    frame.render_widget(Line::from_iter([Span::styled(" server ", ink.heading()), told]), area);
+const SERVER: &str = " server ";
+const GPU: &str = " GPU    ";
+const GIB: f64 = 1_073_741_824.0;
+
+/// Rows in which all of it stands, in so many columns: devices share the line of the server where there is room for both.
+pub(super) fn rows(seen: &Seen<'_>, columns: u16) -> u16 {
+    let state = &seen.snapshot.server;
+    match (of_engine(state).is_empty(), of_devices(state).is_empty()) {
+        (true, true) => 0,
+        (false, false) if width(state) > usize::from(columns) => 2,
+        _ => 1,
+    }
 }
 
-fn in_words(server: &BTreeMap<Gauge, f64>) -> String {
+/// Columns of both in one line.
+fn width(state: &ServerState) -> usize {
+    let of = |heading: &str, words: &[String]| heading.len() + joined(words).chars().count();
+    of(SERVER, &of_engine(state)) + 1 + of(GPU, &of_devices(state))
+}
+
+pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let state = &seen.snapshot.server;
+    let parts = [(SERVER, of_engine(state)), (GPU, of_devices(state))];
+    let parts: Vec<_> = parts.into_iter().filter(|(_, words)| !words.is_empty()).collect();
+    let columns = usize::from(area.width);
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut left = 0;
+    for (heading, words) in parts {
+        if lines.len() < usize::from(area.height) {
+            lines.push(Line::default());
+            left = columns;
+        }
+        let told = fitting(&words, left.saturating_sub(heading.len()));
+        if let (Some(line), false) = (lines.last_mut(), told.is_empty()) {
+            left = left.saturating_sub(heading.len() + told.chars().count() + 1);
+            line.push_span(Span::styled(heading, seen.ink.heading()));
+            line.push_span(Span::raw(told + " "));
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn joined(words: &[String]) -> String {
+    words.join(" · ")
+}
+
+/// As many of the words, from the first on, as stand in so many columns.
+fn fitting(words: &[String], columns: usize) -> String {
+    let fits = |&most: &usize| joined(&words[..most]).chars().count() <= columns;
+    let most = (0..=words.len()).rev().find(fits).unwrap_or_default();
+    joined(&words[..most])
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+fn of_engine(state: &ServerState) -> Vec<String> {
+    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
     let whole = |value: f64| count(value.max(0.0).round() as u64);
-    let percent = |share: f64| format!("{} %", three_digits(share * 100.0));
-    let words = server.iter().filter_map(|(gauge, &value)| {
-        Some(match gauge {
-            Gauge::Running => format!("{} running", whole(value)),
-            Gauge::Waiting => format!("{} waiting", whole(value)),
-            Gauge::KvUsage => format!("KV cache {}", percent(value)),
-            Gauge::CacheHitRate => format!("prefix hits {}", percent(value)),
-            Gauge::Utilisation => format!("GPU {}", percent(value)),
-            Gauge::PowerW => format!("{} W", three_digits(value)),
-            Gauge::GenerationTokensPerS | Gauge::MemoryUsedBytes | Gauge::MemoryFreeBytes => return None,
-        })
+    let words = [
+        told(Gauge::Running).map(|running| format!("{} running", whole(running))),
+        told(Gauge::Waiting).map(|waiting| format!("{} waiting", whole(waiting))),
+        told(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
+        told(Gauge::CacheHitRate).map(|hits| format!("prefix hits {}", percent(hits))),
+    ];
+    words.into_iter().flatten().collect()
+}
+
+/// The mean of how busy they are, and the sums of their memory and power.
+fn of_devices(state: &ServerState) -> Vec<String> {
+    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
+    let memory = told(Gauge::MemoryUsedBytes).map(|used| match told(Gauge::MemoryFreeBytes) {
+        Some(free) => {
+            format!("memory {} of {} GiB", three_digits(used / GIB), three_digits((used + free) / GIB))
+        }
+        None => format!("memory {} GiB", three_digits(used / GIB)),
     });
-    words.collect::<Vec<_>>().join(" · ")
+    let words = [
+        told(Gauge::Utilisation).map(|busy| format!("{} busy", percent(busy))),
+        memory,
+        told(Gauge::PowerW).map(|power| format!("{} W", three_digits(power))),
+    ];
+    let mut words: Vec<_> = words.into_iter().flatten().collect();
+    if let (Some(first), 2..) = (words.first_mut(), state.devices) {
+        *first = format!("{} together: {first}", count(state.devices));
+    }
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn gauges_are_told_in_words() {
-        let server = BTreeMap::from([
+    fn state() -> ServerState {
+        let gauges = [
             (Gauge::Running, 31.0),
             (Gauge::Waiting, 4.0),
             (Gauge::KvUsage, 0.713),
-            (Gauge::MemoryUsedBytes, 7e10),
-            (Gauge::PowerW, 640.0),
-        ]);
-        assert_eq!(in_words(&server), "31 running · 4 waiting · KV cache 71.3 % · 640 W");
+            (Gauge::Utilisation, 0.465),
+            (Gauge::MemoryUsedBytes, 74_278.0 * 1_048_576.0),
+            (Gauge::MemoryFreeBytes, 88_687.0 * 1_048_576.0),
+            (Gauge::PowerW, 483.75),
+        ];
+        ServerState { gauges: gauges.into(), devices: 2 }
+    }
+
+    #[test]
+    fn gauges_are_told_in_words() {
+        let mut state = state();
+        assert_eq!(joined(&of_engine(&state)), "31 running · 4 waiting · KV cache 71.3 %");
+        // 74,278 MiB are 72.5 GiB, and with what is free 159.1.
+        let all = "2 together: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
+        assert_eq!(joined(&of_devices(&state)), all);
+        state.devices = 1;
+        state.gauges.remove(&Gauge::MemoryFreeBytes);
+        assert_eq!(joined(&of_devices(&state)), "46.5 % busy · memory 72.5 GiB · 484 W");
+        assert!(
+            of_engine(&ServerState::default()).is_empty() && of_devices(&ServerState::default()).is_empty()
+        );
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        let words = of_engine(&state());
+        assert_eq!(fitting(&words, 40), "31 running · 4 waiting · KV cache 71.3 %");
+        assert_eq!(fitting(&words, 39), "31 running · 4 waiting");
+        assert_eq!(fitting(&words, 3), "");
     }
 }

@@ -1,13 +1,12 @@
 //! Pictures of runs, character by character.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::clock::RunClock;
-use crate::record::{FailureKind, Gauge, PlanFacts};
+use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, Progress, Rates, Second, Spread, Tally};
 
 fn at(seconds: f64) -> Timestamp {
@@ -99,13 +98,24 @@ fn in_trouble() -> (Watched, Snapshot) {
     snapshot.failed = 42;
     snapshot.measured.failed = 42;
     snapshot.failures = vec![(FailureKind::HttpStatus(503), 40), (FailureKind::Reset, 2)];
-    snapshot.server = BTreeMap::from([
-        (Gauge::Running, 32.0),
-        (Gauge::Waiting, 9.0),
-        (Gauge::KvUsage, 0.983),
-        (Gauge::CacheHitRate, 0.12),
-    ]);
+    let gauges =
+        [(Gauge::Running, 32.0), (Gauge::Waiting, 9.0), (Gauge::KvUsage, 0.983), (Gauge::CacheHitRate, 0.12)];
+    snapshot.server = ServerState { gauges: gauges.into(), devices: 0 };
     (watched, snapshot)
+}
+
+/// Eight GPUs tell of themselves too.
+fn with_devices(mut snapshot: Snapshot) -> Snapshot {
+    let gib = 1_073_741_824.0;
+    let gauges = [
+        (Gauge::Utilisation, 0.874),
+        (Gauge::MemoryUsedBytes, 588.2 * gib),
+        (Gauge::MemoryFreeBytes, 47.8 * gib),
+        (Gauge::PowerW, 4_512.0),
+    ];
+    snapshot.server.gauges.extend(gauges);
+    snapshot.server.devices = 8;
+    snapshot
 }
 
 #[test]
@@ -132,6 +142,34 @@ fn a_run_in_trouble_at_80_by_24() {
 fn a_run_in_trouble_at_200_by_50() {
     let (watched, snapshot) = in_trouble();
     insta::assert_snapshot!(picture(200, 50, &watched, 41.2, snapshot, &[]));
+}
+
+#[test]
+fn devices_have_a_line_where_there_is_room_for_it() {
+    let (watched, snapshot) = in_trouble();
+    insta::assert_snapshot!(picture(80, 24, &watched, 41.2, with_devices(snapshot), &[]));
+}
+
+#[test]
+fn devices_share_the_server_s_line_where_it_is_long_enough() {
+    let (watched, snapshot) = in_trouble();
+    let picture = picture(200, 50, &watched, 41.2, with_devices(snapshot), &[]);
+    let line = " server 32 running · 9 waiting · KV cache 98.3 % · prefix hits 12.0 %  GPU    8 together: 87.4 % \
+                busy · memory 588 of 636 GiB · 4,512 W ";
+    assert!(picture.contains(line), "{picture}");
+}
+
+#[test]
+fn devices_push_nothing_out_that_matters_more() {
+    let (mut watched, snapshot) = in_trouble();
+    watched.objectives = vec!["p99 ttft < 150ms".parse().unwrap(); 6];
+    let said = ["one", "two", "three"];
+    let without = picture(80, 24, &watched, 41.2, snapshot.clone(), &said);
+    assert_eq!(picture(80, 24, &watched, 41.2, with_devices(snapshot), &said), without);
+    // Alone they stand where the server would.
+    let alone = with_devices(in_the_window());
+    let picture = picture(60, 12, &watched, 41.2, alone, &[]);
+    assert!(picture.contains(" GPU    8 together: 87.4 % busy · memory 588 of 636 GiB "), "{picture}");
 }
 
 #[test]

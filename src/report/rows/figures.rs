@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{Figure, Group, LatencyTable, Mark, Metric, Percentile, Summary};
+use crate::report::sides::{Known, SideFigure, side_figures};
 use crate::report::{Out, Told};
 
 /// A figure.
@@ -93,6 +94,16 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// A figure of the server or of this client.
+    fn side(self, figure: &SideFigure) -> FigureRow<'a> {
+        let (value, at_least, at_most) = match figure.value {
+            Known::Exactly(value) => (Some(value), None, None),
+            Known::Within(least, most) => (None, Some(least), most),
+        };
+        let row = self.row(figure.metric, figure.statistic.name(), value, figure.unit.sign());
+        FigureRow { at_least, at_most, n: figure.n, ..row }
+    }
+
     /// The same of a figure of which perhaps only bounds are known.
     fn open(self, metric: &'a str, statistic: &'a str, figure: Figure) -> FigureRow<'a> {
         let open = Some(figure).filter(|figure| figure.exact().is_none());
@@ -138,7 +149,8 @@ impl<W: io::Write> Rows<W> {
         }
         self.section(scope, "tokens", &summary.tokens)?;
         self.section(scope, "stalls", &summary.stalls)?;
-        self.section(scope, "in_flight", &summary.in_flight)
+        self.section(scope, "in_flight", &summary.in_flight)?;
+        side_figures(summary).iter().try_for_each(|figure| self.push(&scope.side(figure)))
     }
 
     fn group(&mut self, scope: Scope<'_>, group: &Group) -> io::Result<()> {

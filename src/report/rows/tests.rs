@@ -13,6 +13,7 @@ use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Metric, summarise};
 use crate::record::{Failure, FailureKind, Phase, RunLog, Turn};
+use crate::report::sample_runs::observed;
 use crate::report::{Beside, Out, Told};
 use crate::workload::{Priority, Slo};
 
@@ -80,6 +81,28 @@ fn requests_as_csv() {
 #[test]
 fn the_summary_as_csv() {
     insta::assert_snapshot!(text(&mixed(), summary_csv));
+}
+
+#[test]
+fn the_summary_as_csv_has_the_server_and_the_client() {
+    let text = text(&observed(), summary_csv);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<Map<String, Value>> = reader.deserialize().map(Result::unwrap).collect();
+    let row = |metric: &str, statistic: &str| {
+        let found = |row: &&Map<String, Value>| row["metric"] == metric && row["statistic"] == statistic;
+        rows.iter().find(found).unwrap().clone()
+    };
+    let busy = row("server_kv_usage", "max");
+    assert_eq!(
+        (&busy["scope"], &busy["name"], &busy["unit"]),
+        (&"run".into(), &"short_chat".into(), &"share".into())
+    );
+    assert_eq!(busy["value"].as_f64(), Some(0.5));
+    // What is known to lie in a bucket has bounds and no value.
+    let p99 = row("server_queue", "p99");
+    assert_eq!((p99["at_least"].as_f64(), p99["at_most"].as_f64()), (Some(250.0), Some(500.0)));
+    assert_eq!((&p99["value"], &p99["unit"], p99["n"].as_f64()), (&"".into(), &"ms".into(), Some(590.0)));
+    assert_eq!(row("client_retransmits", "total")["value"].as_f64(), Some(7.0));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{Family, Point, Unit};
 use crate::analysis::{
     Attainment, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
 };
+use crate::report::sides::{Known, SideUnit, Statistic, side_figures};
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -16,6 +17,7 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
     }
     all.extend(requests(summary, &parts));
     all.extend(flows(summary, &parts));
+    all.extend(sides(summary));
     all.retain(|family| !family.points.is_empty());
     all
 }
@@ -236,6 +238,48 @@ fn flows(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
             rates.output_tokens_per_s_per_gpu,
         ),
     ]
+}
+
+/// Of the server, its devices and this client. Where only bounds are known there is no point.
+fn sides(summary: &Summary) -> Vec<Family> {
+    let mut families: Vec<Family> = Vec::new();
+    for figure in side_figures(summary) {
+        let Known::Exactly(value) = figure.value else { continue };
+        let mut labels = own_labels(summary);
+        let (name, what) = match figure.statistic {
+            Statistic::Total | Statistic::Share => (figure.metric.to_owned(), ""),
+            Statistic::Mean => (format!("{}_mean", figure.metric), "Mean: "),
+            Statistic::Max => (format!("{}_max", figure.metric), "Largest: "),
+            Statistic::P50 | Statistic::P99 => (figure.metric.to_owned(), "Percentiles: "),
+        };
+        match figure.statistic {
+            Statistic::P50 => labels.push(("quantile", "0.5".to_owned())),
+            Statistic::P99 => labels.push(("quantile", "0.99".to_owned())),
+            Statistic::Total | Statistic::Share | Statistic::Mean | Statistic::Max => {}
+        }
+        let (unit, value) = in_base_unit(figure.unit, value);
+        let point = Some(Point { labels, value });
+        match families.last_mut() {
+            Some(last) if last.name == name && last.unit == unit => last.points.extend(point),
+            _ => families.push(family(&name, &format!("{what}{}", figure.meaning), unit, [point])),
+        }
+    }
+    families
+}
+
+const fn in_base_unit(unit: SideUnit, value: f64) -> (Unit, f64) {
+    match unit {
+        SideUnit::Milliseconds => (Unit::Seconds, value / 1e3),
+        SideUnit::Share => (Unit::Ratio, value),
+        SideUnit::Requests => (Unit::Requests, value),
+        SideUnit::Tokens => (Unit::Tokens, value),
+        SideUnit::TokensPerSecond => (Unit::TokensPerSecond, value),
+        SideUnit::Preemptions | SideUnit::Devices | SideUnit::Segments => (Unit::Counted, value),
+        SideUnit::Bytes => (Unit::Bytes, value),
+        SideUnit::Joules => (Unit::Joules, value),
+        SideUnit::Watts => (Unit::Watts, value),
+        SideUnit::Cores => (Unit::Cores, value),
+    }
 }
 
 fn of_parts(

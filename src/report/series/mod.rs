@@ -36,7 +36,15 @@ enum Unit {
     RequestsPerSecond,
     TokensPerSecond,
     Requests,
+    Tokens,
     Samples,
+    Bytes,
+    Joules,
+    Watts,
+    /// Processors that are kept busy.
+    Cores,
+    /// Events or things that have a name of their own.
+    Counted,
     /// 1 for yes, 0 for no.
     Yes,
 }
@@ -48,7 +56,10 @@ impl Unit {
             Self::Seconds => "_seconds",
             Self::Ratio => "_ratio",
             Self::RequestsPerSecond | Self::TokensPerSecond => "_per_second",
-            Self::Requests | Self::Samples | Self::Yes => "",
+            Self::Bytes => "_bytes",
+            Self::Joules => "_joules",
+            Self::Watts => "_watts",
+            Self::Requests | Self::Tokens | Self::Samples | Self::Cores | Self::Counted | Self::Yes => "",
         }
     }
 
@@ -60,7 +71,13 @@ impl Unit {
             Self::RequestsPerSecond => "{request}/s",
             Self::TokensPerSecond => "{token}/s",
             Self::Requests => "{request}",
+            Self::Tokens => "{token}",
             Self::Samples => "{sample}",
+            Self::Bytes => "By",
+            Self::Joules => "J",
+            Self::Watts => "W",
+            Self::Cores => "{cpu}",
+            Self::Counted => "{count}",
             Self::Yes => "{yes}",
         }
     }

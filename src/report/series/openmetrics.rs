@@ -43,8 +43,11 @@ impl Collector for Collected {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in &self.0 {
             let (unit, ending) = match family.unit {
-                // This ending the encoder adds itself.
+                // These endings the encoder adds itself.
                 Unit::Seconds => (Some(MetricUnit::Seconds), ""),
+                Unit::Bytes => (Some(MetricUnit::Bytes), ""),
+                Unit::Joules => (Some(MetricUnit::Joules), ""),
+                Unit::Watts => (Some(MetricUnit::Other("watts".to_owned())), ""),
                 other => (None, other.ending()),
             };
             let name = format!("skyline_{}{ending}", family.name);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::analysis::test_runs::run;
-use crate::report::sample_runs::{hostile, minute, three, told};
+use crate::report::sample_runs::{hostile, minute, observed, three, told};
 
 #[test]
 fn a_run_for_prometheus() {
@@ -48,17 +48,43 @@ fn names_are_the_same_by_both_ways() {
     // What Prometheus makes of a unit: its name behind the metric's.
     let ending = |unit: &str| match unit {
         "s" => "_seconds",
+        "By" => "_bytes",
+        "J" => "_joules",
+        "W" => "_watts",
         "1" => "_ratio",
         "{request}/s" | "{token}/s" => "_per_second",
         _ => "",
     };
-    let text = told(&minute(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
-    let body = told(&minute(), &["p95 ttft < 500ms"], otlp_json);
+    let text = told(&observed(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    let body = told(&observed(), &["p95 ttft < 500ms"], otlp_json);
     let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
-    assert!(metrics.len() > 50);
+    assert!(metrics.len() > 90);
     for metric in metrics {
         let name = metric["name"].as_str().unwrap().replace('.', "_");
         let name = format!("# TYPE {name}{} gauge\n", ending(metric["unit"].as_str().unwrap()));
         assert!(text.contains(&name), "{name}");
     }
+}
+
+#[test]
+fn both_sides_for_prometheus() {
+    let text = told(&observed(), &[], |told| openmetrics(told.summary)).unwrap();
+    let labels = r#"workload="short_chat",model="meta-llama/Llama-3.1-8B-Instruct""#;
+    let expected = [
+        format!("skyline_server_running_requests_mean{{{labels}}} 12.5\n"),
+        format!("skyline_server_kv_usage_max_ratio{{{labels}}} 0.5\n"),
+        format!("skyline_server_prefix_hits_ratio{{{labels}}} 0.25\n"),
+        format!("skyline_server_preemptions{{{labels}}} 3.0\n"),
+        format!("skyline_device_memory_used_max_bytes{{{labels}}} 77309411328.0\n"),
+        format!("skyline_devices_power_mean_watts{{{labels}}} 400.0\n"),
+        format!("skyline_client_loop_delay_seconds{{{labels},quantile=\"0.99\"}} 0.002\n"),
+        format!("skyline_client_loop_delay_max_seconds{{{labels}}} 0.009\n"),
+        format!("skyline_client_cpu_cores_mean{{{labels}}} 0.5\n"),
+        "# UNIT skyline_energy_per_request_mean_joules joules\n".to_owned(),
+    ];
+    for line in expected {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    // The server's percentiles are known only to lie in a bucket.
+    assert!(!text.contains("skyline_server_ttft_seconds"));
 }

@@ -1,11 +1,10 @@
 //! The state of a run at one moment, as a screen shows it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Second;
 use crate::clock::Timestamp;
-use crate::record::{FailureKind, Gauge};
+use crate::record::{FailureKind, ServerState};
 
 /// The state of a run at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,8 +37,8 @@ pub struct Snapshot {
     pub schedule_lag: LiveLatency,
     /// Failures of all requests by their kind, most frequent first.
     pub failures: Vec<(FailureKind, u64)>,
-    /// What the server last told of itself; empty where it tells nothing.
-    pub server: BTreeMap<Gauge, f64>,
+    /// What the server and its devices last told of themselves; empty where they tell nothing.
+    pub server: ServerState,
     /// When a person stopped the run; absent where nobody did.
     pub stopped: Option<Timestamp>,
     /// The last seconds that are over, oldest first.

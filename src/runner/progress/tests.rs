@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::record::Failure;
+use crate::record::{Failure, Gauge};
 
 const fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
@@ -114,7 +114,9 @@ fn ends_are_counted_by_their_kinds() {
 #[test]
 fn the_server_is_as_it_last_told() {
     let progress = Progress::default();
-    progress.server_told(&BTreeMap::from([(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
-    progress.server_told(&BTreeMap::from([(Gauge::Running, 9.0)]));
-    assert_eq!(progress.snapshot(at(0)).server, BTreeMap::from([(Gauge::Running, 9.0)]));
+    let state =
+        |gauges: &[(Gauge, f64)]| ServerState { gauges: gauges.iter().copied().collect(), devices: 0 };
+    progress.server_told(state(&[(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
+    progress.server_told(state(&[(Gauge::Running, 9.0)]));
+    assert_eq!(progress.snapshot(at(0)).server, state(&[(Gauge::Running, 9.0)]));
 }
