@@ -61,7 +61,7 @@ pub use export::{Content, Document, Export, Format, Out, UsualPlace, WriteAb, Wr
 pub use fit::text as fit_text;
 pub use glossary::glossary;
 pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, run_page, sweep_page};
-pub use json::{json, json_beside};
+pub use json::json_beside;
 pub use junit::junit;
 pub use markdown::{ab_markdown, run_markdown, sweep_markdown};
 pub use matrix::{matrix_json, matrix_text};

@@ -3,8 +3,7 @@
 mod escape;
 mod run;
 
-use self::escape::block;
-pub(super) use self::escape::text;
+pub(super) use self::escape::{block, code, text};
 pub use self::run::run_markdown;
 use super::{Style, ab_text, sweep_text};
 use crate::experiment::{AbTest, Sweep};
