@@ -64,6 +64,35 @@ impl Judgement {
     pub fn passed(&self) -> bool {
         self.status == Status::Met
     }
+
+    /// Its figure as a person reads it; `None` where there is none.
+    pub(crate) fn figure_in_words(&self) -> Option<String> {
+        let show = self.shown();
+        Some(match (self.value, self.at_least, self.at_most) {
+            (Some(value), _, _) => show(value),
+            (None, Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
+            (None, Some(low), None) => format!("over {}", show(low)),
+            (None, None, _) => return None,
+        })
+    }
+
+    /// The 95 % interval of its figure, likewise.
+    pub(crate) fn interval_in_words(&self) -> Option<String> {
+        let show = self.shown();
+        Some(match self.interval? {
+            (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
+            (Some(low), None) => format!("over {}", show(low)),
+            (None, Some(high)) => format!("under {}", show(high)),
+            (None, None) => return None,
+        })
+    }
+
+    /// How values of its figure are shown.
+    fn shown(&self) -> impl Fn(f64) -> String {
+        // As typed, it has been read before.
+        let subject = self.objective.parse::<Objective>().ok().map(|read| read.subject);
+        move |value| subject.map_or_else(|| three_digits(value), |subject| subject.show(value))
+    }
 }
 
 impl Objective {

@@ -42,6 +42,7 @@ mod sampled;
 #[cfg(test)]
 mod schemas;
 mod scope;
+pub(crate) mod serving;
 mod sessions;
 mod sorted;
 pub mod statistics;

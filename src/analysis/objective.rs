@@ -164,7 +164,7 @@ impl Objective {
     }
 
     /// The percentile that is judged and the latency it is of, where it is one.
-    fn percentile<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
+    pub(crate) fn percentile<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
         let Subject::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
         let row = match &self.scope {
             Some(scope) => scope.row(metric, summary),

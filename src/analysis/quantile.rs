@@ -90,6 +90,13 @@ pub enum Mark {
     Indicative,
 }
 
+impl Mark {
+    /// The gravest of several reservations.
+    pub(crate) fn gravest(marks: impl Iterator<Item = Self>) -> Option<Self> {
+        marks.min_by_key(|mark| *mark != Self::TooFewSamples)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -85,10 +85,8 @@ impl Flow {
             self.completed += 1.0;
         }
         if within(first) {
-            let usage = record.usage;
-            self.input +=
-                usage.map_or(f64::from(record.input_tokens_asked), |usage| usage.prompt_tokens as f64);
-            if let Some(cached) = usage.and_then(|usage| usage.cached_tokens) {
+            self.input += record.prompt_tokens() as f64;
+            if let Some(cached) = record.usage.and_then(|usage| usage.cached_tokens) {
                 self.cache_told = true;
                 self.cached += cached as f64;
             }

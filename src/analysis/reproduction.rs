@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::record::{EngineFacts, RunLog};
+use super::serving;
+use crate::record::RunLog;
 
 /// What of the description of a run is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -63,34 +64,22 @@ impl Untold {
 impl Reproduction {
     /// What is missing in the header of `log`.
     pub(crate) fn of(log: &RunLog) -> Self {
-        let (engine, deployment) = (&log.header.engine, &log.header.deployment);
+        let header = &log.header;
+        let engine = &header.engine;
         if engine.engine == "mock" || !engine.modelled.is_empty() {
             return Self::default();
         }
-        let label = |name: &str| deployment.labels.contains_key(name);
-        let pages = &log.header.telemetry;
         let told = [
             (Untold::SamplingSettings, engine.parameters.is_some()),
-            (
-                Untold::Hardware,
-                deployment.hardware.is_some() || pages.iter().any(|page| page.hardware.is_some()),
-            ),
-            (Untold::Precision, deployment.precision.is_some() || tells_precision(engine)),
-            (Untold::Driver, label("driver") || pages.iter().any(|page| page.driver.is_some())),
-            (Untold::EngineVersion, engine.server_version.is_some() || label("version")),
-            (Untold::ServingFlags, !engine.serving_flags.is_empty() || label("flags")),
+            (Untold::Hardware, serving::hardware(header).is_some()),
+            (Untold::Precision, serving::precision(header).is_some()),
+            (Untold::Driver, serving::driver(header).is_some()),
+            (Untold::EngineVersion, serving::version(header).is_some()),
+            (Untold::ServingFlags, serving::flags(header).is_some()),
         ];
         let missing = told.into_iter().filter(|(_, told)| !told).map(|(what, _)| what).collect();
         Self { missing }
     }
-}
-
-/// Whether a server says itself in which format its weights are: `dtype` of vLLM and SGLang, `model_dtype` of TGI.
-fn tells_precision(engine: &EngineFacts) -> bool {
-    let is_dtype =
-        |name: &String| name.rsplit('.').next().is_some_and(|name| matches!(name, "dtype" | "model_dtype"));
-    let chosen = |value: &serde_json::Value| value.as_str().is_some_and(|dtype| dtype != "auto");
-    engine.serving_flags.iter().any(|(name, value)| is_dtype(name) && chosen(value))
 }
 
 #[cfg(test)]

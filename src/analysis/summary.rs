@@ -133,6 +133,14 @@ pub struct RunDescription {
     pub skyline_version: String,
 }
 
+impl RunDescription {
+    /// The models that were asked for, or the one.
+    #[must_use]
+    pub fn model_names(&self) -> String {
+        if self.models.is_empty() { self.engine.model.clone() } else { self.models.join(", ") }
+    }
+}
+
 /// The stretch of time that the figures are about: seconds since the run began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -116,9 +116,20 @@ fn cause(error: &reqwest::Error) -> String {
 /// The headers of the environment: `name=value` with commas between them, values percent-encoded. No value is ever told.
 fn headers(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
-    let Some((source, text)) = HEADERS.into_iter().find_map(|name| Some((name, variable(name).ok()?))) else {
-        return Ok(headers);
-    };
+    let mut found = None;
+    for source in HEADERS {
+        match variable(source) {
+            Ok(text) if !text.trim().is_empty() => found = found.or(Some((source, text))),
+            Ok(_) | Err(VarError::NotPresent) => {}
+            Err(VarError::NotUnicode(_)) if found.is_some() => {}
+            Err(VarError::NotUnicode(_)) => {
+                return Err(Stop::usage(format!(
+                    "{source} is no text\nhint: write values percent-encoded, such as api-key=SECRET"
+                )));
+            }
+        }
+    }
+    let Some((source, text)) = found else { return Ok(headers) };
     for pair in text.split(',').filter(|pair| !pair.trim().is_empty()) {
         let wrong = |what: &str| {
             Stop::usage(format!("{source}: {what}\nhint: write it like api-key=SECRET,other=VALUE"))
@@ -156,6 +167,11 @@ mod tests {
         assert!(headers(|_| Err(VarError::NotPresent)).unwrap().is_empty());
         let both = headers(|name| Ok(format!("from={name}"))).unwrap();
         assert_eq!(both["from"], HEADERS[0]);
+        // An empty variable is as good as none.
+        let empty = |name: &str| Ok(if name == HEADERS[0] { " ".to_owned() } else { "a=b".to_owned() });
+        assert_eq!(headers(empty).unwrap()["a"], "b");
+        let refused = headers(|_| Err(VarError::NotUnicode("x".into()))).unwrap_err();
+        assert!(refused.message().starts_with("OTEL_EXPORTER_OTLP_METRICS_HEADERS is no text"));
     }
 
     #[test]

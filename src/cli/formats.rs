@@ -1,7 +1,7 @@
 //! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -10,6 +10,7 @@ use clap::Args;
 use super::collector::{Collector, CollectorUrl};
 use super::exit::Stop;
 use super::printer::Printer;
+use super::whole_file::{try_whole_file, whole_file};
 use crate::experiment::{AbTest, Sweep};
 use crate::report::{Content, Document, Export, Format, Out, Told, UsualPlace};
 
@@ -24,7 +25,7 @@ pub(super) struct FormatArgs {
     json: bool,
 
     #[arg(long = "otlp", value_name = "URL", help = PUSH)]
-    collector: Option<CollectorUrl>,
+    collector: Option<String>,
 }
 
 /// What `--help` says of `--otlp`.
@@ -63,6 +64,26 @@ enum Place {
     Usual,
     StandardOutput,
     Path(PathBuf),
+}
+
+impl Place {
+    /// Whether both are the same place, however it was spelled.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(another)) => resolved(one) == resolved(another),
+            _ => self == other,
+        }
+    }
+}
+
+/// The path without links and detours, as far as it leads to something.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        let name = path.file_name().unwrap_or_default();
+        folder.map_or_else(|_| path.to_owned(), |folder| folder.join(name))
+    })
 }
 
 impl FromStr for Asked {
@@ -104,8 +125,8 @@ impl Asked {
 pub(super) struct Outputs<'a> {
     /// What is shown; absent where a document goes to standard output.
     shown: Option<Format>,
-    /// What is written.
-    written: Vec<&'a Asked>,
+    /// All that was typed.
+    asked: &'a [Asked],
     /// Who is pushed to.
     collector: Option<Collector>,
 }
@@ -140,9 +161,13 @@ impl FormatArgs {
             }
         }
         let shown = first.map_or(Some(Format::Text), |(_, shown)| shown);
-        let written = self.formats.iter().filter(|asked| asked.shown().is_none()).collect();
-        let collector = self.collector.as_ref().map(Collector::new).transpose()?;
-        Ok(Outputs { shown, written, collector })
+        // Read here, for clap would repeat what it refuses, and a secret in it.
+        let collector = self.collector.as_ref().map(|typed| {
+            let url: CollectorUrl =
+                typed.parse().map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
+            Collector::new(&url)
+        });
+        Ok(Outputs { shown, asked: &self.formats, collector: collector.transpose()? })
     }
 }
 
@@ -154,7 +179,10 @@ impl Outputs<'_> {
 
     /// The form in which `subject` is shown, of which no other is written.
     pub(super) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
-        match (self.shown, self.written.first()) {
+        self.refuse_to_push(subject)?;
+        // A file of it has a name that only another report has.
+        let other = self.asked.iter().find(|asked| asked.shown().is_none() || asked.file.is_some());
+        match (self.shown, other) {
             (Some(format), None) => Ok(format),
             (_, asked) => Err(Stop::usage(format!(
                 "--format {}: {subject} has no such form\nhint: its formats are text and json, on standard output",
@@ -165,17 +193,26 @@ impl Outputs<'_> {
 
     /// Finds what cannot be written of a run, before it is flown.
     pub(super) fn check_run(&self) -> Result<(), Stop> {
-        let planned = self.planned("a run", |export| export.run)?;
-        planned.iter().try_for_each(|planned| match &planned.place {
-            Place::Path(path) => try_to_write(path),
-            Place::Usual | Place::StandardOutput => Ok(()),
-        })
+        check(&self.planned("a run", |export| export.run)?)
+    }
+
+    /// The same of a sweep, before it is shown.
+    pub(super) fn check_sweep(&self) -> Result<(), Stop> {
+        self.refuse_to_push("a sweep")?;
+        check(&self.planned("a sweep", |export| export.sweep)?)
+    }
+
+    /// The same of an A/B experiment.
+    pub(super) fn check_ab(&self) -> Result<(), Stop> {
+        self.refuse_to_push("an A/B experiment")?;
+        check(&self.planned("an A/B experiment", |export| export.ab)?)
     }
 
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
     pub(super) fn check_runs(&self) -> Result<Format, Stop> {
         self.planned("a run", |export| export.run)?;
-        match (self.written.iter().find(|asked| asked.place != Place::Usual), self.shown) {
+        let elsewhere = |asked: &&Asked| asked.shown().is_none() && asked.place != Place::Usual;
+        match (self.asked.iter().find(elsewhere), self.shown) {
             (None, Some(format)) => Ok(format),
             (asked, _) => {
                 let typed = asked.map_or("", |asked| asked.typed.as_str());
@@ -199,14 +236,12 @@ impl Outputs<'_> {
 
     /// Writes a sweep that is kept in `folder`.
     pub(super) fn write_sweep(&self, sweep: &Sweep, folder: &Path, printer: Printer) -> Result<(), Stop> {
-        self.refuse_to_push("a sweep")?;
         let planned = self.planned("a sweep", |export| export.sweep)?;
         write_all(&planned, folder, printer, |write, out| write(sweep, out))
     }
 
     /// Writes an A/B experiment that is kept in `folder`.
     pub(super) fn write_ab(&self, test: &AbTest, folder: &Path, printer: Printer) -> Result<(), Stop> {
-        self.refuse_to_push("an A/B experiment")?;
         let planned = self.planned("an A/B experiment", |export| export.ab)?;
         write_all(&planned, folder, printer, |write, out| write(test, out))
     }
@@ -221,14 +256,14 @@ impl Outputs<'_> {
         }
     }
 
-    /// The documents of all that was asked for, of `subject`.
+    /// The documents of all that is to be written, of `subject`, each once. What is shown is found to have its form.
     fn planned<W>(
         &self,
         subject: &str,
         of: fn(&'static Export) -> &'static [Document<W>],
     ) -> Result<Vec<Planned<W>>, Stop> {
         let mut all: Vec<Planned<W>> = Vec::new();
-        for asked in &self.written {
+        for asked in self.asked {
             let documents: Vec<_> = of(asked.export)
                 .iter()
                 .filter(|document| asked.file.is_none_or(|file| file == document.file))
@@ -245,10 +280,19 @@ impl Outputs<'_> {
                     possible.join(", ")
                 )));
             }
+            if asked.shown().is_some() {
+                continue;
+            }
             let several = documents.len() > 1;
             for document in documents {
                 let place = place(asked, document, several)?;
-                if place != Place::Usual && all.iter().any(|other| other.place == place) {
+                let before = all.iter().find(|other| {
+                    other.place.is(&place) && (place != Place::Usual || other.document.file == document.file)
+                });
+                if before.is_some_and(|before| before.document.file == document.file) {
+                    continue;
+                }
+                if before.is_some() {
                     return Err(Stop::usage(format!(
                         "--format {}: something else is written there too\nhint: name a place for each",
                         asked.typed
@@ -288,17 +332,6 @@ fn place<W>(asked: &Asked, document: &Document<W>, several: bool) -> Result<Plac
     }
 }
 
-/// The name under which a file is written until it is whole.
-fn unfinished(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.new"))
-}
-
-/// Whether what is at `path` is replaced as a whole; a device or a pipe is written to.
-fn is_replaced(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.is_file()) || !path.exists()
-}
-
 fn cannot(path: &Path, error: &std::io::Error) -> Stop {
     Stop::impossible(format!(
         "cannot write {}: {error}\nhint: FORMAT=PATH writes to another place",
@@ -306,17 +339,16 @@ fn cannot(path: &Path, error: &std::io::Error) -> Stop {
     ))
 }
 
-/// Finds out whether a file can be written to `path`.
-fn try_to_write(path: &Path) -> Result<(), Stop> {
-    if !is_replaced(path) {
-        return Ok(());
-    }
-    let beside = unfinished(path);
-    std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(|error| {
-        Stop::usage(format!(
-            "cannot write {}: {error}\nhint: name a place in a folder that can be written",
-            path.display()
-        ))
+/// Finds out whether all of it can be written.
+fn check<W>(planned: &[Planned<W>]) -> Result<(), Stop> {
+    planned.iter().try_for_each(|planned| match &planned.place {
+        Place::Path(path) => try_whole_file(path).map_err(|error| {
+            Stop::usage(format!(
+                "cannot write {}: {error}\nhint: name a place in a folder that can be written",
+                path.display()
+            ))
+        }),
+        Place::Usual | Place::StandardOutput => Ok(()),
     })
 }
 
@@ -338,31 +370,12 @@ fn write_all<W>(
             Place::Usual => &folder.join(document.file),
             Place::Path(path) => path,
         };
-        match write_to(path, |out| write(&document.write, out)) {
+        match whole_file(path, |out| write(&document.write, out)) {
             Ok(()) => printer.words(&format!("{asked}: {}", path.display())),
             Err(error) => outcome = outcome.and(Err(cannot(path, &error))),
         }
     }
     outcome
-}
-
-/// Writes a file whole or not at all.
-fn write_to(path: &Path, write: impl FnOnce(Out<'_>) -> std::io::Result<()>) -> std::io::Result<()> {
-    let beside = if is_replaced(path) { unfinished(path) } else { path.to_owned() };
-    let open = || {
-        std::fs::OpenOptions::new().write(true).create(beside != path).truncate(beside != path).open(&beside)
-    };
-    let mut out = BufWriter::new(open()?);
-    let written = write(&mut out).and_then(|()| out.flush());
-    if beside == path {
-        return written;
-    }
-    let finished = written.and_then(|()| std::fs::rename(&beside, path));
-    if finished.is_err() {
-        // Half a file is of no use, and what went wrong is told.
-        let _ = std::fs::remove_file(&beside);
-    }
-    finished
 }
 
 #[cfg(test)]

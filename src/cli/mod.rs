@@ -33,6 +33,7 @@ mod shelf;
 mod simulate;
 mod sweep;
 mod trace;
+mod whole_file;
 mod workloads;
 
 use std::process::ExitCode;

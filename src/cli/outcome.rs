@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, Stop};
 use super::printer::wants_colour;
 use super::shelf::Shelf;
+use super::whole_file::whole_file;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::{Compared, ComparedSweeps};
@@ -154,13 +155,15 @@ pub(super) fn store(
     diagnosis: &Diagnosis,
     folder: &Path,
 ) -> Result<(), Stop> {
-    let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-    write(&folder.join(FILE_NAME), &render(summary, beside, Format::Json)?)?;
-    store_page(Told { log, summary, beside }, folder)
+    store_told(
+        Told { log, summary, beside: Beside { paired_open: None, diagnosis: Some(diagnosis) } },
+        folder,
+    )
 }
 
-/// Writes the page of a run into its folder.
-pub(super) fn store_page(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
+/// The same with whatever goes beside it.
+pub(super) fn store_told(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
+    write(&folder.join(FILE_NAME), &render(told.summary, told.beside, Format::Json)?)?;
     write(&folder.join(PAGE_FILE_NAME), &report::run_page(told.log, told.summary, told.beside))
 }
 
@@ -175,9 +178,9 @@ pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
     write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
 }
 
-/// Writes a text to a file.
+/// Writes a text to a file, whole or not at all.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    std::fs::write(path, text)
+    whole_file(path, |out| out.write_all(text.as_bytes()))
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 

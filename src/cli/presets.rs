@@ -1,5 +1,7 @@
-//! Spells out the presets of `--objective` before the command line is read, so that every verb takes them.
+//! Spells out the presets of `--objective` before the command line is read, so that every verb takes them, each objective
+//! once.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 
 use crate::analysis::ObjectivePreset;
@@ -7,7 +9,7 @@ use crate::analysis::ObjectivePreset;
 const OPTION: &str = "--objective";
 
 /// The arguments with each preset that follows `--objective` replaced by what it stands for, as if that had been typed. What
-/// is no preset stays as it is, and is refused where objectives are read.
+/// is no preset stays as it is, and is refused where objectives are read. What demands the same again is left out.
 pub(super) fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut spelled = Vec::new();
     let mut follows = false;
@@ -33,6 +35,12 @@ pub(super) fn spelled_out(arguments: impl IntoIterator<Item = OsString>) -> Vec<
             }
         }
     }
+    let mut demanded = HashSet::new();
+    let is_objective = |text: &str| text.strip_prefix(OPTION).is_some_and(|rest| rest.starts_with('='));
+    spelled.retain(|argument| {
+        let text = argument.to_string_lossy();
+        !is_objective(&text) || demanded.insert(text.into_owned())
+    });
     spelled
 }
 
@@ -51,6 +59,20 @@ mod tests {
         let preset = "mlperf:llama-3.1-8b:interactive";
         assert_eq!(spelled(&["skyline", "--objective", preset])[1..], two);
         assert_eq!(spelled(&["skyline", &format!("--objective={preset}"), "x"])[1..3], two);
+    }
+
+    #[test]
+    fn nothing_is_demanded_twice() {
+        let typed = [
+            "skyline",
+            "--objective",
+            "p95 ttft < 1s",
+            "-x",
+            "-x",
+            "--objective=p95 ttft < 1s",
+            "--objective",
+        ];
+        assert_eq!(spelled(&typed), ["skyline", "--objective=p95 ttft < 1s", "-x", "-x", "--objective"]);
     }
 
     #[test]

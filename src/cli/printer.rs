@@ -27,9 +27,10 @@ impl Printer {
     /// Data that is written piece by piece, under the same rules.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
-        let mut out = io::BufWriter::new(io::stdout());
+        let mut out = Watched { out: io::BufWriter::new(io::stdout()), gone: false };
         match write(&mut out).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            // Writers of tables hide the kind of an error in one of their own.
+            Err(error) if !out.gone => {
                 Err(Stop::impossible(format!("cannot write to standard output: {error}")))
             }
             _ => Ok(()),
@@ -40,6 +41,31 @@ impl Printer {
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(super) fn words(self, text: &str) {
         text.lines().for_each(|line| live::say(&printable(line)));
+    }
+}
+
+/// Remembers that its reader has gone away.
+struct Watched<W> {
+    out: W,
+    gone: bool,
+}
+
+impl<W> Watched<W> {
+    fn watch<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        self.gone |= outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        outcome
+    }
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.watch(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.watch(flushed)
     }
 }
 

@@ -68,6 +68,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
                  hint: show one of its runs, such as round-1/b",
             ));
         }
+        outputs.check_ab()?;
         if let Some(format) = outputs.shown() {
             printer.data(&outcome::render_ab(&test, format)?)?;
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::exit::Stop;
 use super::folder;
+use super::whole_file::whole_file;
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of the experiment, kept with its runs.
@@ -85,10 +86,8 @@ impl Shelf {
     /// Writes `text` to the file `name`, whole or not at all.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
         let path = self.folder.join(name);
-        let beside = self.folder.join(format!(".{name}.new"));
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        std::fs::write(&beside, format!("{text}{end}"))
-            .and_then(|()| std::fs::rename(&beside, &path))
+        whole_file(&path, |out| write!(out, "{text}{end}"))
             .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
     }
 

@@ -113,6 +113,12 @@ impl RequestRecord {
         self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
     }
 
+    /// Tokens of its prompt: as the server counted, else as asked for.
+    #[must_use]
+    pub fn prompt_tokens(&self) -> u64 {
+        self.usage.map_or_else(|| u64::from(self.input_tokens_asked), |usage| usage.prompt_tokens)
+    }
+
     /// Takes what a tokenizer counted.
     pub fn count(&mut self, tokens: u64) {
         self.output_tokens = tokens;

@@ -1,6 +1,7 @@
 //! An A/B experiment as a person reads it: the verdict, who was compared, the metrics that decide, the rounds.
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
 use crate::experiment::{AbMetric, AbOverall, AbTest, AbUnit, FlownSide, Scale};
@@ -9,9 +10,7 @@ use crate::units::count;
 
 /// The experiment as indented JSON with a line break at its end: `ab.json`, and what `--json` prints.
 pub fn ab_json(found: &AbTest) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(found)?;
-    text.push('\n');
-    Ok(text)
+    indented(found)
 }
 
 /// The experiment as text.

@@ -2,12 +2,13 @@
 
 use super::grid::cell;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ArrivalSequence, Window};
+use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateState, Spike, Stage};
 
-/// What a workload asked for: `poisson, 10 requests/s`.
-pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
+/// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
+pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
+    let rate = |per_s: f64| rate(per_s, form);
     match pattern {
         ArrivalPattern::Poisson { rate_per_s } => format!("poisson, {}", rate(*rate_per_s)),
         ArrivalPattern::Constant { rate_per_s } => format!("constant, {}", rate(*rate_per_s)),
@@ -26,7 +27,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             rate(pattern.mean_rate_per_s())
         ),
         ArrivalPattern::Stages { stages } => {
-            let stages: Vec<_> = stages.iter().map(stage).collect();
+            let stages: Vec<_> = stages.iter().map(|one| stage(one, form)).collect();
             format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
         }
         ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
@@ -38,7 +39,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             format!("closed loop, {}{thinking}", counted(*users, "user"))
         }
         ArrivalPattern::Markov { states } => {
-            let states: Vec<_> = states.iter().map(state).collect();
+            let states: Vec<_> = states.iter().map(|one| state(one, form)).collect();
             let mean = rate(pattern.mean_rate_per_s());
             format!("markov-modulated, {}, and so on: {mean} on average", states.join(", then "))
         }
@@ -49,7 +50,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
             seconds(*period_s)
         ),
         ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
-            let spikes: Vec<_> = spikes.iter().map(spike).collect();
+            let spikes: Vec<_> = spikes.iter().map(|one| spike(one, form)).collect();
             format!("{} with spikes: {}", rate(*base_rate_per_s), spikes.join(", "))
         }
         ArrivalPattern::Clients { clients } => {
@@ -80,13 +81,29 @@ pub(crate) fn in_words(pattern: &ArrivalPattern) -> String {
 const UNLIKE_THE_MEAN: f64 = 0.05;
 
 /// What the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
-pub(crate) fn in_window(pattern: &ArrivalPattern, window: &Window) -> String {
+pub(crate) fn in_window(pattern: &ArrivalPattern, form: LoadForm, window: &Window) -> String {
+    let unlike = unlike_the_mean(pattern, window);
+    unlike.map_or(String::new(), |here| format!("; {} expected in this window", rate(here, form)))
+}
+
+/// The rate per second that the planned window expects, where that is not the mean.
+fn unlike_the_mean(pattern: &ArrivalPattern, window: &Window) -> Option<f64> {
     let (from, until) = (window.start_s, window.planned_end_s);
     let (here, mean) = (pattern.expected_between(from, until) / (until - from), pattern.mean_rate_per_s());
-    if until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN {
-        format!("; {} expected in this window", rate(here))
-    } else {
-        String::new()
+    (until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN).then_some(here)
+}
+
+/// The request rate of a run for formats that have one number for it, per second: as asked, where requests were asked for
+/// at a rate; as offered, where conversations were, or where the window had more or less than the pattern's mean. `None` of
+/// a closed loop, which asks for none.
+pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
+    let run = &summary.run;
+    match run.load {
+        LoadForm::Closed => None,
+        LoadForm::Open if unlike_the_mean(&run.arrival, &summary.window).is_none() => {
+            Some(run.arrival.mean_rate_per_s())
+        }
+        LoadForm::Open | LoadForm::PartlyOpen => summary.rates.offered_requests_per_s,
     }
 }
 
@@ -117,13 +134,13 @@ pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<
     if parts.is_empty() { String::new() } else { format!("; as delivered: {}", parts.join(", ")) }
 }
 
-fn state(state: &RateState) -> String {
-    format!("{} for {} on average", rate(state.rate_per_s), seconds(state.mean_s))
+fn state(state: &RateState, form: LoadForm) -> String {
+    format!("{} for {} on average", rate(state.rate_per_s, form), seconds(state.mean_s))
 }
 
-fn spike(spike: &Spike) -> String {
+fn spike(spike: &Spike, form: LoadForm) -> String {
     let all = spike.end_s() - spike.at_s;
-    format!("{} at {} for {}", rate(spike.rate_per_s), seconds(spike.at_s), seconds(all))
+    format!("{} at {} for {}", rate(spike.rate_per_s, form), seconds(spike.at_s), seconds(all))
 }
 
 fn spread(rates: &RateSpread) -> String {
@@ -134,8 +151,8 @@ fn spread(rates: &RateSpread) -> String {
     }
 }
 
-fn stage(stage: &Stage) -> String {
-    let (from, to) = (short(stage.from_rate_per_s), rate(stage.to_rate_per_s));
+fn stage(stage: &Stage, form: LoadForm) -> String {
+    let (from, to) = (short(stage.from_rate_per_s), rate(stage.to_rate_per_s, form));
     let length = seconds(stage.duration_s);
     if stage.from_rate_per_s.to_bits() == stage.to_rate_per_s.to_bits() {
         format!("{to} for {length}")
@@ -144,8 +161,9 @@ fn stage(stage: &Stage) -> String {
     }
 }
 
-fn rate(per_s: f64) -> String {
-    format!("{} requests/s", short(per_s))
+fn rate(per_s: f64, form: LoadForm) -> String {
+    let what = if form == LoadForm::PartlyOpen { "sessions" } else { "requests" };
+    format!("{} {what}/s", short(per_s))
 }
 
 /// About three digits, without zeros that say nothing.
@@ -183,8 +201,15 @@ mod tests {
                 "stages, 0 to 10 requests/s within 10 s, then 10 requests/s for 30 s: 8.75 requests/s on average",
             ),
         ] {
-            assert_eq!(in_words(&pattern), words);
+            assert_eq!(in_words(&pattern, LoadForm::Open), words);
         }
+    }
+
+    #[test]
+    fn conversations_begin_at_a_rate_of_sessions() {
+        let stages = vec![Stage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 }];
+        let words = in_words(&ArrivalPattern::Stages { stages }, LoadForm::PartlyOpen);
+        assert_eq!(words, "stages, 0 to 10 sessions/s within 10 s: 5 sessions/s on average");
     }
 
     #[test]
@@ -203,8 +228,11 @@ mod tests {
         let both =
             ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 9.0 }, nightly] };
         // By hand: 10/s for a minute, and 199/s more for 20 s and half of that for 10 s: 600 + 4,975.
-        assert_eq!(in_window(&both, &window(0.0, 60.0)), "; 92.9 requests/s expected in this window");
-        assert_eq!(in_window(&both, &window(0.0, 30.0)), "");
-        assert_eq!(in_window(&both, &window(30.0, 30.0)), "");
+        assert_eq!(
+            in_window(&both, LoadForm::Open, &window(0.0, 60.0)),
+            "; 92.9 requests/s expected in this window"
+        );
+        assert_eq!(in_window(&both, LoadForm::Open, &window(0.0, 30.0)), "");
+        assert_eq!(in_window(&both, LoadForm::Open, &window(30.0, 30.0)), "");
     }
 }

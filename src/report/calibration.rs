@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::grid::{ALWAYS, Grid};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{CalibrationSummary, DelaySummary};
@@ -38,9 +39,7 @@ fn trusted(found: &Calibration) -> Vec<Trusted> {
 /// The calibration as indented JSON with a line break at its end.
 pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
     let printed = Printed { schema: 1, host, calibration: (*found).into(), trusted: trusted(found) };
-    let mut text = serde_json::to_string_pretty(&printed)?;
-    text.push('\n');
-    Ok(text)
+    indented(&printed)
 }
 
 /// The calibration as text.

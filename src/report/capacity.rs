@@ -2,6 +2,7 @@
 
 use super::engine_fit;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};
@@ -9,9 +10,7 @@ use crate::units::{count, three_digits};
 
 /// The offers as indented JSON with a line break at its end.
 pub fn capacity_json(capacity: &Capacity) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(capacity)?;
-    text.push('\n');
-    Ok(text)
+    indented(capacity)
 }
 
 /// The offers as text.

@@ -2,6 +2,7 @@
 
 use super::diagnosis::{self, Detail};
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;
@@ -20,9 +21,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The comparison as indented JSON with a line break at its end.
 pub fn compared_json(compared: &Compared) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(compared)?;
-    text.push('\n');
-    Ok(text)
+    indented(compared)
 }
 
 /// The comparison as text.

@@ -2,6 +2,7 @@
 
 use super::compare::{change, change_interval, label, p_value, standing_in_words, value};
 use super::grid::{ALWAYS, Grid, NOTHING};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use super::promises;
 use crate::analysis::wording::counted;
@@ -14,9 +15,7 @@ pub(super) const ONE_RUN: &str =
 
 /// The comparison as indented JSON with a line break at its end.
 pub fn compared_sweeps_json(compared: &ComparedSweeps) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(compared)?;
-    text.push('\n');
-    Ok(text)
+    indented(compared)
 }
 
 /// The comparison as text.

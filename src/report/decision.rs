@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::matrix::{confounded, contract, headline, name, shown, unstopped, verdict, why_stopped};
-use super::page::printable;
+use super::markdown::{block, code, text};
+use super::matrix::{confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
 use crate::units::three_digits;
@@ -30,12 +30,12 @@ const fn latency(metric: Metric, quantile: Quantile) -> Subject {
 pub fn decision_markdown(matrix: &Matrix, again: &str) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(out, "# {}\n\n{}\n", plain(&matrix.name), plain(&headline(matrix)));
+    let _ = write!(out, "# {}\n\n{}\n", line(&matrix.name), line(&headline(matrix)));
     if !matrix.description.is_empty() {
-        let _ = write!(out, "\n{}\n", plain(&matrix.description));
+        let _ = write!(out, "\n{}\n", line(&matrix.description));
     }
     if let Some(decision) = &matrix.decision {
-        let _ = write!(out, "\n## Target\n\n{}\n", plain(&contract(decision)));
+        let _ = write!(out, "\n## Target\n\n{}\n", line(&contract(decision)));
         for (standing, title) in [
             (VariantStanding::Accepted, "Accepted"),
             (VariantStanding::Rejected, "Rejected, and kept"),
@@ -49,30 +49,31 @@ pub fn decision_markdown(matrix: &Matrix, again: &str) -> String {
             let _ = write!(out, "\n## {title}\n");
             for decided in so {
                 let variant = matrix.variants.iter().find(|variant| variant.name == decided.variant);
-                let _ = write!(out, "\n### {}\n\n", plain(&decided.variant));
+                let _ = write!(out, "\n### {}\n\n", line(&decided.variant));
                 out.push_str(&variant.map(server).unwrap_or_default());
                 for reason in &decided.reasons {
-                    let _ = writeln!(out, "- {}", plain(reason));
+                    let _ = writeln!(out, "- {}", line(reason));
                 }
             }
         }
     } else {
         out.push_str("\n## Variants\n");
         for variant in &matrix.variants {
-            let _ = write!(out, "\n### {}\n\n{}", plain(&variant.name), server(variant));
+            let _ = write!(out, "\n### {}\n\n{}", line(&variant.name), server(variant));
         }
     }
     out.push_str("\n## Measured\n\n");
     out.push_str(&table(matrix));
     hypotheses(&mut out, matrix);
-    let _ = write!(out, "\n## Why it stopped\n\n{}\n", plain(&why_stopped(&matrix.stopped)));
-    for line in unstopped(matrix) {
-        let _ = write!(out, "\n{}\n", plain(&line));
+    let _ = write!(out, "\n## Why it stopped\n\n{}\n", line(&why_stopped(&matrix.stopped)));
+    for why in unstopped(matrix) {
+        let _ = write!(out, "\n{}\n", line(&why));
     }
     let _ = write!(
         out,
-        "\n## Again\n\n```sh\n{again}\n```\n\nFlown by Skyline {}; every run is kept beside this file.\n",
-        matrix.skyline_version
+        "\n## Again\n\n{}\nFlown by Skyline {}; every run is kept beside this file.\n",
+        block("sh", again),
+        text(&matrix.skyline_version)
     );
     out
 }
@@ -81,18 +82,22 @@ pub fn decision_markdown(matrix: &Matrix, again: &str) -> String {
 fn server(variant: &Variant) -> String {
     let mut out = String::new();
     let said = &variant.server;
-    let mut code = |label: &str, text: &Option<String>| {
-        if let Some(text) = text {
-            let _ = writeln!(out, "- {label}: `{}`", verbatim(text));
-        }
+    let mut tell = |label: &str, said: &Option<String>| {
+        let _ = match said.as_deref().map(str::trim) {
+            None => Ok(()),
+            Some(several) if several.contains('\n') => {
+                write!(out, "- {label}:\n\n{}\n", block("sh", several))
+            }
+            Some(one) => writeln!(out, "- {label}: {}", code(one)),
+        };
     };
-    code("flags", &said.flags);
-    code("served by", &said.serve.as_ref().map(|serve| said.filled(serve)));
-    code("started by", &said.start.as_ref().map(|start| said.filled(start)));
-    code("reset before every run by", &said.reset.as_ref().map(|reset| said.filled(reset)));
-    code("stopped by", &said.stop.as_ref().map(|stop| said.filled(stop)));
-    code("at", &said.url);
-    code("hardware", &said.hardware);
+    tell("flags", &said.flags);
+    tell("served by", &said.serve.as_ref().map(|serve| said.filled(serve)));
+    tell("started by", &said.start.as_ref().map(|start| said.filled(start)));
+    tell("reset before every run by", &said.reset.as_ref().map(|reset| said.filled(reset)));
+    tell("stopped by", &said.stop.as_ref().map(|stop| said.filled(stop)));
+    tell("at", &said.url);
+    tell("hardware", &said.hardware);
     if let Some(price) = said.cost_per_hour() {
         let _ = writeln!(out, "- price of an hour: {}", three_digits(price));
     }
@@ -114,8 +119,11 @@ fn table(matrix: &Matrix) -> String {
         cells.extend(FIGURES.map(|(_, subject)| shown(cell, subject)));
         cells
             .extend(priced.then(|| cell.cost_per_million_output_tokens.map_or("–".to_owned(), three_digits)));
-        let cells: Vec<_> = cells.iter().map(|text| plain(text)).collect();
+        let cells: Vec<_> = cells.iter().map(|cell| text(cell)).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    for (sign, meaning) in signs(matrix, &FIGURES.map(|(_, subject)| subject)) {
+        let _ = writeln!(out, "\n{} {meaning}", text(sign));
     }
     out
 }
@@ -129,25 +137,20 @@ fn hypotheses(out: &mut String, matrix: &Matrix) {
     out.push_str("\n## Hypotheses\n");
     for cell in told {
         let question = cell.question.as_deref().unwrap_or_default();
-        let _ = write!(out, "\n### {} {}\n\n", plain(&name(matrix, cell)), plain(question));
+        let _ = write!(out, "\n### {} {}\n\n", line(&name(matrix, cell)), line(question));
         if let Some(hypothesis) = &cell.hypothesis {
-            let _ = write!(out, "{}\n\n", plain(hypothesis));
+            let _ = write!(out, "{}\n\n", line(hypothesis));
         }
         for test in &cell.tests {
-            let _ = writeln!(out, "- {}", plain(&test.line));
+            let _ = writeln!(out, "- {}", line(&test.line));
         }
         if let Some(note) = cell.tests.iter().find_map(confounded) {
-            let _ = writeln!(out, "- note: {}", plain(&note));
+            let _ = writeln!(out, "- note: {}", line(&note));
         }
     }
 }
 
-/// A text that stays on its line and in its cell.
-fn plain(text: &str) -> String {
-    printable(&text.replace('\n', " ")).replace('|', "\\|").replace('<', "\\<")
-}
-
-/// A text that stays between its backticks.
-fn verbatim(text: &str) -> String {
-    printable(&text.replace('\n', " ")).replace('`', "'")
+/// A person's text, which may have several lines, on one.
+fn line(said: &str) -> String {
+    text(&said.trim().replace('\n', " "))
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Quantile};
@@ -57,9 +58,7 @@ pub fn rates_text(predicted: &PredictedRates, style: Style) -> String {
 
 /// The same as indented JSON with a line break at its end.
 pub fn rates_json(predicted: &PredictedRates) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(predicted)?;
-    text.push('\n');
-    Ok(text)
+    indented(predicted)
 }
 
 /// What was predicted from a fitted engine as indented JSON, the fit under `engine_fit`, with a line break at its end.
@@ -70,9 +69,7 @@ pub fn fitted_json(told: &impl Serialize, engine_fit: &EngineFit) -> serde_json:
         told: &'a T,
         engine_fit: &'a EngineFit,
     }
-    let mut text = serde_json::to_string_pretty(&Fitted { told, engine_fit })?;
-    text.push('\n');
-    Ok(text)
+    indented(&Fitted { told, engine_fit })
 }
 
 pub(crate) fn section(page: &mut Page, fit: &EngineFit) {

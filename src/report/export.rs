@@ -248,6 +248,32 @@ mod tests {
         }
     }
 
+    /// What a server or a person says steers no terminal, in whatever form it is printed.
+    #[test]
+    fn no_text_steers_a_terminal() {
+        let mut log = crate::report::sample_runs::hostile();
+        let name = "m\u{1b}[2J\u{9b}31m\u{202e}\u{ffff}\u{e0041}";
+        log.header.engine.model = name.to_owned();
+        log.header.deployment.labels.insert("flags".to_owned(), name.to_owned());
+        for export in Export::ALL {
+            for document in export.run.iter().filter(|document| document.content != Content::Binary) {
+                let mut bytes = Vec::new();
+                crate::report::sample_runs::told(&log, &[], |told| (document.write)(told, &mut bytes))
+                    .unwrap();
+                let text = String::from_utf8(bytes).unwrap();
+                let found = text.chars().find(|sign| *sign != '\n' && crate::report::page::steers(*sign));
+                assert_eq!(found, None, "{}", document.file);
+            }
+        }
+        let text = json_beside_of(&log);
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["run"]["engine"]["model"], name, "what is read is what was written");
+    }
+
+    fn json_beside_of(log: &crate::record::RunLog) -> String {
+        crate::report::sample_runs::told(log, &[], |told| json_beside(told.summary, told.beside)).unwrap()
+    }
+
     #[test]
     fn a_format_is_for_something() {
         assert!(Export::ALL.iter().all(|export| export.files().next().is_some()));

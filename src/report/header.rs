@@ -44,8 +44,9 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
         }
     };
-    let declared =
-        |arrival| format!("{}{}", arrivals::in_words(arrival), arrivals::in_window(arrival, &summary.window));
+    let declared = |arrival| {
+        arrivals::in_words(arrival, run.load) + &arrivals::in_window(arrival, run.load, &summary.window)
+    };
     page.entry(Tone::Normal, "  arrivals   ", &format!("{}{delivered}", declared(&run.arrival)));
     if let Some(explained) = sessions::form_explained(run.load) {
         page.entry(Tone::Normal, "  load       ", explained);
@@ -64,7 +65,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
             format!("{shard}: every {} of the plan's requests; the figures are about them", nth(shard.of));
         page.entry(Tone::Normal, "  shard      ", &line);
     }
-    let models = if run.models.is_empty() { engine.model.clone() } else { run.models.join(", ") };
+    let models = run.model_names();
     page.entry(Tone::Normal, "  model      ", &models);
     if engine.modelled.is_empty() {
         page.entry(

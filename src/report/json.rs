@@ -1,22 +1,129 @@
-//! The summary as JSON, and nothing else.
+//! JSON as every report writes it, and the summary as JSON.
+
+use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::Beside;
+use super::page::steers;
 use crate::analysis::Summary;
 
-/// The summary as indented JSON with a line break at its end.
-pub fn json(summary: &Summary) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(summary)?;
-    text.push('\n');
-    Ok(text)
+/// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
+pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<String> {
+    indented(&Whole { summary, beside })
 }
 
-/// The same with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
-pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Whole { summary, beside })?;
-    text.push('\n');
-    Ok(text)
+/// Indented JSON with a line break at its end.
+pub(super) fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    write_indented(&mut bytes, value)?;
+    String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
+}
+
+/// The same into a file or a pipe.
+pub(super) fn write_indented(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless(Some(PrettyFormatter::new()))))?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
+}
+
+/// JSON on one line, with a line break at its end.
+pub(super) fn write_line(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless(None)))?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
+}
+
+/// Writes signs that could steer a terminal by their numbers, which means the same in JSON; indented where there is how.
+struct Harmless(Option<PrettyFormatter<'static>>);
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((place, sign)) = rest.char_indices().find(|(_, sign)| steers(*sign)) {
+            out.write_all(&rest.as_bytes()[..place])?;
+            for unit in sign.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[place + sign.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.begin_array(out),
+            None => out.write_all(b"["),
+        }
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.end_array(out),
+            None => out.write_all(b"]"),
+        }
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.begin_array_value(out, first),
+            None => {
+                if first {
+                    Ok(())
+                } else {
+                    out.write_all(b",")
+                }
+            }
+        }
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.end_array_value(out),
+            None => Ok(()),
+        }
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.begin_object(out),
+            None => out.write_all(b"{"),
+        }
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.end_object(out),
+            None => out.write_all(b"}"),
+        }
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.begin_object_key(out, first),
+            None => {
+                if first {
+                    Ok(())
+                } else {
+                    out.write_all(b",")
+                }
+            }
+        }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.begin_object_value(out),
+            None => out.write_all(b":"),
+        }
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        match &mut self.0 {
+            Some(indented) => indented.end_object_value(out),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -34,9 +141,10 @@ mod tests {
 
     use crate::analysis::test_runs::{record, run};
     use crate::analysis::{Metric, Quantile, summarise};
+    use crate::report::Beside;
 
     fn printed(log: &crate::record::RunLog) -> Value {
-        serde_json::from_str(&super::json(&summarise(log, &[])).unwrap()).unwrap()
+        serde_json::from_str(&super::json_beside(&summarise(log, &[]), Beside::default()).unwrap()).unwrap()
     }
 
     #[test]

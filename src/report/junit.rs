@@ -6,7 +6,6 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 
 use super::{Told, printable};
 use crate::analysis::{Judgement, Objective, Status, Summary};
-use crate::units::three_digits;
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";
@@ -20,7 +19,7 @@ const VALIDITY: &str = "the run is valid";
 pub fn junit(told: Told<'_>) -> Result<String, SerializeError> {
     let summary = told.summary;
     let run = &summary.run;
-    let models = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") };
+    let models = run.model_names();
     let mut suite = TestSuite::new(printable(&format!("{} on {models}", run.workload)));
     suite.set_time(Duration::try_from_secs_f64(summary.window.length_s()).unwrap_or_default());
     for (name, value) in properties(summary) {
@@ -95,20 +94,13 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
 fn figures(judgement: &Judgement) -> Vec<String> {
     // As typed, it has been read before.
     let read = judgement.objective.parse::<Objective>().ok();
-    let show = |value: f64| match &read {
-        Some(objective) => objective.subject.show(value),
-        None => three_digits(value),
-    };
-    let mut all = vec![format!("objective: {}", judgement.objective)];
-    all.extend(judgement.value.map(|value| format!("figure: {}", show(value))));
-    all.extend(judgement.at_least.map(|value| format!("figure: at least {}", show(value))));
-    all.extend(judgement.at_most.map(|value| format!("figure: at most {}", show(value))));
-    all.extend(read.as_ref().map(|objective| format!("bar: {}", show(objective.bound))));
-    if let Some((low, high)) = judgement.interval {
-        let end = |value: Option<f64>| value.map_or("unknown".to_owned(), show);
-        all.push(format!("95 % interval: {} to {}", end(low), end(high)));
-    }
-    all
+    let lines = [
+        ("objective", Some(judgement.objective.clone())),
+        ("figure", judgement.figure_in_words()),
+        ("bar", read.map(|read| read.subject.show(read.bound))),
+        ("95 % interval", judgement.interval_in_words()),
+    ];
+    lines.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect()
 }
 
 fn case(summary: &Summary, name: &str, status: TestCaseStatus) -> TestCase {

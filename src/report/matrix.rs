@@ -1,9 +1,11 @@
 //! A table of experiments as a person reads it: its rows, what became of its hypotheses, what was decided.
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
+use super::json::indented;
+use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
+use crate::analysis::{Flow, Mark, Metric, Quantile, Statistic, Subject};
 use crate::experiment::matrix::{
     Cell, Decision, Matrix, Standing, Stopped, Tested, Variable, VariantStanding,
 };
@@ -21,9 +23,7 @@ const LATENCIES: [(&str, Metric, Quantile, u8); 6] = [
 
 /// The table as indented JSON with a line break at its end.
 pub fn matrix_json(matrix: &Matrix) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(matrix)?;
-    text.push('\n');
-    Ok(text)
+    indented(matrix)
 }
 
 /// The table as text.
@@ -84,15 +84,22 @@ fn rows(page: &mut Page, matrix: &Matrix) {
             format!("{}/{}", cell.runs.len(), cell.planned_runs),
             verdict(cell).to_owned(),
         ]);
-        cells.extend(LATENCIES.map(|(_, metric, quantile, _)| {
-            shown(cell, Subject::Latency(Statistic::Percentile(quantile), metric))
-        }));
+        cells.extend(LATENCIES.map(|(_, metric, quantile, _)| shown(cell, percentile(metric, quantile))));
         cells.push(shown(cell, Subject::Rate(Flow::OutputTokens)));
         cells.extend(priced.then(|| known(cell.cost_per_million_output_tokens)));
         cells.push(cell.standing.map_or(NOTHING, Standing::word).to_owned());
         grid.row(cells);
     }
     page.grid(grid);
+    for (sign, meaning) in
+        signs(matrix, &LATENCIES.map(|(_, metric, quantile, _)| percentile(metric, quantile)))
+    {
+        page.entry(Tone::Faint, &format!("  {sign} "), meaning);
+    }
+}
+
+const fn percentile(metric: Metric, quantile: Quantile) -> Subject {
+    Subject::Latency(Statistic::Percentile(quantile), metric)
 }
 
 /// What a row asks of the server, in short: `2,048/128, 1/s`.
@@ -117,14 +124,29 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
     }
 }
 
-/// The figure of a row, if it is known.
+/// The figure of a row, if it is known, with its reservation.
 pub(super) fn shown(cell: &Cell, subject: Subject) -> String {
     let measured = cell.figures.figure(subject);
-    measured.map_or(NOTHING.to_owned(), |measured| match (measured.value, measured.at_least) {
-        (Some(value), _) => figure(value),
-        (None, Some(least)) => format!(">{}", figure(least)),
-        (None, None) => NOTHING.to_owned(),
+    measured.map_or(NOTHING.to_owned(), |measured| {
+        let sign = latency::sign(measured.mark);
+        match (measured.value, measured.at_least) {
+            (Some(value), _) => format!("{}{sign}", figure(value)),
+            (None, Some(least)) => format!(">{}{sign}", figure(least)),
+            (None, None) => NOTHING.to_owned(),
+        }
     })
+}
+
+/// What the signs behind these figures mean, of those that are there.
+pub(super) fn signs(matrix: &Matrix, subjects: &[Subject]) -> Vec<(&'static str, &'static str)> {
+    let figures = || matrix.cells.iter().flat_map(|cell| subjects.iter().map(|of| cell.figures.figure(*of)));
+    let all = [
+        (Mark::TooFewSamples, "too few samples in a run to rely on"),
+        (Mark::Indicative, "indicative: fewer than ten samples of a run lie above it"),
+    ];
+    let there =
+        all.into_iter().filter(|(mark, _)| figures().flatten().any(|found| found.mark == Some(*mark)));
+    there.map(|(mark, meaning)| (latency::sign(Some(mark)), meaning)).collect()
 }
 
 fn known(value: Option<f64>) -> String {

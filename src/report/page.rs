@@ -186,14 +186,29 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Whether a sign could steer a terminal or turn the direction of writing, is not seen, or can be in no XML.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{fffe}'
+                | '\u{ffff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
 /// The text with everything that could steer a terminal, or turn the direction of writing, made visible: what
 /// a server sends must not write outside its place.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if steers(c) {
@@ -213,6 +228,9 @@ mod tests {
     fn nothing_steers_the_terminal() {
         let hostile = "a\x1b[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}";
         assert_eq!(printable(hostile), r"a\u{1b}[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}");
+        let unseen = "a\u{fffe}\u{ffff}\u{61c}\u{ad}\u{180e}\u{2060}\u{2064}\u{e0041}é漢";
+        let shown = r"a\u{fffe}\u{ffff}\u{61c}\u{ad}\u{180e}\u{2060}\u{2064}\u{e0041}é漢";
+        assert_eq!(printable(unseen), shown);
         let mut page = Page::new(Style { colour: Colour::Ansi, width: 80 });
         page.line(Tone::Bad, hostile);
         assert_eq!(page.finish().matches('\x1b').count(), 2, "only the page's own colours");

@@ -1,6 +1,7 @@
 //! A prediction as a person reads it: the envelope's back, the report, the bottleneck, the baseline.
 
 use super::grid::{ALWAYS, Grid, NOTHING};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use super::text::text_beside;
 use super::{Beside, engine_fit};
@@ -35,9 +36,7 @@ pub fn prediction_text(prediction: &Prediction, style: Style) -> String {
 
 /// The prediction as indented JSON with a line break at its end.
 pub fn prediction_json(prediction: &Prediction) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(prediction)?;
-    text.push('\n');
-    Ok(text)
+    indented(prediction)
 }
 
 fn bandwidth_math(page: &mut Page, math: &BandwidthMath) {

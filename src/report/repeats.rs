@@ -1,6 +1,7 @@
 //! Several runs of one workload as a person reads them: the joint verdict, the runs, their figures with intervals.
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::page::{Page, Style, Tone};
 use super::{diagnosis, latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};
@@ -25,9 +26,7 @@ const ADVISED: u64 = 5;
 
 /// The runs together as indented JSON with a line break at its end.
 pub fn repeats_json(repeats: &Repeats) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(repeats)?;
-    text.push('\n');
-    Ok(text)
+    indented(repeats)
 }
 
 /// The runs together as text.

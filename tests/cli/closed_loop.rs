@@ -87,6 +87,8 @@ fn bench_flies_the_open_run_after_the_closed_one() {
     assert_eq!(arrival(&open), "poisson");
     let again = json(&mut desk.skyline(&["report", run.to_str().unwrap(), "--json", "--allow-invalid"]));
     assert_eq!(&again["paired_open"], pair);
+    // The stored summary is what was printed.
+    assert_eq!(&desk.summary()["paired_open"], pair);
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Closed and open"), "the page knows of the pair");
     // The open run is one like any other.

@@ -93,4 +93,5 @@ fn what_is_typed_wrongly_is_refused() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("credentials do not belong in the address"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
 }

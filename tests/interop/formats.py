@@ -119,7 +119,8 @@ def benchmark_report(checkout):
     report = import_benchmark_report(str(run / "benchmark-report.json"))
     print(f"  read as {type(report).__name__}")
     aggregate = report.results.request_performance.aggregate
-    agree("total", aggregate.requests.total, summary["requests"]["completed"] + summary["requests"]["failed"])
+    counts = summary["requests"]
+    agree("total", aggregate.requests.total, counts["completed"] + counts["failed"] + counts["censored"])
     latency = aggregate.latency.time_to_first_token
     agree("p95 of TTFT", latency.p95, summary["latency"]["ttft_from_send"]["p95"]["value_ms"])
     agree("verdict", report.results.observability.skyline["verdict"]["valid"], summary["verdict"]["valid"])

@@ -134,10 +134,10 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
         printer.data(&outcome::render(&flown.summary, beside, format)?)?;
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
-    // The page that was written when the closed run was over knew nothing of the open one.
-    let paged = paired_open.map_or(Ok(()), |_| outcome::store_page(told, &flown.folder));
+    // What was written when the closed run was over knew nothing of the open one.
+    let again = paired_open.map_or(Ok(()), |_| outcome::store_told(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);
-    flown.stored.and(open.map(drop)).and(paged).and(written)?;
+    flown.stored.and(open.map(drop)).and(again).and(written)?;
     let folder = flown.folder.display();
     printer.words(&format!(
         "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",

@@ -51,7 +51,10 @@ fn files_are_written_whole_and_where_they_are_wanted() {
     outputs.check_run().unwrap();
     assert_eq!(std::fs::read_to_string(&there).unwrap(), "old", "a check changes nothing");
     outputs.write_run(told, folder.path(), Printer).unwrap();
-    assert_eq!(std::fs::read_to_string(&there).unwrap(), crate::report::json(&summary).unwrap());
+    assert_eq!(
+        std::fs::read_to_string(&there).unwrap(),
+        crate::report::json_beside(&summary, Beside::default()).unwrap()
+    );
     let mut names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -71,6 +74,52 @@ fn two_documents_do_not_share_a_file() {
     let twice = args(&["json=/dev/null", "text=/dev/null"]);
     let refusal = refusal(twice.outputs().unwrap().check_run());
     assert!(refusal.contains("something else is written there too"), "{refusal}");
+}
+
+#[test]
+fn a_place_is_the_same_however_it_is_spelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path).display().to_string();
+    std::os::unix::fs::symlink(at("a"), at("link")).unwrap();
+    std::fs::write(at("a"), "").unwrap();
+    for other in ["a", "./a", "link"] {
+        let twice = args(&[&format!("json={}", at("a")), &format!("text={}", at(other))]);
+        let refusal = refusal(twice.outputs().unwrap().check_run());
+        assert!(refusal.contains("something else is written there too"), "{other}: {refusal}");
+    }
+}
+
+#[test]
+fn a_document_is_written_once_though_it_is_asked_for_twice() {
+    let planned = |typed: &[&str]| {
+        let args = args(typed);
+        let planned = args.outputs().unwrap().planned("a run", |export| export.run).unwrap();
+        planned.iter().map(|planned| planned.document.file).collect::<Vec<_>>()
+    };
+    assert_eq!(planned(&["csv", "requests.csv"]), ["summary.csv", "requests.csv"]);
+    assert_eq!(planned(&["json=/dev/null", "json=/dev/null"]), ["summary.json"]);
+}
+
+#[test]
+fn what_is_shown_has_its_form_too() {
+    let check = |typed: &str| args(&[typed]).outputs().unwrap().check_run();
+    check("summary.json").unwrap();
+    assert!(refusal(check("sweep.json")).contains("--format sweep.json: a run has no such form"));
+    assert!(refusal(check("ab.txt")).contains("a run has no such form"));
+    args(&["sweep.json"]).outputs().unwrap().check_sweep().unwrap();
+    let table = |typed: &str| args(&[typed]).outputs().unwrap().only_shown("a table of experiments");
+    assert_eq!(table("json").unwrap(), Format::Json);
+    assert!(refusal(table("summary.json")).contains("a table of experiments has no such form"));
+}
+
+#[test]
+fn only_runs_are_pushed() {
+    let pushing = FormatArgs { collector: Some("http://127.0.0.1:4318".to_owned()), ..args(&[]) };
+    let outputs = pushing.outputs().unwrap();
+    outputs.check_run().unwrap();
+    for refused in [outputs.check_sweep(), outputs.check_ab(), outputs.only_shown("a table").map(drop)] {
+        assert!(refusal(refused).contains("is not pushed"));
+    }
 }
 
 #[test]

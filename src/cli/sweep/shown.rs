@@ -20,6 +20,7 @@ pub(in crate::cli) fn show(
     invalid: Invalid,
     printer: Printer,
 ) -> Result<Exit, Stop> {
+    outputs.check_sweep()?;
     let kept = Sweep::read(path).map_err(Stop::usage)?;
     let sweep = if objectives.is_empty() { kept } else { held_against(kept, path, objectives)? };
     if let Some(format) = outputs.shown() {

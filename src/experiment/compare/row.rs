@@ -272,7 +272,7 @@ impl Level {
                 let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
                 let across = AcrossRuns::of_figures(&side.figures(subject), most);
                 let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-                Self { mark: marks.min_by_key(|mark| *mark != Mark::TooFewSamples), ..Self::across(&across) }
+                Self { mark: Mark::gravest(marks), ..Self::across(&across) }
             }
         }
     }

@@ -44,7 +44,7 @@ pub(super) struct Answer<'a> {
 impl Answer<'_> {
     /// Tokens of context while it was decoded, on average.
     pub(super) fn context(&self) -> u32 {
-        let prompt = self.record.usage.map_or(u64::from(self.record.input_tokens_asked), |u| u.prompt_tokens);
+        let prompt = self.record.prompt_tokens();
         u32::try_from(prompt + self.record.output_tokens / 2).unwrap_or(u32::MAX)
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
 }
 
 fn job(record: &RequestRecord) -> Job {
-    let input = record.usage.map_or(u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens);
+    let input = record.prompt_tokens();
     let output = match record.outcome {
         Outcome::Completed => record.output_tokens,
         // How many more there would have been, nobody knows but the plan.
@@ -92,7 +92,7 @@ fn answered(record: &RequestRecord, history: History, end: Timestamp) -> Request
         End::Unfinished => (end, Outcome::Censored),
     };
     let usage = finished.then(|| Usage {
-        prompt_tokens: record.usage.map_or(u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens),
+        prompt_tokens: record.prompt_tokens(),
         completion_tokens: tokens,
         cached_tokens: Some(u64::from(cached_tokens)),
         reasoning_tokens: None,

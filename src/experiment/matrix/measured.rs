@@ -31,8 +31,7 @@ impl Measured {
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-        let mark = marks.min_by_key(|mark| *mark != Mark::TooFewSamples);
+        let mark = Mark::gravest(runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark));
         let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
         let across = AcrossRuns::of_figures(&figures, most);
         let (low, high) = match runs {

@@ -82,8 +82,7 @@ impl AcrossRuns {
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let marks = runs.iter().filter_map(|run| mark(run)).map(|(mark, _)| mark);
-        let gravest = marks.min_by_key(|mark| *mark != Mark::TooFewSamples);
+        let gravest = Mark::gravest(runs.iter().filter_map(|run| mark(run)).map(|(mark, _)| mark));
         let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
         Some(Self { mark: gravest, ..Self::of_figures(&figures, most) })
     }

@@ -2,29 +2,46 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
 use crate::experiment::AcrossRuns;
+
+/// A figure of one run, with its reservation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reading {
+    figure: Figure,
+    mark: Option<Mark>,
+}
+
+impl Reading {
+    fn of(subject: Subject, run: &Summary) -> Option<Self> {
+        Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
+    }
+
+    const fn exact(value: f64) -> Self {
+        Self { figure: Figure::Exact(value), mark: None }
+    }
+}
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Readings {
-    ttft_p50: Option<Figure>,
-    ttft_p95: Option<Figure>,
-    ttft_p99: Option<Figure>,
-    tpot_p50: Option<Figure>,
-    tpot_p95: Option<Figure>,
-    tpot_p99: Option<Figure>,
-    e2e_p50: Option<Figure>,
-    e2e_p95: Option<Figure>,
-    e2e_p99: Option<Figure>,
-    goodput: Option<Figure>,
-    attainment: Option<Figure>,
-    errors: Option<Figure>,
-    completed: Option<Figure>,
-    input_tokens: Option<Figure>,
-    output_tokens: Option<Figure>,
+    ttft_p50: Option<Reading>,
+    ttft_p95: Option<Reading>,
+    ttft_p99: Option<Reading>,
+    tpot_p50: Option<Reading>,
+    tpot_p95: Option<Reading>,
+    tpot_p99: Option<Reading>,
+    e2e_p50: Option<Reading>,
+    e2e_p95: Option<Reading>,
+    e2e_p99: Option<Reading>,
+    goodput: Option<Reading>,
+    attainment: Option<Reading>,
+    errors: Option<Reading>,
+    completed: Option<Reading>,
+    input_tokens: Option<Reading>,
+    output_tokens: Option<Reading>,
     gpus: Option<f64>,
-    in_flight: Option<Figure>,
+    in_flight: Option<Reading>,
 }
 
 /// The figures of a load over its runs, each with its interval; absent where no run has it.
@@ -73,9 +90,9 @@ pub struct PointFigures {
 impl Readings {
     pub(super) fn of(run: &Summary) -> Self {
         let percentile =
-            |metric, quantile| Subject::Latency(Statistic::Percentile(quantile), metric).read(run);
-        let rate = |flow| Subject::Rate(flow).read(run);
-        let share = |share| Subject::Share(share).read(run);
+            |metric, quantile| Reading::of(Subject::Latency(Statistic::Percentile(quantile), metric), run);
+        let rate = |flow| Reading::of(Subject::Rate(flow), run);
+        let share = |share| Reading::of(Subject::Share(share), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
@@ -94,29 +111,31 @@ impl Readings {
             input_tokens: rate(Flow::InputTokens),
             output_tokens: rate(Flow::OutputTokens),
             gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
-            in_flight: run.in_flight.map(|level| Figure::Exact(level.mean)),
+            in_flight: run.in_flight.map(|level| Reading::exact(level.mean)),
         }
     }
 
     /// Answer tokens per second and accelerator.
-    fn per_gpu(&self) -> Option<Figure> {
-        Some(Figure::Exact(self.output_tokens?.exact()? / self.gpus?))
+    fn per_gpu(&self) -> Option<Reading> {
+        Some(Reading::exact(self.output_tokens?.figure.exact()? / self.gpus?))
     }
 
     /// Answer tokens per second of a user.
-    fn per_user(&self) -> Option<Figure> {
-        let tpot_ms = self.tpot_p50?.exact().filter(|&ms| ms > 0.0)?;
-        Some(Figure::Exact(1e3 / tpot_ms))
+    fn per_user(&self) -> Option<Reading> {
+        let tpot_ms = self.tpot_p50?.figure.exact().filter(|&ms| ms > 0.0)?;
+        Some(Reading::exact(1e3 / tpot_ms))
     }
 }
 
 impl PointFigures {
     /// Of these runs, of which there is one at least.
     pub(super) fn of(runs: &[&Readings]) -> Self {
-        let across = |read: fn(&Readings) -> Option<Figure>, most: f64| {
-            let figures: Vec<_> = runs.iter().map(|run| read(run)).collect();
+        let across = |read: fn(&Readings) -> Option<Reading>, most: f64| {
+            let read: Vec<_> = runs.iter().map(|run| read(run)).collect();
+            let figures: Vec<_> = read.iter().map(|reading| reading.map(|reading| reading.figure)).collect();
             let any = figures.iter().any(Option::is_some);
-            any.then(|| AcrossRuns::of_figures(&figures, most))
+            let mark = Mark::gravest(read.iter().filter_map(|reading| (*reading)?.mark));
+            any.then(|| AcrossRuns { mark, ..AcrossRuns::of_figures(&figures, most) })
         };
         let any = f64::INFINITY;
         Self {

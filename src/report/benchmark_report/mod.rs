@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Told;
+use super::json::write_indented;
 use crate::units::hexadecimal;
 
 /// The report as indented JSON: what was run, what was asked of what, and the aggregates of the window.
@@ -21,11 +22,10 @@ pub fn benchmark_report(told: Told<'_>, out: &mut dyn io::Write) -> io::Result<(
     let report = json!({
         "version": "0.2",
         "run": run(told),
-        "scenario": { "stack": [scenario::server(&told.summary.run)], "load": scenario::load(told) },
+        "scenario": { "stack": [scenario::server(&told.log.header)], "load": scenario::load(told) },
         "results": results::results(told)?,
     });
-    serde_json::to_writer_pretty(&mut *out, &report)?;
-    out.write_all(b"\n")
+    Ok(write_indented(out, &report)?)
 }
 
 fn run(told: Told<'_>) -> Value {

@@ -35,14 +35,11 @@ fn requests(told: Told<'_>) -> Value {
             |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
         told.log.records.iter().filter(whole)
     };
-    let prompt = |record: &RequestRecord| {
-        record.usage.map_or_else(|| u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens)
-    };
     json!({
         "total": counts.flown(),
         "failures": counts.failed,
         "incomplete": counts.censored,
-        "input_length": of_counts(completed().map(prompt)),
+        "input_length": of_counts(completed().map(RequestRecord::prompt_tokens)),
         "output_length": of_counts(completed().map(|record| record.output_tokens)),
     })
 }

@@ -3,23 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::identity;
-use crate::analysis::{LoadForm, RunDescription};
-use crate::record::{DeploymentFacts, Phase};
-use crate::report::Told;
+use crate::analysis::{LoadForm, serving};
+use crate::record::{Phase, RunHeader};
+use crate::report::{Told, arrivals};
 use crate::workload::{Distribution, PromptSource, WorkloadSpec};
 
 /// The label of the one component that a client knows of.
 pub(super) const SERVER: &str = "server";
 
-/// Labels that say over how many accelerators tensors are split.
-const TENSOR_PARALLEL: [&str; 3] = ["tensor_parallel_size", "tensor-parallel-size", "tp"];
-
 /// What answered, as an `inference_engine` where all that the schema demands of one is known, else as `generic`.
-pub(super) fn server(run: &RunDescription) -> Value {
-    let (engine, said) = (&run.engine, &run.deployment);
-    let version = engine.server_version.as_deref().unwrap_or("unknown");
+pub(super) fn server(header: &RunHeader) -> Value {
+    let (engine, said) = (&header.engine, &header.deployment);
+    let version = serving::version(header).unwrap_or("unknown");
     let mut standardized = json!({ "kind": "generic", "tool": engine.engine, "tool_version": version });
-    let facts = match accelerator(said) {
+    let facts = match accelerator(header) {
         Some(accelerator) => json!({
             "kind": "inference_engine",
             "role": "replica",
@@ -31,7 +28,7 @@ pub(super) fn server(run: &RunDescription) -> Value {
             "model": engine.model,
             "hardware": said.hardware,
             "gpus": said.gpus,
-            "precision": said.precision,
+            "precision": serving::precision(header),
         }),
     };
     if let (Value::Object(standardized), Value::Object(facts)) = (&mut standardized, facts) {
@@ -49,23 +46,25 @@ pub(super) fn server(run: &RunDescription) -> Value {
     })
 }
 
-/// The accelerators, where it is known how they are used together: one alone, or as many as a label says tensors are
-/// split over. The schema takes what is left out for 1.
-fn accelerator(said: &DeploymentFacts) -> Option<Value> {
-    let (hardware, gpus) = (said.hardware.as_ref()?, said.gpus?);
-    let split = TENSOR_PARALLEL.iter().find_map(|name| said.labels.get(*name)?.parse::<u32>().ok());
-    let tensor_parallel = split.unwrap_or(1);
-    (tensor_parallel == gpus)
+/// The accelerators, where it is known how they are used together: one alone, or as many as tensors are split over. The
+/// schema takes what is left out for 1.
+fn accelerator(header: &RunHeader) -> Option<Value> {
+    let (hardware, gpus) = (header.deployment.hardware.as_ref()?, header.deployment.gpus?);
+    let tensor_parallel = serving::tensor_parallel(header).unwrap_or(1);
+    (tensor_parallel == u64::from(gpus))
         .then(|| json!({ "model": hardware, "count": gpus, "parallelism": { "tp": tensor_parallel } }))
 }
 
 pub(super) fn load(told: Told<'_>) -> Value {
     let (header, run) = (&told.log.header, &told.summary.run);
     let workload = &header.workload;
-    let rate = run.arrival.mean_rate_per_s();
+    let rate = arrivals::request_rate(told.summary).filter(|&rate| rate > 0.0);
     let measured = || told.log.records.iter().filter(|record| record.phase == Phase::Measured);
     let input = asked(simple_input(workload), measured().map(|record| record.input_tokens_asked));
-    let output = asked(simple_output(workload), measured().map(|record| record.output_tokens_asked));
+    // "If enforced", says the schema: an answer that has to be of a form ends where it is whole.
+    let enforced = workload.classes.iter().all(|class| class.answer.is_none());
+    let output =
+        enforced.then(|| asked(simple_output(workload), measured().map(|record| record.output_tokens_asked)));
     json!({
         "metadata": {
             "cfg_id": run.plan_hash,
@@ -79,7 +78,7 @@ pub(super) fn load(told: Told<'_>) -> Value {
             "output_seq_len": output,
             "multi_turn": (run.load != LoadForm::Open && told.summary.sessions.is_some())
                 .then(|| json!({ "enabled": true })),
-            "rate_qps": (rate > 0.0).then_some(rate),
+            "rate_qps": rate,
             "concurrency": run.limits.max_concurrency.into_iter().chain(run.arrival.users()).min(),
         },
         "native": { "args": { "command": run.command }, "config": workload },

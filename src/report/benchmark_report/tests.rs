@@ -6,7 +6,7 @@ use super::*;
 use crate::analysis::test_runs::run;
 use crate::record::RunLog;
 use crate::report::sample_runs::{hostile, minute, three, told};
-use crate::workload::{ArrivalPattern, Distribution, ThinkTime};
+use crate::workload::{AnswerShape, ArrivalPattern, Distribution, ThinkTime};
 
 /// llm-d's own JSON Schema; see the note beside it.
 const SCHEMA: &str = include_str!(concat!(
@@ -29,6 +29,15 @@ fn a_whole_report() {
 }
 
 #[test]
+fn lengths_that_are_not_enforced_are_not_told_as_such() {
+    let mut log = minute();
+    let length = |log: &RunLog| written(log)["scenario"]["load"]["standardized"]["output_seq_len"].clone();
+    assert!(length(&log).is_object());
+    log.header.workload.classes[0].answer = Some(AnswerShape::Json { in_slo: false });
+    assert_eq!(length(&log), json!(null));
+}
+
+#[test]
 fn every_report_follows_the_schema() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
@@ -42,7 +51,9 @@ fn every_report_follows_the_schema() {
     drawn.header.workload.classes[0].input_tokens =
         Distribution::Normal { mean: 100.0, std: 10.0, min: 1, max: 200 };
     drawn.header.workload.classes[0].output_tokens = Distribution::Uniform { min: 1, max: 200 };
-    for log in [minute(), three(), hostile(), closed, deployed, drawn, run(0, vec![])] {
+    let mut shaped = minute();
+    shaped.header.workload.classes[0].answer = Some(AnswerShape::Json { in_slo: false });
+    for log in [minute(), three(), hostile(), closed, deployed, drawn, shaped, run(0, vec![])] {
         let report = written(&log);
         if let Err(error) = schema.validate(&report) {
             panic!("{error} at {}", error.instance_path());

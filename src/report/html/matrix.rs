@@ -10,7 +10,7 @@ use crate::report::chart::{Axis, Ink, Row, Rows};
 use crate::report::compare::label;
 use crate::report::grid::{NOTHING, cell as cell_text};
 use crate::report::matrix::{
-    asked, confounded, contract, headline, name, shown, unstopped, verdict, why_stopped,
+    asked, confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped,
 };
 use crate::report::printable;
 
@@ -38,6 +38,7 @@ pub fn matrix_page(matrix: &Matrix) -> String {
         @if !matrix.description.is_empty() { p { (printable(&matrix.description)) } }
         h2 { "Rows" }
         (rows(matrix).draw())
+        @for (sign, meaning) in signs(matrix, &DRAWN) { p.muted { (sign) " " (meaning) } }
         (doubts(matrix))
         h2 { "Figures, row by row" }
         div.charts {

@@ -4,17 +4,23 @@ use std::fmt::Write as _;
 
 use crate::report::printable;
 
-/// A text inside a line or a cell of a table: none of its signs means anything to Markdown, HTML or `GitHub`, where `@name`
-/// calls a person and `#1` points to an issue.
+/// A text in a line, at its start too, or in a cell of a table: none of its signs means anything to Markdown, HTML or
+/// `GitHub`, where `@name` calls a person, `#1` points to an issue, and a bare address is a link.
 pub(crate) fn text(text: &str) -> String {
     let text = printable(text);
+    let text = text.trim_start();
+    let guarded = starts_a_block(text);
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
+    let mut place = 0;
     let mut signs = text.chars().peekable();
     while let Some(sign) = signs.next() {
         let inside_a_word =
             before.is_alphanumeric() && signs.peek().is_some_and(|after| after.is_alphanumeric());
         match sign {
+            _ if guarded == Some(place) => out.extend(['\\', sign]),
+            ':' if text[place..].starts_with("://") => out.push_str(":<!-- -->"),
+            '.' if ends_in_www(&text[..place]) => out.push_str("<!-- -->."),
             '_' if inside_a_word => out.push(sign),
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -26,12 +32,31 @@ pub(crate) fn text(text: &str) -> String {
             _ => out.push(sign),
         }
         before = sign;
+        place += sign.len_utf8();
     }
     out
 }
 
+/// Where the sign is by which the text would begin a list, a rule or the underline of a heading, if it would.
+fn starts_a_block(text: &str) -> Option<usize> {
+    let ends = |after: Option<char>| after.is_none_or(char::is_whitespace);
+    let first = text.chars().next()?;
+    let after = text.chars().nth(1);
+    if matches!(first, '-' | '+' | '=') {
+        return (ends(after) || after == Some(first)).then_some(0);
+    }
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &text[digits..];
+    (digits > 0 && rest.starts_with(['.', ')']) && ends(rest.chars().nth(1))).then_some(digits)
+}
+
+fn ends_in_www(before: &str) -> bool {
+    let start = before.len().checked_sub(3).and_then(|start| before.get(start..));
+    start.is_some_and(|last| last.eq_ignore_ascii_case("www"))
+}
+
 /// A text between backticks, as many as it takes. Not for tables, which are split at bars even there.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = printable(text);
     let fence = "`".repeat(longest_run(&text) + 1);
     let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
@@ -39,7 +64,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// Lines in a block of code of this language.
-pub(super) fn block(language: &str, text: &str) -> String {
+pub(crate) fn block(language: &str, text: &str) -> String {
     let lines: Vec<_> = text.lines().map(printable).collect();
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
@@ -62,6 +87,22 @@ mod tests {
         assert_eq!(text("@all #1 $x$"), "@<!-- -->all #<!-- -->1 \\$x\\$");
         // Line breaks are made visible.
         assert_eq!(text("a\nb"), "a&#92;nb");
+        assert_eq!(text("see https://x.y, WWW.x.y"), "see https:<!-- -->//x.y, WWW<!-- -->.x.y");
+    }
+
+    #[test]
+    fn a_line_begins_nothing() {
+        for (said, shown) in [
+            ("- a", "\\- a"),
+            ("--- -", "\\--- -"),
+            ("===", "\\==="),
+            ("   12. a", "12\\. a"),
+            ("1)", "1\\)"),
+            ("-5 %, +3", "-5 %, +3"),
+            ("1.5 ms", "1.5 ms"),
+        ] {
+            assert_eq!(text(said), shown);
+        }
     }
 
     #[test]

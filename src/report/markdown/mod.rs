@@ -9,6 +9,6 @@ mod table;
 mod tests;
 
 pub use self::compare::{compared_markdown, compared_sweeps_markdown};
-pub(super) use self::escape::text;
+pub(super) use self::escape::{block, code, text};
 pub use self::experiments::{ab_markdown, sweep_markdown};
 pub use self::run::run_markdown;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::escape::{block, code, text};
 use super::table::{Table, sign};
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Objective, Quantile, Summary};
+use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Quantile, Summary};
 use crate::report::grid::{NOTHING, cell};
 use crate::report::{Told, arrivals, latency};
 use crate::units::{count, three_digits};
@@ -56,7 +56,7 @@ fn badge(summary: &Summary) -> String {
 fn what_was_run(out: &mut String, summary: &Summary) {
     let run = &summary.run;
     let engine = &run.engine;
-    let models = if run.models.is_empty() { engine.model.clone() } else { run.models.join(", ") };
+    let models = run.model_names();
     let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let counts = &summary.requests;
     // Writing to a string cannot fail.
@@ -66,7 +66,7 @@ fn what_was_run(out: &mut String, summary: &Summary) {
         code(&run.workload),
         code(&models),
         code(&format!("{}{version}", engine.engine)),
-        text(&arrivals::in_words(&run.arrival)),
+        text(&arrivals::in_words(&run.arrival, run.load)),
         count(counts.completed),
         count(counts.planned),
     );
@@ -90,21 +90,8 @@ fn objectives(out: &mut String, summary: &Summary) {
     let mut table = Table::of_words(out, &["", "objective", "was", "95 % interval", ""]);
     for judgement in &summary.objectives {
         let Judgement { objective, status, .. } = judgement;
-        // As typed, it has been read before.
-        let subject = objective.parse::<Objective>().ok().map(|objective| objective.subject);
-        let show = |value: f64| subject.map_or_else(|| three_digits(value), |subject| subject.show(value));
-        let was = match (judgement.value, judgement.at_least, judgement.at_most) {
-            (Some(value), _, _) => show(value),
-            (None, Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
-            (None, Some(low), None) => format!("over {}", show(low)),
-            (None, None, _) => "no such figure in this run".to_owned(),
-        };
-        let interval = match judgement.interval {
-            Some((Some(low), Some(high))) => format!("{} to {}", show(low), show(high)),
-            Some((Some(low), None)) => format!("over {}", show(low)),
-            Some((None, Some(high))) => format!("under {}", show(high)),
-            Some((None, None)) | None => NOTHING.to_owned(),
-        };
+        let was = judgement.figure_in_words().unwrap_or_else(|| "no such figure in this run".to_owned());
+        let interval = judgement.interval_in_words().unwrap_or_else(|| NOTHING.to_owned());
         let mut notes = Vec::new();
         notes.extend(judgement.close.then_some("by chance on this side"));
         notes.extend(judgement.mark.map(|mark| match mark {

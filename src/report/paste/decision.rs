@@ -2,12 +2,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::risk::risk;
 use crate::analysis::wording::percent;
-use crate::analysis::{Judgement, RunDescription, Summary};
-use crate::record::{PromptMethod, TelemetrySource};
+use crate::analysis::{Group, Judgement, Summary, serving};
+use crate::record::{Outcome, Phase, PromptMethod, RequestRecord, RunHeader};
 use crate::report::markdown::text;
 use crate::report::{Told, arrivals, promises};
 use crate::units::count;
@@ -17,23 +15,19 @@ use crate::units::count;
 #[must_use]
 pub fn decision_fields(told: Told<'_>) -> String {
     let (summary, run) = (told.summary, &told.summary.run);
-    let said = &run.deployment;
-    let label = |name: &str| said.labels.get(name).cloned();
-    let model = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") };
-    let driver = label("driver").or_else(|| pages(told).find_map(|page| page.driver.clone()));
-    let driver = or_missing(driver, "driver", "--label driver=…");
+    let header = &told.log.header;
+    let revision = run.deployment.labels.get("revision").map(String::as_str);
+    let model = run.model_names();
+    let driver = or_missing(serving::driver(header), "driver", "--label driver=…");
     let (risk, reasons) = risk(summary);
     let fields = [
-        (
-            "Model / revision",
-            format!("{model} / {}", or_missing(label("revision"), "revision", "--label revision=…")),
-        ),
+        ("Model / revision", format!("{model} / {}", or_missing(revision, "revision", "--label revision=…"))),
         ("Tokenizer / template", tokenizer(told)),
-        ("Runtime / version", runtime(run)),
-        ("Hardware / driver", format!("{} / {driver}", hardware(told))),
-        ("Precision / quantization", or_missing(said.precision.clone(), "precision", "--precision")),
-        ("Serving flags", serving_flags(run)),
-        ("Traffic mix", traffic(summary)),
+        ("Runtime / version", runtime(header)),
+        ("Hardware / driver", format!("{} / {driver}", hardware(header))),
+        ("Precision / quantization", or_missing(serving::precision(header), "precision", "--precision")),
+        ("Serving flags", or_missing(serving::flags(header).as_deref(), "serving flags", "--label flags=…")),
+        ("Traffic mix", traffic(told)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),
         ("Rollback risk", format!("{}: {}", risk.word(), reasons.join("; "))),
@@ -50,8 +44,8 @@ fn missing(what: &str, option: &str) -> String {
     format!("{what} not recorded ({option})")
 }
 
-fn or_missing(value: Option<String>, what: &str, option: &str) -> String {
-    value.unwrap_or_else(|| missing(what, option))
+fn or_missing(value: Option<&str>, what: &str, option: &str) -> String {
+    value.map_or_else(|| missing(what, option), str::to_owned)
 }
 
 fn tokenizer(told: Told<'_>) -> String {
@@ -69,56 +63,45 @@ fn tokenizer(told: Told<'_>) -> String {
     format!("{source} / {template}")
 }
 
-fn runtime(run: &RunDescription) -> String {
-    let version = run.engine.server_version.clone();
-    format!(
-        "{} / {}",
-        run.engine.engine,
-        version.unwrap_or_else(|| "the server does not tell its version".to_owned())
-    )
+fn runtime(header: &RunHeader) -> String {
+    let version = serving::version(header).unwrap_or("the server does not tell its version");
+    format!("{} / {version}", header.engine.engine)
 }
 
-fn hardware(told: Told<'_>) -> String {
-    let said = &told.summary.run.deployment;
+fn hardware(header: &RunHeader) -> String {
+    let said = &header.deployment;
     match (&said.hardware, said.gpus) {
         (Some(hardware), Some(gpus)) => format!("{gpus} × {hardware}"),
         (Some(hardware), None) => hardware.clone(),
-        (None, _) => {
-            let seen = pages(told).find_map(|page| page.hardware.clone());
-            or_missing(seen, "hardware", "--hardware, --gpus")
-        }
+        (None, _) => or_missing(serving::hardware(header), "hardware", "--hardware, --gpus"),
     }
 }
 
-/// The pages of metrics that were read, which may tell of devices.
-fn pages(told: Told<'_>) -> impl Iterator<Item = &TelemetrySource> {
-    told.log.header.telemetry.iter()
-}
-
-/// How the server was started, as a label says or it tells itself.
-fn serving_flags(run: &RunDescription) -> String {
-    let told = &run.engine.serving_flags;
-    let labelled = run.deployment.labels.get("flags").cloned();
-    let told = (!told.is_empty()).then(|| {
-        let flags = told.iter().map(|(name, value)| match value {
-            Value::String(text) => format!("{name}={text}"),
-            value => format!("{name}={value}"),
-        });
-        flags.collect::<Vec<_>>().join(", ")
-    });
-    or_missing(labelled.or(told), "serving flags", "--label flags=…")
-}
-
-/// Shares and lengths of the classes, and how they arrived.
-fn traffic(summary: &Summary) -> String {
+/// Shares and lengths of the classes, and how they arrived. Lengths are means over the answers that came whole.
+fn traffic(told: Told<'_>) -> String {
+    let (summary, run) = (told.summary, &told.summary.run);
     let all: u64 = summary.by_class.iter().map(|class| class.requests).sum();
-    let classes: Vec<_> = summary
-        .by_class
-        .iter()
-        .filter(|class| class.requests > 0)
-        .map(|class| format!("{} {}", percent(class.requests as f64 / all as f64), class.name))
-        .collect();
-    format!("{}: {}; {}", summary.run.workload, classes.join(", "), arrivals::in_words(&summary.run.arrival))
+    let class = |class: &Group| {
+        let is_of_it =
+            |record: &RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
+        let share = percent(class.requests as f64 / all as f64);
+        let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
+        for record in &told.log.records {
+            if is_of_it(record) && record.phase == Phase::Measured && record.outcome == Outcome::Completed {
+                n += 1;
+                prompt += record.prompt_tokens();
+                answer += record.output_tokens;
+            }
+        }
+        let mean = |sum: u64| count((sum as f64 / n as f64).round() as u64);
+        let lengths = match n {
+            0 => String::new(),
+            _ => format!(" ({} → {} tokens)", mean(prompt), mean(answer)),
+        };
+        (class.requests > 0).then(|| format!("{share} {}{lengths}", class.name))
+    };
+    let classes: Vec<_> = summary.by_class.iter().filter_map(class).collect();
+    format!("{}: {}; {}", run.workload, classes.join(", "), arrivals::in_words(&run.arrival, run.load))
 }
 
 /// What was promised to requests, and what was demanded of the run.

@@ -48,7 +48,7 @@ pub fn percentile_block(told: Told<'_>) -> String {
 
 fn workload(told: Told<'_>) -> String {
     let run = &told.summary.run;
-    let models = if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") };
+    let models = run.model_names();
     let whole =
         |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
     let answers: Vec<_> = told.log.records.iter().filter(whole).collect();
@@ -59,9 +59,7 @@ fn workload(told: Told<'_>) -> String {
     let lengths = if answers.is_empty() {
         String::new()
     } else {
-        let prompt = mean(|record| {
-            record.usage.map_or_else(|| u64::from(record.input_tokens_asked), |usage| usage.prompt_tokens)
-        });
+        let prompt = mean(RequestRecord::prompt_tokens);
         format!(", {prompt}-token prompts, {}-token outputs (means)", mean(|record| record.output_tokens))
     };
     format!("{} on {models}{lengths}", run.workload)
@@ -69,7 +67,7 @@ fn workload(told: Told<'_>) -> String {
 
 fn concurrency(summary: &Summary) -> String {
     let run = &summary.run;
-    let arrivals = arrivals::in_words(&run.arrival);
+    let arrivals = arrivals::in_words(&run.arrival, run.load);
     let form = match run.load {
         LoadForm::Open => format!("open-loop, {arrivals}"),
         LoadForm::PartlyOpen => format!("partly open-loop (conversations), {arrivals}"),

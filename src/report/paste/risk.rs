@@ -1,10 +1,15 @@
 //! How likely a change that was measured so has to be taken back.
 
+use std::fmt;
+
 use crate::analysis::wording::percent;
-use crate::analysis::{Comparison, FindingKind, Judgement, Mark, Objective, Status, Summary};
+use crate::analysis::{Comparison, FindingKind, Judgement, Mark, Objective, Share, Status, Subject, Summary};
 
 /// A bar that is missed when the figure grows by less than this share of the bar is near.
 const NEAR: f64 = 0.1;
+
+/// A run that keeps fewer of its promises than this has failed, though no objective says so.
+const FEW: f64 = 0.5;
 
 /// The risk, by what the run can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +41,8 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
         return (Risk::Unknown, vec![format!("the run is INVALID: {}", reason.sentence)]);
     }
     let objectives = &summary.objectives;
-    if objectives.is_empty() && !summary.slo.declared {
-        return (Risk::Unknown, vec!["nothing was demanded of the run (--objective, or an SLO)".to_owned()]);
+    if objectives.is_empty() {
+        return undemanded(summary);
     }
     let missed: Vec<_> =
         objectives.iter().filter(|judgement| !judgement.passed()).map(|missed| missed.line.clone()).collect();
@@ -57,6 +62,19 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
     (risk, doubts)
 }
 
+/// The risk of a run of which no objective demands anything: nobody said what is enough, unless it kept next to nothing.
+fn undemanded(summary: &Summary) -> (Risk, Vec<String>) {
+    let Some(kept) = summary.slo.slo_attainment else {
+        return (Risk::Unknown, vec!["nothing was demanded of the run (--objective, or an SLO)".to_owned()]);
+    };
+    let risk = if kept < FEW { Risk::High } else { Risk::Unknown };
+    let reason = format!(
+        "{} of promised requests met their SLO, and no objective says how many must (slo_attainment)",
+        percent(kept)
+    );
+    (risk, vec![reason])
+}
+
 /// What speaks against meeting an objective again that was met.
 fn doubt(judgement: &Judgement) -> Option<String> {
     let Judgement { objective, .. } = judgement;
@@ -66,32 +84,64 @@ fn doubt(judgement: &Judgement) -> Option<String> {
     if judgement.mark == Some(Mark::TooFewSamples) {
         return Some(format!("{objective} was met on too few samples"));
     }
-    let room = room(judgement).filter(|&room| room < NEAR)?;
-    Some(format!("{objective} was met with {} of its bar to spare", percent(room)))
+    let room = Room::of(judgement).filter(|room| room.share < NEAR)?;
+    Some(format!("{objective} was met with {room} to spare"))
 }
 
-/// How far the figure lies inside its bar, as a share of the bar; `None` where one of them is not known, or the bar is 0.
-fn room(judgement: &Judgement) -> Option<f64> {
-    // As typed, it has been read before.
-    let Objective { comparison, bound, .. } = judgement.objective.parse().ok()?;
-    let inside = match comparison {
-        Comparison::Below | Comparison::AtMost => bound - judgement.value.or(judgement.at_most)?,
-        Comparison::Above | Comparison::AtLeast => judgement.value.or(judgement.at_least)? - bound,
-    };
-    (bound > 0.0).then_some(inside / bound)
+/// How far a figure lies inside its bar.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// What is left of what the bar allows.
+    share: f64,
+    /// What that is a share of.
+    of: &'static str,
 }
 
-/// The objective with the least room.
+impl Room {
+    /// As a share of the bar; where a share must reach the bar, as a share of what may fall short of 1. `None` where the
+    /// figure is not known, or the bar leaves no room.
+    fn of(judgement: &Judgement) -> Option<Self> {
+        // As typed, it has been read before.
+        let Objective { subject, comparison, bound, .. } = judgement.objective.parse().ok()?;
+        let (inside, allowed, of) = match (comparison, subject) {
+            (Comparison::Below | Comparison::AtMost, _) => {
+                (bound - judgement.value.or(judgement.at_most)?, bound, "its bar")
+            }
+            (Comparison::Above | Comparison::AtLeast, Subject::Share(_)) => {
+                (judgement.value.or(judgement.at_least)? - bound, 1.0 - bound, "the misses that it allows")
+            }
+            (Comparison::Above | Comparison::AtLeast, _) => {
+                (judgement.value.or(judgement.at_least)? - bound, bound, "its bar")
+            }
+        };
+        (allowed > 0.0).then_some(Self { share: inside / allowed, of })
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", percent(self.share), self.of)
+    }
+}
+
+/// The objective with the least room; of some that have none, what was kept.
 fn closest(objectives: &[Judgement]) -> Option<String> {
-    let rooms = objectives.iter().filter_map(|judgement| Some((judgement, room(judgement)?)));
-    let (judgement, room) = rooms.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    debug_assert_eq!(judgement.status, Status::Met);
-    Some(format!("the nearest bar, {}, was kept with {} of it to spare", judgement.objective, percent(room)))
+    let rooms = objectives.iter().filter_map(|judgement| Some((judgement, Room::of(judgement)?)));
+    match rooms.min_by(|a, b| a.1.share.total_cmp(&b.1.share)) {
+        Some((judgement, room)) => {
+            debug_assert_eq!(judgement.status, Status::Met);
+            Some(format!("the nearest bar, {}, was kept with {room} to spare", judgement.objective))
+        }
+        None => objectives.first().map(|judgement| judgement.line.clone()),
+    }
 }
 
 /// Promises that were broken while no objective says how many may be.
 fn broken_promises(summary: &Summary) -> Option<String> {
-    let judged = summary.objectives.iter().any(|judgement| judgement.objective.contains("slo_attainment"));
+    let about =
+        |judgement: &Judgement| judgement.objective.parse::<Objective>().ok().map(|read| read.subject);
+    let attainment = Some(Subject::Share(Share::SloAttainment));
+    let judged = summary.objectives.iter().any(|judgement| about(judgement) == attainment);
     let kept = summary.slo.slo_attainment.filter(|&kept| kept < 1.0 && !judged)?;
     Some(format!(
         "{} of promised requests met their SLO, and no objective says how many must (slo_attainment)",

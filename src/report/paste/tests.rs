@@ -2,10 +2,10 @@
 
 use super::risk::{Risk, risk};
 use super::*;
-use crate::analysis::test_runs::{record, run};
+use crate::analysis::test_runs::{class, record, run};
 use crate::record::RunLog;
-use crate::report::sample_runs::{hostile, minute, three, told};
-use crate::workload::{ArrivalPattern, ThinkTime};
+use crate::report::sample_runs::{hostile, minute, slo, three, told};
+use crate::workload::{ArrivalPattern, Priority, ThinkTime};
 
 fn rated(log: &RunLog, objectives: &[&str]) -> (Risk, String) {
     let (rated, reasons) = told(log, objectives, |told| risk(told.summary));
@@ -32,6 +32,20 @@ fn the_fields_of_a_decision() {
     log.header.deployment.gpus = Some(2);
     let objectives = ["p95 ttft < 500ms", "slo_attainment > 50%"];
     insta::assert_snapshot!(told(&log, &objectives, decision_fields));
+}
+
+/// What the server tells itself is recorded.
+#[test]
+fn the_fields_of_a_decision_miss_what_the_run_misses() {
+    let mut log = minute();
+    log.header.engine.server_version = None;
+    assert!(told(&log, &[], decision_fields).contains("precision not recorded"));
+    log.header.engine.serving_flags.insert("server_args.dtype".to_owned(), "bfloat16".into());
+    log.header.deployment.labels.insert("version".to_owned(), "0.32".to_owned());
+    let table = told(&log, &[], decision_fields);
+    assert!(table.contains("| bfloat16 |") && table.contains("/ 0.32 |"), "{table}");
+    // By the records: prompts of 112 tokens, answers of 40.
+    assert!(table.contains("100 % chat (112 → 40 tokens)"), "{table}");
 }
 
 #[test]
@@ -64,6 +78,9 @@ fn risk_is_as_high_as_its_gravest_reason() {
         (&["p50 ttft < 100ms", "p50 ttft < 400ms"], Risk::High, "missed: p50 ttft < 100ms"),
         (&["p50 queue_wait < 1s"], Risk::High, "unresolvable"),
         (&[], Risk::Unknown, "nothing was demanded"),
+        // No share exceeds 1: of the 10 % that may fail, none did.
+        (&["error_rate < 10%", "p50 ttft < 400ms"], Risk::Low, "p50 ttft < 400ms, was kept with 37"),
+        (&["valid_answers > 5%"], Risk::High, "unresolvable"),
     ] {
         let (rated, reasons) = rated(&log, objectives);
         assert_eq!(rated, expected, "{objectives:?}: {reasons}");
@@ -71,6 +88,19 @@ fn risk_is_as_high_as_its_gravest_reason() {
     }
     let (rated_three, reasons) = rated(&three(), &["p50 ttft < 10s"]);
     assert!(rated_three == Risk::Unknown && reasons.starts_with("the run is INVALID"), "{reasons}");
+    // Two of ten requests may take 500 ms and seven 200 ms, of a TTFT from 100 to 400: a part of them keeps that.
+    for (objectives, expected, why) in [
+        (&["slo_attainment > 5%"][..], Risk::Low, "of the misses that it allows to spare"),
+        (&[], Risk::Unknown, "no objective says how many must"),
+    ] {
+        let (rated, reasons) = rated(&minute(), objectives);
+        assert!(rated == expected && reasons.contains(why), "{objectives:?}: {rated:?}: {reasons}");
+    }
+    let mut slow = minute();
+    slow.header.workload.classes =
+        vec![class("chat", &[(Priority::High, slo(110.0)), (Priority::Medium, slo(110.0))])];
+    let (rated_slow, reasons) = rated(&slow, &[]);
+    assert!(rated_slow == Risk::High && reasons.contains("of promised requests met"), "{reasons}");
     let (broken, reasons) = rated(&minute(), &["p95 ttft < 500ms"]);
     assert!(broken == Risk::Medium && reasons.contains("no objective says how many must"), "{reasons}");
 }

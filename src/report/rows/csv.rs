@@ -36,12 +36,16 @@ fn write<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, out: Out<'_>) 
 }
 
 /// A text as a spreadsheet shows it and does nothing else with it: on one line, and with an apostrophe before what it would
-/// take for a formula (OWASP, *CSV Injection*). It may be a server's.
+/// take for a formula (OWASP, *CSV Injection*), in full-width signs too. It may be a server's.
 pub(super) fn text(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         text
     } else {
         printable(&text).into()
     };
-    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
+    if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) {
+        format!("'{text}").into()
+    } else {
+        text
+    }
 }

@@ -7,13 +7,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::text;
-use crate::analysis::{Figure, Group, LatencyTable, Mark, Metric, Percentile, Summary};
+use crate::analysis::{
+    Attainment, Figure, Flow, Group, LatencyTable, Mark, Metric, Objective, Percentile, Subject, Summary,
+};
 use crate::report::sides::{Known, SideFigure, side_figures};
 use crate::report::{Out, Told};
 
 /// A figure.
 #[derive(Debug, Serialize)]
 pub(super) struct FigureRow<'a> {
+    /// The moment at which the run began, which tells it from others.
+    pub(super) run: &'a str,
+    /// The seed of its plan.
+    pub(super) seed: u64,
     /// Whose it is: `run`, `class`, `priority`, `tenant` or `model`.
     pub(super) scope: &'static str,
     /// The name of the workload, class, priority, tenant or model.
@@ -46,7 +52,9 @@ pub(super) struct FigureRow<'a> {
 pub(in crate::report) fn summary_csv(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
     let summary = told.summary;
     let mut table = Rows(Writer::from_writer(out));
-    let run = Scope { kind: "run", name: &text(summary.run.workload.as_str().into()) };
+    let started = summary.run.started_at.to_string();
+    let workload = text(summary.run.workload.as_str().into());
+    let run = Scope { run: &started, seed: summary.run.seed, kind: "run", name: &workload };
     table.run(run, summary)?;
     let groups = [
         ("class", &summary.by_class),
@@ -56,7 +64,7 @@ pub(in crate::report) fn summary_csv(told: Told<'_>, out: Out<'_>) -> io::Result
     ];
     for (kind, groups) in groups {
         for group in groups {
-            table.group(Scope { kind, name: &text(group.name.as_str().into()) }, group)?;
+            table.group(Scope { kind, name: &text(group.name.as_str().into()), ..run }, group)?;
         }
     }
     table.0.flush()
@@ -65,6 +73,8 @@ pub(in crate::report) fn summary_csv(told: Told<'_>, out: Out<'_>) -> io::Result
 /// Whose figures they are.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
+    run: &'a str,
+    seed: u64,
     kind: &'static str,
     name: &'a str,
 }
@@ -78,6 +88,8 @@ impl<'a> Scope<'a> {
         unit: &'static str,
     ) -> FigureRow<'a> {
         FigureRow {
+            run: self.run,
+            seed: self.seed,
             scope: self.kind,
             name: self.name,
             metric,
@@ -128,13 +140,22 @@ impl<W: io::Write> Rows<W> {
             let open = judged.value.is_none();
             let (low, high) = judged.interval.unwrap_or_default();
             let objective = text(judged.objective.as_str().into());
+            // As typed, it has been read before.
+            let read = judged.objective.parse::<Objective>().ok();
+            let percentile = read.as_ref().and_then(|read| read.percentile(summary));
             self.push(&FigureRow {
                 at_least: judged.at_least.filter(|_| open),
                 at_most: judged.at_most.filter(|_| open),
                 interval_low: low,
                 interval_high: high,
+                interval: percentile.map_or("", |(row, quantile)| interval(row.percentile(quantile))),
                 mark: mark(judged.mark),
-                ..scope.row("objective", &objective, judged.value, "")
+                ..scope.row(
+                    "objective",
+                    &objective,
+                    judged.value,
+                    read.map_or("", |read| unit_of(read.subject)),
+                )
             })?;
             let met = Some(f64::from(u8::from(judged.passed())));
             self.push(&scope.row("objective_met", &objective, met, ""))?;
@@ -142,7 +163,7 @@ impl<W: io::Write> Rows<W> {
         self.latencies(scope, &summary.latency)?;
         self.section(scope, "requests", &summary.requests)?;
         self.section(scope, "rates", &summary.rates)?;
-        self.section(scope, "slo", &summary.slo)?;
+        self.promises(scope, &summary.slo)?;
         self.section(scope, "failures", &summary.failures)?;
         for line in &summary.failures.kinds {
             self.push(&scope.row("failures", &line.kind.to_string(), Some(line.count as f64), "requests"))?;
@@ -172,7 +193,12 @@ impl<W: io::Write> Rows<W> {
         for (statistic, share) in shares {
             self.push(&scope.row("failures", statistic, share, "share"))?;
         }
-        self.section(scope, "slo", &group.slo)
+        self.promises(scope, &group.slo)
+    }
+
+    /// How promises were kept; nothing where nobody was promised anything, for all that completed would then count as good.
+    fn promises(&mut self, scope: Scope<'_>, slo: &Attainment) -> io::Result<()> {
+        if slo.declared { self.section(scope, "slo", slo) } else { Ok(()) }
     }
 
     fn latencies(&mut self, scope: Scope<'_>, latencies: &LatencyTable) -> io::Result<()> {
@@ -225,21 +251,32 @@ impl<W: io::Write> Rows<W> {
 fn unit(metric: &str, key: &str) -> &'static str {
     let of_end = [
         ("_ms", "ms"),
-        ("_per_s", "1/s"),
-        ("_per_s_per_gpu", "1/s"),
+        ("tokens_per_s", "tokens/s"),
+        ("tokens_per_s_per_gpu", "tokens/s"),
+        ("_per_s", "requests/s"),
         ("_rate", "share"),
         ("_attainment", "share"),
         ("relative_error", "share"),
         ("_tokens", "tokens"),
         ("most_off", "tokens"),
-        ("chunks", "chunks"),
         ("merged_reads", "chunks"),
     ];
     let found = of_end.into_iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| unit);
     found.unwrap_or(match (metric, key) {
         ("stalls", "count") => "gaps",
+        (_, "chunks") => "chunks",
         _ => "requests",
     })
+}
+
+/// The unit of a figure that can be demanded.
+const fn unit_of(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Latency(..) => "ms",
+        Subject::Rate(Flow::Goodput | Flow::CompletedRequests) => "requests/s",
+        Subject::Rate(Flow::InputTokens | Flow::OutputTokens) => "tokens/s",
+        Subject::Share(_) => "share",
+    }
 }
 
 pub(super) const fn mark(mark: Option<Mark>) -> &'static str {

@@ -6,14 +6,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::column::{Column, Read};
 use super::request::{RequestRow, in_order};
+use crate::report::json::write_line;
 use crate::report::{Out, Told};
 
 /// `requests.jsonl`: a line a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_jsonl(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
     for record in in_order(told.log) {
         let row = RequestRow::of(told.log, record);
-        serde_json::to_writer(&mut *out, &Line { columns: RequestRow::COLUMNS, row: &row })?;
-        out.write_all(b"\n")?;
+        write_line(out, &Line { columns: RequestRow::COLUMNS, row: &row })?;
     }
     Ok(())
 }

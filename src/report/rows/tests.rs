@@ -106,6 +106,25 @@ fn the_summary_as_csv_has_the_server_and_the_client() {
 }
 
 #[test]
+fn a_summary_promises_nothing_that_the_workload_does_not() {
+    let mut log = mixed();
+    assert!(text(&log, summary_csv).contains(",slo,goodput_per_s,"));
+    for share in &mut log.header.workload.classes[0].priorities {
+        share.slo = Slo::default();
+    }
+    let table = text(&log, summary_csv);
+    assert!(!table.contains(",slo,"), "{table}");
+    assert!(table.contains(",\"p50 ttft < 200ms\",") || table.contains(",p50 ttft < 200ms,"), "{table}");
+    let row = table.lines().find(|line| line.contains(",objective,")).unwrap();
+    assert!(row.contains(",ms,"), "{row}");
+    assert!(table.contains(",tokens,from_chunks,") && table.contains(",output_tokens_per_s,"), "{table}");
+    let unit = |named: &str| table.lines().find(|line| line.contains(named)).unwrap().split(',').nth(9);
+    assert_eq!(unit(",tokens,from_chunks,"), Some("requests"));
+    assert_eq!(unit(",rates,output_tokens_per_s,"), Some("tokens/s"));
+    assert_eq!(unit(",rates,offered_requests_per_s,"), Some("requests/s"));
+}
+
+#[test]
 fn csv_and_json_lines_say_the_same() {
     let log = mixed();
     let text = written(&log, requests_csv);

@@ -22,18 +22,33 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
     all
 }
 
-/// What tells a run from others.
-pub(super) fn facts(summary: &Summary) -> Labels {
+/// What tells a run from others, beside what its series are labelled with: facts, and as `label_NAME` what a person labelled
+/// it with.
+pub(super) fn facts(summary: &Summary) -> Vec<(String, String)> {
     let run = &summary.run;
-    let version = run.engine.server_version.clone();
-    let mut facts = vec![("engine", run.engine.engine.clone())];
-    facts.extend(version.map(|version| ("server_version", version)));
-    facts.extend([
-        ("seed", run.seed.to_string()),
-        ("plan_hash", run.plan_hash.clone()),
-        ("skyline_version", run.skyline_version.clone()),
-    ]);
-    facts
+    let (engine, said) = (&run.engine, &run.deployment);
+    let facts = [
+        ("engine", Some(engine.engine.clone())),
+        ("url", Some(engine.url.clone())),
+        ("server_version", engine.server_version.clone()),
+        ("hardware", said.hardware.clone()),
+        ("gpus", said.gpus.map(|gpus| gpus.to_string())),
+        ("precision", said.precision.clone()),
+        ("seed", Some(run.seed.to_string())),
+        ("plan_hash", Some(run.plan_hash.clone())),
+        ("skyline_version", Some(run.skyline_version.clone())),
+    ];
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let mut all: Vec<_> = known.collect();
+    for (name, value) in &said.labels {
+        let legal = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '_' };
+        let name = format!("label_{}", name.chars().map(legal).collect::<String>());
+        // Of two labels that are spelled alike so, the first stays: no name may be there twice.
+        if all.iter().all(|(other, _)| *other != name) {
+            all.push((name, value.clone()));
+        }
+    }
+    all
 }
 
 /// What every series of a run is labelled with.

@@ -10,8 +10,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit as MetricUnit};
 
 use super::families::{facts, families, own_labels};
-use super::{Family, Point, Unit};
+use super::{Family, Unit};
 use crate::analysis::Summary;
+use crate::report::printable;
 
 /// The summary for Prometheus: gauges in base units, `# EOF` at the end (`OpenMetrics` 1.0). What is not known has no
 /// sample.
@@ -20,28 +21,28 @@ use crate::analysis::Summary;
 ///
 /// None that a string can have.
 pub fn openmetrics(summary: &Summary) -> Result<String, fmt::Error> {
-    let mut labels = own_labels(summary);
-    labels.extend(facts(summary));
-    // A gauge, for the readers of Prometheus's own older format know no type `info`.
-    let info = Family {
-        name: "run_info".to_owned(),
-        help: "What was run".to_owned(),
-        unit: Unit::Yes,
-        points: vec![Point { labels, value: 1.0 }],
-    };
+    let own = own_labels(summary).into_iter().map(|(name, value)| (name.to_owned(), value));
+    let facts = own.chain(facts(summary)).map(|(name, value)| (name, printable(&value))).collect();
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Collected([vec![info], families(summary)].concat())));
+    registry.register_collector(Box::new(Collected { facts, families: families(summary) }));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Collected(Vec<Family>);
+struct Collected {
+    facts: Vec<(String, String)>,
+    families: Vec<Family>,
+}
 
 impl Collector for Collected {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        for family in &self.0 {
+        // A gauge, for the readers of Prometheus's own older format know no type `info`.
+        let mut info =
+            encoder.encode_descriptor("skyline_run_info", "What was run", None, MetricType::Gauge)?;
+        ConstGauge::new(1.0).encode(info.encode_family(&self.facts)?)?;
+        for family in &self.families {
             let (unit, ending) = match family.unit {
                 // These endings the encoder adds itself.
                 Unit::Seconds => (Some(MetricUnit::Seconds), ""),
@@ -54,7 +55,9 @@ impl Collector for Collected {
             let mut metric =
                 encoder.encode_descriptor(&name, &family.help, unit.as_ref(), MetricType::Gauge)?;
             for point in &family.points {
-                ConstGauge::new(point.value).encode(metric.encode_family(&point.labels)?)?;
+                let shown = point.labels.iter().map(|(name, value)| (*name, printable(value)));
+                let labels: Vec<_> = shown.collect();
+                ConstGauge::new(point.value).encode(metric.encode_family(&labels)?)?;
             }
         }
         Ok(())

@@ -18,7 +18,8 @@ pub fn otlp_json(told: Told<'_>) -> Value {
     let (start, end) = (start.to_string(), (start + (ended * 1e9) as i128).to_string());
     let mut resource = vec![("service.name", "skyline".to_owned())];
     resource.push(("service.version", env!("CARGO_PKG_VERSION").to_owned()));
-    let about = own_labels(summary).into_iter().chain(facts(summary));
+    let own = own_labels(summary).into_iter().map(|(name, value)| (name.to_owned(), value));
+    let about = own.chain(facts(summary));
     let metrics: Vec<_> = families(summary).iter().map(|family| metric(family, &start, &end)).collect();
     let mut attributes = attributes(&resource);
     attributes.extend(about.map(|(name, value)| attribute(&format!("skyline.{name}"), &value)));

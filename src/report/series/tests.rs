@@ -19,6 +19,26 @@ fn a_run_for_a_collector() {
 }
 
 #[test]
+fn what_a_person_said_of_a_run_tells_it_from_others() {
+    let mut log = minute();
+    log.header.deployment.hardware = Some("h100".to_owned());
+    log.header.deployment.gpus = Some(4);
+    for (name, value) in [("build-id", "7"), ("build.id", "8"), ("tp", "2\u{9b}")] {
+        log.header.deployment.labels.insert(name.to_owned(), value.to_owned());
+    }
+    let text = told(&log, &[], |told| openmetrics(told.summary)).unwrap();
+    let info = text.lines().find(|line| line.starts_with("skyline_run_info{")).unwrap();
+    for label in
+        [r#"hardware="h100""#, r#"gpus="4""#, r#"url=""#, r#"label_build_id="7""#, r#"label_tp="2\\u{9b}""#]
+    {
+        assert!(info.contains(label), "{label} is not in {info}");
+    }
+    assert_eq!(info.matches("label_build_id").count(), 1);
+    let body = told(&log, &[], otlp_json).to_string();
+    assert!(body.contains(r#""skyline.hardware""#) && body.contains(r#""skyline.label_tp""#), "{body}");
+}
+
+#[test]
 fn what_is_not_known_has_no_sample() {
     let text = told(&three(), &[], |told| openmetrics(told.summary)).unwrap();
     // One request of two that have a TTFT was cut off before it.

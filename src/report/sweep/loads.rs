@@ -1,6 +1,6 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
-use crate::analysis::{Mark, Quantile, Status};
+use crate::analysis::{Mark, Status};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
 use crate::report::latency;
@@ -20,10 +20,10 @@ const COLUMNS: [Column; 12] = [
     ("sent", 3, |point| mean(point, |trial| trial.achieved_per_s)),
     ("done", 5, |point| shown(point.figures.completed_requests_per_s.as_ref())),
     ("TTFT p50", 7, |point| shown(point.figures.ttft_p50_ms.as_ref())),
-    ("TTFT p99", ALWAYS, |point| percentile(point, point.figures.ttft_p99_ms.as_ref())),
+    ("TTFT p99", ALWAYS, |point| percentile(point.figures.ttft_p99_ms.as_ref())),
     ("TPOT p50", 6, |point| shown(point.figures.tpot_p50_ms.as_ref())),
-    ("TPOT p99", ALWAYS, |point| percentile(point, point.figures.tpot_p99_ms.as_ref())),
-    ("e2e p99", 8, |point| percentile(point, point.figures.e2e_p99_ms.as_ref())),
+    ("TPOT p99", ALWAYS, |point| percentile(point.figures.tpot_p99_ms.as_ref())),
+    ("e2e p99", 8, |point| percentile(point.figures.e2e_p99_ms.as_ref())),
     ("goodput", 4, goodput),
     ("tok/s", 9, |point| shown(point.figures.output_tokens_per_s.as_ref())),
     ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
@@ -70,7 +70,11 @@ fn notes(page: &mut Page, sweep: &Sweep) {
     if sweep.knee.is_some() {
         page.entry(Tone::Faint, "  ◆ ", "the knee");
     }
-    let marks: Vec<_> = sweep.points.iter().filter_map(mark).collect();
+    let of = |figures: &PointFigures| {
+        let shown = [&figures.ttft_p99_ms, &figures.tpot_p99_ms, &figures.e2e_p99_ms];
+        shown.map(|figure| figure.as_ref().and_then(|figure| figure.mark))
+    };
+    let marks: Vec<_> = sweep.points.iter().flat_map(|point| of(&point.figures)).flatten().collect();
     if marks.contains(&Mark::TooFewSamples) {
         let text = "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them";
         page.entry(Tone::Faint, "  * ", text);
@@ -164,14 +168,8 @@ pub(super) fn shown(figure: Option<&AcrossRuns>) -> String {
 }
 
 /// A 99th percentile over the runs, with its reservation.
-fn percentile(point: &SweepPoint, figure: Option<&AcrossRuns>) -> String {
-    let sign = figure.map_or("", |_| latency::sign(mark(point)));
-    format!("{}{sign}", shown(figure))
-}
-
-/// What the 99th percentiles of a load are worth: those of its smallest run.
-fn mark(point: &SweepPoint) -> Option<Mark> {
-    Quantile::P99.mark(point.trials.iter().map(|trial| trial.requests).min()?)
+fn percentile(figure: Option<&AcrossRuns>) -> String {
+    format!("{}{}", shown(figure), latency::sign(figure.and_then(|figure| figure.mark)))
 }
 
 fn range(figure: Option<&AcrossRuns>) -> String {

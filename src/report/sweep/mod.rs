@@ -11,6 +11,7 @@ use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{Begun, Diagnosis, Frontier, LoadAxis, Sweep};
+use crate::report::json::indented;
 use crate::units::{count, three_digits};
 
 /// A limit from which on it is none, seconds.
@@ -20,9 +21,7 @@ const REASONS: usize = 4;
 
 /// The sweep as indented JSON with a line break at its end: `sweep.json`, and what `--json` prints.
 pub fn sweep_json(sweep: &Sweep) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(sweep)?;
-    text.push('\n');
-    Ok(text)
+    indented(sweep)
 }
 
 /// The sweep as text.

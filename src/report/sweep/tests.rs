@@ -1,8 +1,8 @@
 //! Whole sweeps, as a person sees them.
 
 use super::*;
-use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
+use crate::analysis::{Mark, summarise};
 use crate::experiment::{Load, LoadClass, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
 use crate::record::{DeploymentFacts, Failure, FailureKind, RunEnding, RunLog};
 use crate::report::sweep_page;
@@ -68,6 +68,23 @@ fn an_answer_with_its_curve() {
     insta::assert_snapshot!(shown(&sweep));
     let narrow = sweep_text(&sweep, Style { width: 80, ..Style::PLAIN });
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+}
+
+/// A minute at 4 and at 8 a second has 240 and 480 requests, too few for a p99; at 20 it has 1,200.
+#[test]
+fn marks_are_those_of_each_figure_in_every_form() {
+    let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    let marks: Vec<_> =
+        sweep.points.iter().map(|point| point.figures.ttft_p99_ms.as_ref().unwrap().mark).collect();
+    assert_eq!(marks, [Some(Mark::TooFewSamples), Some(Mark::TooFewSamples), None]);
+    assert!(sweep.points.iter().all(|point| point.figures.ttft_p50_ms.as_ref().unwrap().mark.is_none()));
+    let mut table = Vec::new();
+    crate::report::rows::points_csv(&sweep, &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    let marked = |line: &&str| line.ends_with(",too_few_samples");
+    assert_eq!(table.lines().filter(marked).count(), 6, "{table}");
+    assert!(table.lines().filter(marked).all(|line| line.contains("_p99_ms,")), "{table}");
+    assert_eq!(Mark::gravest([Mark::Indicative, Mark::TooFewSamples].into_iter()), Some(Mark::TooFewSamples));
 }
 
 #[test]

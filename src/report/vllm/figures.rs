@@ -20,7 +20,6 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
     let total_input: u64 = good.iter().map(|output| output.prompt_len()).sum();
     let total_output: u64 = good.iter().map(|output| output.output_len()).sum();
     let rate = |count: u64| (duration > 0.0).then(|| count as f64 / duration);
-    let slo = &told.summary.slo;
     let peaks = Peaks::of(&good);
 
     let mut map = Map::new();
@@ -31,7 +30,7 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
     set("request_throughput", json!(rate(completed)));
-    set("request_goodput", json!(slo.met.filter(|_| slo.declared).and_then(rate)));
+    set("request_goodput", json!(kept(told, &good).and_then(rate)));
     set("output_throughput", json!(rate(total_output)));
     set("total_token_throughput", json!(rate(total_input + total_output)));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
@@ -52,6 +51,17 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
         }
     }
     map
+}
+
+/// How many requests kept their promises, of those that were promised something; `None` where nobody was.
+fn kept(told: Told<'_>, good: &[Output<'_>]) -> Option<u64> {
+    let workload = &told.log.header.workload;
+    let kept = |output: &&Output<'_>| {
+        let record = output.record;
+        let slo = workload.promise(record.class, record.priority, record.tenant);
+        !slo.is_empty() && output.is_good(&slo)
+    };
+    told.summary.slo.declared.then(|| good.iter().filter(kept).count() as u64)
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.

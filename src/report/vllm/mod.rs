@@ -14,6 +14,7 @@ use self::figures::figures;
 use self::output::Output;
 use self::setting::setting;
 use super::Told;
+use super::json::write_line;
 use crate::record::Phase;
 
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
@@ -37,8 +38,7 @@ pub fn vllm_json(told: Told<'_>, out: &mut dyn Write) -> io::Result<()> {
     for detail in DETAILS {
         head.remove(detail);
     }
-    serde_json::to_writer(&mut *out, &File { head, outputs })?;
-    out.write_all(b"\n")
+    Ok(write_line(out, &File { head, outputs })?)
 }
 
 /// The keys of the lists; no label of a person takes their place.

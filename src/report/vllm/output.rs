@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
+use crate::workload::Slo;
 
 /// A request under the names that `RequestFuncOutput` has for its parts (`vllm/benchmarks/lib/endpoint_request_func.py`).
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +23,7 @@ impl<'a> Output<'a> {
 
     /// Prompt tokens: the server's count, else those asked.
     pub(super) fn prompt_len(self) -> u64 {
-        self.record
-            .usage
-            .map_or_else(|| u64::from(self.record.input_tokens_asked), |usage| usage.prompt_tokens)
+        self.record.prompt_tokens()
     }
 
     /// Answer tokens; 0 of a failure, as there.
@@ -37,16 +36,24 @@ impl<'a> Output<'a> {
         Some(self.since_start_s(self.record.chunks.first_at()?))
     }
 
-    /// From sending to the last token, seconds; 0 where none came, as there.
+    /// From sending to the last token, seconds; 0 where none came or the answer broke off, as there.
     pub(super) fn latency_s(self) -> f64 {
         let last = self.record.chunks.last_at().or(self.record.whole_answer);
-        last.map_or(0.0, |last| self.since_start_s(last))
+        last.filter(|_| self.success()).map_or(0.0, |last| self.since_start_s(last))
     }
 
     /// (latency − TTFT) / (tokens − 1), seconds; `None` under two tokens, or without a first.
     pub(super) fn tpot_s(self) -> Option<f64> {
         let left = self.output_len().checked_sub(1).filter(|&left| left > 0)?;
         Some((self.latency_s() - self.ttft_s()?) / left as f64)
+    }
+
+    /// Whether it kept this promise as `--goodput` judges it there: by its latencies from sending, a TTFT or TPOT that it
+    /// does not have taken for 0.
+    pub(super) fn is_good(self, slo: &Slo) -> bool {
+        [(slo.ttft_ms, self.ttft_s()), (slo.tpot_ms, self.tpot_s()), (slo.e2e_ms, Some(self.latency_s()))]
+            .into_iter()
+            .all(|(bound, took)| bound.is_none_or(|bound| took.unwrap_or(0.0) * 1e3 <= bound))
     }
 
     /// From being let go to being sent, seconds.

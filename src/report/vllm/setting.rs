@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::Summary;
+use crate::analysis::{Summary, serving};
 use crate::record::{EngineFacts, PromptMethod};
-use crate::report::Told;
+use crate::report::{Told, arrivals};
 use crate::workload::ArrivalPattern;
 
 /// The keys that vLLM writes before the figures. What vLLM's `--metadata` would add comes first, so that no label of a
 /// person replaces a key of vLLM's.
 pub(super) fn setting(told: Told<'_>, requests: usize) -> Map<String, Value> {
     let run = &told.summary.run;
-    let mut map = metadata(told.summary);
+    let mut map = metadata(told);
     let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
     set("date", json!(run.started_at.strftime("%Y%m%d-%H%M%S").to_string()));
     set("endpoint_type", json!(backend(&run.engine)));
@@ -20,15 +20,15 @@ pub(super) fn setting(told: Told<'_>, requests: usize) -> Map<String, Value> {
     set("model_id", json!(run.engine.model));
     set("tokenizer_id", json!(tokenizer(&run.prompt_method).unwrap_or(&run.engine.model)));
     set("num_prompts", json!(requests));
-    set("request_rate", request_rate(&run.arrival));
+    set("request_rate", request_rate(told.summary));
     set("burstiness", burstiness(&run.arrival));
     set("max_concurrency", json!(max_concurrency(told.summary)));
     map
 }
 
 /// What vLLM has no key for, as its `--metadata KEY=VALUE` keeps such: labels, and what tells the run from others.
-fn metadata(summary: &Summary) -> Map<String, Value> {
-    let run = &summary.run;
+fn metadata(told: Told<'_>) -> Map<String, Value> {
+    let (summary, run) = (told.summary, &told.summary.run);
     let said = &run.deployment;
     let mut map: Map<String, Value> =
         said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -36,6 +36,7 @@ fn metadata(summary: &Summary) -> Map<String, Value> {
         ("hardware", said.hardware.clone().map(Value::from)),
         ("gpus", said.gpus.map(Value::from)),
         ("precision", said.precision.clone().map(Value::from)),
+        ("tensor_parallel_size", serving::tensor_parallel(&told.log.header).map(Value::from)),
         ("server_version", run.engine.server_version.clone().map(Value::from)),
         ("skyline_version", Some(json!(run.skyline_version))),
         ("skyline_workload", Some(json!(run.workload))),
@@ -61,10 +62,9 @@ fn tokenizer(method: &PromptMethod) -> Option<&str> {
     }
 }
 
-/// Requests per second as asked, on average; `"inf"` of a closed loop, which vLLM runs with all requests at once under a
-/// cap.
-fn request_rate(arrival: &ArrivalPattern) -> Value {
-    if arrival.users().is_some() { json!("inf") } else { json!(arrival.mean_rate_per_s()) }
+/// Requests per second, on average; `"inf"` of a closed loop, which vLLM runs with all requests at once under a cap.
+fn request_rate(summary: &Summary) -> Value {
+    if summary.run.arrival.users().is_some() { json!("inf") } else { json!(arrivals::request_rate(summary)) }
 }
 
 /// vLLM's gamma shape; null of a process that is none of vLLM's.

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::record::RunLog;
+use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::sample_runs::{hostile, three, told};
-use crate::workload::{ArrivalPattern, Slo, ThinkTime};
+use crate::workload::{ArrivalPattern, Conversation, Distribution, Slo, Spike, ThinkTime};
 
 fn written(log: &RunLog) -> Value {
     let mut out = Vec::new();
@@ -56,6 +56,60 @@ fn figures_are_over_what_succeeded_and_from_sending() {
         (&json!(3), &json!(1), &json!(4))
     );
     assert_eq!(file["request_goodput"], json!(null));
+}
+
+/// As there: by latencies from sending, over what succeeded, a TPOT that there is none of taken for 0.
+#[test]
+fn goodput_is_judged_as_vllm_judges_it() {
+    // Let go 300 ms late, TTFT 100 ms from sending: 400 ms from its moment. The third has one token, the fourth fails.
+    let late = |i: u64| record(i).sent_at(i * 500, i * 500 + 300, i * 500 + 300);
+    let first = |i: u64| i * 500 + 400;
+    let failure = Failure::new(FailureKind::Truncated, "cut");
+    let mut log = run(
+        2_000,
+        vec![
+            late(0).paced(first(0), 10, 4).usage(50, 4).build(),
+            late(1).paced(first(1), 60, 4).usage(50, 4).build(),
+            late(2).paced(first(2), 0, 1).usage(50, 1).build(),
+            late(3).chunks(&[(first(3), 1)]).failed(first(3) + 1, failure).build(),
+        ],
+    );
+    log.header.workload.classes[0].priorities[0].slo =
+        Slo { ttft_ms: Some(200.0), tpot_ms: Some(50.0), e2e_ms: None };
+    let file = written(&log);
+    let (goodput, duration) = (file["request_goodput"].as_f64().unwrap(), file["duration"].as_f64().unwrap());
+    assert!((goodput * duration - 2.0).abs() < 1e-9, "{goodput} over {duration}");
+    // What broke off has no latency there.
+    assert_eq!(file["latencies"][3], json!(0.0));
+    assert!(file["ttfts"][3].as_f64().unwrap() > 0.0);
+}
+
+/// A rate is a request rate where requests were asked for at one rate; else it is what was offered.
+#[test]
+fn one_number_for_a_rate_is_of_requests() {
+    let mut log = three();
+    log.header.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 0.25 };
+    assert_eq!(written(&log)["request_rate"], json!(0.25));
+    let spike = Spike { at_s: 0.0, rate_per_s: 40.0, rise_s: 0.0, hold_s: 1.0, fall_s: 0.0 };
+    log.header.workload.arrival = ArrivalPattern::Spikes { base_rate_per_s: 0.25, spikes: vec![spike] };
+    // Three requests in a window of one second.
+    assert_eq!(written(&log)["request_rate"], json!(3.0));
+    log.header.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 0.25 };
+    log.header.workload.classes[0].conversation = Some(Conversation {
+        turns: Distribution::Constant { value: 3 },
+        think_time_s: ThinkTime::Constant { value: 0.0 },
+        first_input_tokens: None,
+        max_context_tokens: None,
+    });
+    assert_eq!(written(&log)["request_rate"], json!(3.0));
+}
+
+#[test]
+fn what_the_server_tells_of_its_accelerators_is_written() {
+    let mut log = three();
+    let flag = "vllm_config.parallel_config.tensor_parallel_size";
+    log.header.engine.serving_flags.insert(flag.to_owned(), json!(4));
+    assert_eq!(written(&log)["tensor_parallel_size"], json!(4));
 }
 
 #[test]

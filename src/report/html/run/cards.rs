@@ -27,7 +27,7 @@ fn what(summary: &Summary) -> String {
     let form = sessions::form_in_words(run.load).map(|form| format!(", {form}")).unwrap_or_default();
     [
         format!("{}{version}", run.engine.engine),
-        format!("{}{form}", arrivals::in_words(&run.arrival)),
+        format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
         format!("window {}", seconds(summary.window.length_s())),
         run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
     ]

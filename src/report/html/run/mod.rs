@@ -27,7 +27,7 @@ use crate::report::{Beside, flow_lines, printable, promises, quality, sessions};
 /// A run as a page: its figures, the pictures that its log has in it, and all that it takes to fly it again.
 #[must_use]
 pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
-    let title = format!("{} on {}", summary.run.workload, served(summary));
+    let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let timeline = Timeline::of(log);
     let clock = Clock::of(log, summary, &timeline);
     let gaps = GapHistogram::of(log);
@@ -53,12 +53,6 @@ pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
         (reproduction::glossary(summary))
     };
     shell::page(&title, &body)
-}
-
-/// The models that were asked, or the one.
-fn served(summary: &Summary) -> String {
-    let run = &summary.run;
-    if run.models.is_empty() { run.engine.model.clone() } else { run.models.join(", ") }
 }
 
 fn conversations(summary: &Summary, beside: Beside<'_>) -> Markup {
