@@ -154,6 +154,7 @@ impl Outputs<'_> {
 
     /// The form in which `subject` is shown, of which no other is written.
     pub(super) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
+        self.refuse_to_push(subject)?;
         match (self.shown, self.written.first()) {
             (Some(format), None) => Ok(format),
             (_, asked) => Err(Stop::usage(format!(
@@ -215,9 +216,9 @@ impl Outputs<'_> {
     fn refuse_to_push(&self, subject: &str) -> Result<(), Stop> {
         match self.collector {
             None => Ok(()),
-            Some(_) => {
-                Err(Stop::usage(format!("--otlp: {subject} is not pushed\nhint: push its runs, one by one")))
-            }
+            Some(_) => Err(Stop::usage(format!(
+                "--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one"
+            ))),
         }
     }
 
