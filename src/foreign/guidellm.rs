@@ -20,7 +20,7 @@ const ITL: (Metric, &str) = (Metric::Tpot, "inter_token_latency_ms");
 const REFUSED: [(&str, &str); 15] = [
     (
         "time_per_output_token_ms",
-        "e2e ÷ N, with the wait for the first token in it; our tpot is what comes after that token ÷ (N − 1)",
+        "e2e ÷ N, with the wait for the first token in it; our runs tell it among their `aliases`, and our tpot is another",
     ),
     (
         "request_scheduled_latency",

@@ -104,6 +104,22 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
 }
 
 #[test]
+fn its_python_client_writes_the_same() {
+    let (run, file) = (run("vllm-python.json"), raw("vllm-python.json"));
+    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (Tool::Vllm, 16, Some(4)));
+    for (metric, name) in [
+        (Metric::TtftFromSend, "ttft"),
+        (Metric::Tpot, "tpot"),
+        (Metric::ChunkGap, "itl"),
+        (Metric::E2eFromSend, "e2el"),
+    ] {
+        near(figure(&run, mean(metric)), &file[format!("mean_{name}_ms")]);
+        near(figure(&run, percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
+        near(figure(&run, percentile(Quantile::P99, metric)), &file[format!("p99_{name}_ms")]);
+    }
+}
+
+#[test]
 fn without_its_requests_vllm_is_believed_and_marked() {
     let mut file = raw("vllm.json");
     for key in ["input_lens", "output_lens", "start_times", "ttfts", "itls", "generated_texts", "errors"] {

@@ -7,7 +7,7 @@ use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Mark, Quantile, Statistic};
-use crate::foreign::{ForeignLatency, ForeignRun};
+use crate::foreign::{Cap, ForeignLatency, ForeignRun, Refused};
 use crate::units::{count, three_digits};
 
 /// Version of [`foreign_json`]'s format.
@@ -57,8 +57,8 @@ fn one(page: &mut Page, run: &ForeignRun) {
     }
     if !run.refused.is_empty() {
         page.heading(&format!("Figures of {} that have no equal here", run.tool));
-        for refused in &run.refused {
-            page.entry(Tone::Faint, "  ", &format!("{}: {}", refused.name, refused.reason));
+        for (names, reason) in by_reason(&run.refused) {
+            page.entry(Tone::Faint, "  ", &format!("{}: {reason}", names.join(", ")));
         }
     }
 }
@@ -68,7 +68,10 @@ fn title(run: &ForeignRun) -> String {
     let version = run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let told = &run.conditions;
     let rate = told.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
-    let cap = told.max_concurrency.map(|cap| format!("at most in flight: {cap}"));
+    let cap = told.max_concurrency.map(|cap| match cap {
+        Cap::Uncapped => "no cap".to_owned(),
+        Cap::At(most) => format!("at most {} in flight", count(most)),
+    });
     let under = [told.model.clone(), told.endpoint.clone(), told.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
     let under = if under.is_empty() { "it tells nothing of its load".to_owned() } else { under.join(", ") };
@@ -201,6 +204,18 @@ fn intervals(latency: &ForeignLatency) -> Option<String> {
     });
     let known: Vec<_> = known.collect();
     (!known.is_empty()).then(|| format!("{} {}", latency.metric, known.join(", ")))
+}
+
+/// The names of figures that are left out for the same reason, in the order of the first of them.
+fn by_reason(all: &[Refused]) -> Vec<(Vec<&str>, &str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for refused in all {
+        match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {
+            Some((names, _)) => names.push(refused.name),
+            None => groups.push((vec![refused.name], refused.reason)),
+        }
+    }
+    groups
 }
 
 /// A run in a sentence, for a list of several.
