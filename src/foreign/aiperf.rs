@@ -11,7 +11,6 @@ use super::{
     Refused, ToldFigures, Tool, WholeRun,
 };
 use crate::analysis::Metric;
-use crate::analysis::wording::counted;
 
 /// Request start to the first chunk with content, reasoning included.
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token");
@@ -101,9 +100,6 @@ pub(super) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
     if fields.truth("was_cancelled")? == Some(true) || fields.truth("is_complete")? == Some(false) {
         let why = fields.text("incomplete_reason")?.unwrap_or("it was cancelled");
         reservations.push(format!("the run did not come to its end: {why}"));
-    }
-    if failed > 0 {
-        reservations.push(format!("{} failed, and are in no latency", counted(failed, "request")));
     }
     Ok(ForeignRun {
         tool: Tool::AiPerf,

@@ -56,6 +56,7 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         output: fields.count("total_output_tokens")?,
         counted_by: "the server's usage, and vLLM's own tokenizer where there is none",
     };
+    let conditions = conditions(fields)?;
     let ours = fields.any("skyline_version").is_some();
     let mut reservations = Vec::new();
     let kept = answers(fields)?;
@@ -77,10 +78,10 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
     }
     if ours {
         reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());
-    } else if !latency.is_empty() {
+    } else if !latency.is_empty() && conditions.endpoint.as_deref() == Some("chat") {
         reservations.push(
-            "vLLM takes every event with choices for a token: of a chat, TTFT and the first gap begin with the role chunk, \
-             which a server may send before its first token"
+            "the role chunk of a chat counts as the first: TTFT ends with it, which a server may send before its first token, and \
+             the gap behind it makes chunk_gap smaller than ours"
                 .to_owned(),
         );
     }
@@ -88,7 +89,7 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         tool: Tool::Vllm,
         tool_version: None,
         number,
-        conditions: conditions(fields)?,
+        conditions,
         requests,
         tokens,
         whole_run: WholeRun::of(fields.number("duration")?, requests, tokens),

@@ -41,6 +41,11 @@ pub fn compared_foreign_text(compared: &ComparedForeign, style: Style) -> String
         let text = format!("{}: not told by {}", unchecked.fact, unchecked.untold_by.join(", "));
         page.entry(Tone::Normal, "  unchecked  ", &text);
     }
+    for side in &compared.sides {
+        for reservation in &side.reservations {
+            page.entry(Tone::Normal, &format!("  ! {}: ", side.name), reservation);
+        }
+    }
     for against in &compared.against {
         against_baseline(&mut page, against);
     }

@@ -84,6 +84,7 @@ fn results_of_two_tools_are_held_against_each_other() {
     assert!(json["sides"][0]["valid"].is_null());
     desk.skyline(&["compare", &vllm, &sglang]).assert().code(0).stdout(
         contains("model: not told by sglang.jsonl")
+            .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
             .and(contains("no verdict"))
             .and(contains("rates are not compared")),
     );

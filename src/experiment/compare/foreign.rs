@@ -67,6 +67,8 @@ pub struct AnySideDescription {
     pub completed: u64,
     /// Whether the figures can be trusted; absent where nothing proves it.
     pub valid: Option<bool>,
+    /// What a reader must know of its figures.
+    pub reservations: Vec<String>,
 }
 
 /// A fact that not all sides tell.
@@ -264,18 +266,23 @@ impl AnySide {
     }
 
     fn describe(&self) -> AnySideDescription {
-        let (tool, completed, valid) = match self {
+        let (tool, completed, valid, reservations) = match self {
             Self::Ours(side) => {
                 let completed = side.runs.iter().map(|run| run.requests.completed).sum();
-                (format!("skyline {}", side.header.skyline_version), completed, Some(side.reasons.is_empty()))
+                (
+                    format!("skyline {}", side.header.skyline_version),
+                    completed,
+                    Some(side.reasons.is_empty()),
+                    Vec::new(),
+                )
             }
             Self::Foreign(_, run) => {
                 let version =
                     run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-                (format!("{}{version}", run.tool), run.requests.completed, None)
+                (format!("{}{version}", run.tool), run.requests.completed, None, run.reservations.clone())
             }
         };
-        AnySideDescription { name: self.name().to_owned(), tool, completed, valid }
+        AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
     }
 
     /// What it tells of what it was flown under, in the order of the conditions.
