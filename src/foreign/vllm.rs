@@ -80,8 +80,8 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());
     } else if !latency.is_empty() && conditions.endpoint.as_deref() == Some("chat") {
         reservations.push(
-            "the role chunk of a chat counts as the first: TTFT ends with it, which a server may send before its first token, and \
-             the gap behind it makes chunk_gap smaller than ours"
+            "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send before its \
+             first token, and the gap behind it makes chunk_gap smaller than ours"
                 .to_owned(),
         );
     }

@@ -110,6 +110,37 @@ fn results_of_two_tools_are_held_against_each_other() {
 }
 
 #[test]
+fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused() {
+    let desk = Desk::new();
+    let vllm = sample("vllm.json");
+    let text = std::fs::read_to_string(&vllm).unwrap();
+    let told = "\"total_input_tokens\": 589";
+    assert!(text.contains(told));
+    for (tokens, code) in [(640, 0), (536, 0), (652, 2), (520, 2)] {
+        desk.file("other.json", &text.replace(told, &format!("\"total_input_tokens\": {tokens}")));
+        desk.skyline(&["compare", &vllm, "other.json"]).assert().code(code);
+    }
+    desk.skyline(&["compare", &vllm, "other.json"]).assert().stderr(
+        contains("mean_input_tokens: 31.0 (vllm.json), 27.4 (other.json)").and(contains("--vary workload")),
+    );
+    // Another model, and a cap on one side.
+    desk.file(
+        "other.json",
+        &text
+            .replace("\"plain\"", "\"fancy\"")
+            .replace("\"max_concurrency\": null", "\"max_concurrency\": 4"),
+    );
+    desk.skyline(&["compare", &vllm, "other.json"]).assert().code(2).stderr(
+        contains("model: plain (vllm.json), fancy (other.json)")
+            .and(contains("max_concurrency: none (vllm.json), 4")),
+    );
+    desk.skyline(&["compare", &vllm, "other.json", "--vary", "model", "--vary", "limits"])
+        .assert()
+        .code(0)
+        .stdout(contains("on purpose model: plain → fancy"));
+}
+
+#[test]
 fn a_result_is_held_against_a_run_by_what_both_have() {
     let desk = Desk::new();
     desk.skyline(&["simulate", "quick.toml", "--out", "results", "--json"]).assert().code(0);
