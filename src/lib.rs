@@ -11,7 +11,7 @@
 //! | 1 | [`workload`] |
 //! | 2 | [`record`], [`arrivals`] |
 //! | 3 | [`generator`], [`analysis`], [`simulator`] |
-//! | 4 | [`engine`] |
+//! | 4 | [`engine`], [`foreign`] |
 //! | 5 | [`runner`], [`mock`], [`telemetry`] |
 //! | 6 | [`experiment`], [`calibration`] |
 //! | 7 | [`report`], [`live`] |
@@ -24,6 +24,7 @@ pub mod cli;
 pub mod clock;
 pub mod engine;
 pub mod experiment;
+pub mod foreign;
 pub mod generator;
 pub mod live;
 pub mod mock;

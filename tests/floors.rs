@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 9] = [
     &["workload"],
     &["record", "arrivals"],
     &["generator", "analysis", "simulator"],
-    &["engine"],
+    &["engine", "foreign"],
     &["runner", "mock", "telemetry"],
     &["experiment", "calibration"],
     &["report", "live"],

@@ -9,10 +9,13 @@ use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
 use super::outcome::{self, Format, Invalid};
 use super::printer::Printer;
-use super::series;
+use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
-use crate::experiment::compare::{Compared, ComparedSweeps, Condition, Gate, Margin, Side, SweepSide};
+use crate::experiment::compare::{
+    AnySide, Compared, ComparedForeign, ComparedSweeps, Condition, Gate, Margin, Side, SweepSide,
+};
+use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
 use crate::report;
 use crate::workload::WorkloadSpec;
@@ -21,7 +24,8 @@ use crate::workload::WorkloadSpec;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CompareArgs {
-    /// Folders of runs, of runs that were repeated, or of sweeps, the baseline first
+    /// Folders of runs, of runs that were repeated, or of sweeps, the baseline first; or results of vLLM, SGLang, GuideLLM or
+    /// AIPerf beside runs or each other, of a file of several `FILE:N`
     #[arg(value_name = "FOLDER", required = true, num_args = 2..)]
     folders: Vec<PathBuf>,
 
@@ -74,7 +78,7 @@ fn condition() -> impl TypedValueParser<Value = Condition> {
 }
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
-    if let Some(absent) = args.folders.iter().find(|folder| !folder.exists()) {
+    if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
     if args.json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-") {
@@ -83,6 +87,10 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         ));
     }
     let names = names(&args.folders);
+    let results = args.folders.iter().map(|path| result_in(path)).collect::<Result<Vec<_>, _>>()?;
+    if results.iter().any(Option::is_some) {
+        return several_tools(args, names, results, printer);
+    }
     let is_sweep = |folder: &PathBuf| Sweep::is_kept_in(folder);
     let told = match args.folders.iter().find(|folder| !is_sweep(folder)) {
         None => sweeps(args, names)?,
@@ -120,6 +128,50 @@ struct Told {
     markdown: String,
     /// Whether every demand was met.
     passed: bool,
+}
+
+/// The result of another tool that is kept at `path`, if that is what is there.
+fn result_in(path: &Path) -> Result<Option<ForeignRun>, Stop> {
+    if path.join(RunLog::FILE_NAME).exists() || Sweep::is_kept_in(path) {
+        return Ok(None);
+    }
+    foreign::run_in(path)
+}
+
+/// Compares runs of which at least one is another tool's.
+fn several_tools(
+    args: &CompareArgs,
+    names: Vec<String>,
+    results: Vec<Option<ForeignRun>>,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
+    if let Some((flag, _)) = pictured.into_iter().find(|(_, given)| *given) {
+        return Err(Stop::usage(format!(
+            "{flag}: a comparison with another tool's result is text or JSON\nhint: leave it out, or --json",
+        )));
+    }
+    let mut sides = Vec::new();
+    for ((path, name), result) in args.folders.iter().zip(names).zip(results) {
+        sides.push(match result {
+            Some(run) => AnySide::Foreign(name, Box::new(run)),
+            None if Sweep::is_kept_in(path) => {
+                return Err(Stop::usage(format!(
+                    "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
+                    path.display()
+                )));
+            }
+            None => AnySide::Ours(Box::new(side(path, name)?)),
+        });
+    }
+    for side in &sides {
+        if let AnySide::Ours(side) = side {
+            believe(side.name(), side.reasons(), args.validity.policy())?;
+        }
+    }
+    let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
+    printer.data(&outcome::render_compared_foreign(&compared, format(args))?)?;
+    Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
 }
 
 fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {

@@ -250,9 +250,9 @@ impl Outputs<'_> {
     fn refuse_to_push(&self, subject: &str) -> Result<(), Stop> {
         match self.collector {
             None => Ok(()),
-            Some(_) => {
-                Err(Stop::usage(format!("--otlp: {subject} is not pushed\nhint: push its runs, one by one")))
-            }
+            Some(_) => Err(Stop::usage(format!(
+                "--otlp: {subject} is not pushed\nhint: push runs of Skyline, one by one"
+            ))),
         }
     }
 

@@ -13,6 +13,7 @@ mod datasets;
 mod exit;
 mod flight;
 mod folder;
+mod foreign;
 mod formats;
 mod golden;
 mod hooks;

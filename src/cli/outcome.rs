@@ -11,10 +11,11 @@ use super::shelf::Shelf;
 use super::whole_file::whole_file;
 use crate::analysis::{Judgement, Objective, Summary};
 use crate::experiment::capacity::Capacity;
-use crate::experiment::compare::{Compared, ComparedSweeps};
+use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
 use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
 };
+use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
 use crate::report::{self, Beside, Colour, Style, Told};
 use crate::workload::WorkloadSpec;
@@ -121,6 +122,22 @@ pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<Str
     match format {
         Format::Text => Ok(report::capacity_text(capacity, style())),
         Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
+    }
+}
+
+/// Runs of another tool, in the form asked for.
+pub(super) fn render_foreign(runs: &[ForeignRun], format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::foreign_text(runs, style())),
+        Format::Json => report::foreign_json(runs).map_err(Stop::impossible),
+    }
+}
+
+/// A comparison with runs of other tools, in the form asked for.
+pub(super) fn render_compared_foreign(compared: &ComparedForeign, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(report::compared_foreign_text(compared, style())),
+        Format::Json => report::compared_foreign_json(compared).map_err(Stop::impossible),
     }
 }
 

@@ -10,9 +10,10 @@ use super::exit::{Exit, Stop};
 use super::formats::FormatArgs;
 use super::outcome;
 use super::printer::Printer;
-use super::{ab, folder, matrix, pair, series, sweep};
+use super::{ab, folder, foreign, matrix, pair, series, sweep};
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
+use crate::foreign::{ForeignRun, Tool};
 use crate::record::RunLog;
 use crate::report::{Beside, StoredFile, Told};
 
@@ -21,7 +22,7 @@ use crate::report::{Beside, StoredFile, Told};
 #[command(after_help = crate::report::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
-    /// table of experiments
+    /// table of experiments; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a file of several `FILE:N`
     #[arg(required_unless_present = "json_schema")]
     run: Option<PathBuf>,
 
@@ -34,6 +35,11 @@ pub(super) struct ReportArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
+    /// by what stands in it]
+    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = foreign::tool())]
+    from: Option<Tool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
     #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
@@ -55,9 +61,30 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     }
 }
 
+/// The runs of another tool that are kept at `path`, unless something of Skyline's is.
+fn of_another_tool(path: &Path, from: Option<Tool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+    if from.is_none() && path.join(RunLog::FILE_NAME).exists() {
+        return Ok(None);
+    }
+    if from.is_none() && !foreign::exists(path) {
+        return Ok(None);
+    }
+    foreign::runs_in(path, from)
+}
+
 /// Shows what is kept at `path`, and writes what is asked for.
 fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let outputs = args.format.outputs()?;
+    if let Some(runs) = of_another_tool(path, args.from)? {
+        if !args.objectives.is_empty() {
+            return Err(Stop::usage(
+                "--objective is for runs of Skyline: latencies of other tools count from sending, and not from the schedule\n                 hint: hold the result against a run with skyline compare",
+            ));
+        }
+        let format = outputs.only_shown("a result of another tool")?;
+        printer.data(&outcome::render_foreign(&runs, format)?)?;
+        return Ok(Exit::Fine);
+    }
     if Sweep::is_kept_in(path) {
         return sweep::show(path, &args.objectives, &outputs, args.validity.policy(), printer);
     }

@@ -9,7 +9,8 @@ use super::promises;
 use crate::analysis::Subject;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::compare::{
-    Against, Compared, Interval, Level, Pairing, Role, Row, SideDescription, Standing, Trend, TrendLine,
+    Against, Compared, Difference, Interval, Level, Pairing, Role, Row, SideDescription, Standing, Trend,
+    TrendLine,
 };
 use crate::units::{count, three_digits};
 
@@ -29,7 +30,7 @@ pub fn compared_json(compared: &Compared) -> serde_json::Result<String> {
 pub fn compared_text(compared: &Compared, style: Style) -> String {
     let mut page = Page::new(style);
     sides(&mut page, compared);
-    differences(&mut page, compared);
+    differences(&mut page, &compared.differences);
     for against in &compared.against {
         against_baseline(&mut page, compared, against);
     }
@@ -67,8 +68,9 @@ pub(crate) fn side_in_words(side: &SideDescription) -> String {
     )
 }
 
-fn differences(page: &mut Page, compared: &Compared) {
-    for difference in &compared.differences {
+/// What the sides were flown under that is not the same.
+pub(super) fn differences(page: &mut Page, differences: &[Difference]) {
+    for difference in differences {
         let label = if difference.role == Role::Varied { "  on purpose " } else { "  differs    " };
         let values: Vec<_> =
             difference.values.iter().map(|value| value.as_deref().unwrap_or("not said")).collect();
@@ -114,7 +116,8 @@ pub(crate) fn grid(against: &Against) -> Grid {
     grid
 }
 
-fn cells(row: &Row, several: bool) -> Vec<String> {
+/// A figure on both sides in cells; of several runs a side with what they say together.
+pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
     let level = |level: &Level| {
         let range = |low: String, high: String| format!("{low}–{high}");
         let ends = level.low.zip(level.high).map(|(low, high)| range(scaled(row, low), scaled(row, high)));

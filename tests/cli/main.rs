@@ -14,6 +14,7 @@ mod datasets;
 mod engine_fit;
 mod faults;
 mod fit;
+mod foreign;
 mod formats;
 mod help;
 #[cfg(target_os = "linux")]

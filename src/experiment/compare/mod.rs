@@ -3,6 +3,7 @@
 mod compared;
 mod condition;
 mod facts;
+mod foreign;
 mod gate;
 mod row;
 mod side;
@@ -14,6 +15,9 @@ mod trend;
 pub use compared::{Against, Compared, NotComparable};
 pub use condition::{Condition, Role};
 pub use facts::Difference;
+pub use foreign::{
+    AgainstForeign, AnySide, AnySideDescription, ComparedForeign, NoEqual, NotComparableForeign, Unchecked,
+};
 pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{Interval, Level, Pairing, Row, Standing};
 pub use side::{Side, SideDescription, Unit};

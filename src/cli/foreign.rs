@@ -1,0 +1,87 @@
+//! Files of other tools, named on the command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::exit::Stop;
+use crate::foreign::{ForeignFile, ForeignRun, Tool};
+use crate::report;
+
+/// What `--from` takes.
+pub(super) fn tool() -> impl TypedValueParser<Value = Tool> {
+    PossibleValuesParser::new(Tool::ALL.map(Tool::name))
+        .map(|typed| Tool::ALL.into_iter().find(|tool| tool.name() == typed).unwrap_or(Tool::Vllm))
+}
+
+/// A path, and which run of it is meant: `FILE` or `FILE:N`.
+struct Named {
+    path: PathBuf,
+    number: Option<usize>,
+}
+
+impl Named {
+    fn of(typed: &Path) -> Self {
+        let whole = || Self { path: typed.to_owned(), number: None };
+        let text = typed.to_string_lossy();
+        let Some((path, number)) = text.rsplit_once(':').filter(|_| !typed.exists()) else { return whole() };
+        match number.parse::<usize>() {
+            Ok(number) if Path::new(path).exists() => Self { path: path.into(), number: Some(number) },
+            _ => whole(),
+        }
+    }
+}
+
+/// Whether there is something under this name.
+pub(super) fn exists(typed: &Path) -> bool {
+    Named::of(typed).path.exists()
+}
+
+/// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
+/// tool's.
+pub(super) fn runs_in(typed: &Path, from: Option<Tool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+    let Named { path, number } = Named::of(typed);
+    let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
+        return match from {
+            Some(tool) => Err(Stop::usage(format!(
+                "{} holds no file of {tool}\nhint: name the file itself",
+                path.display()
+            ))),
+            None => Ok(None),
+        };
+    };
+    let Some(number) = number else { return Ok(Some(runs)) };
+    if (1..=runs.len()).contains(&number) {
+        Ok(Some(vec![runs.swap_remove(number - 1)]))
+    } else {
+        Err(Stop::usage(format!(
+            "{} has no run {number}: it holds {}{}",
+            path.display(),
+            runs.len(),
+            listed(&path, &runs)
+        )))
+    }
+}
+
+/// The one run of another tool that is kept there.
+pub(super) fn run_in(typed: &Path) -> Result<Option<ForeignRun>, Stop> {
+    let Some(mut runs) = runs_in(typed, None)? else { return Ok(None) };
+    if runs.len() == 1 {
+        return Ok(runs.pop());
+    }
+    Err(Stop::usage(format!(
+        "{} holds {} runs, and one is compared{}",
+        typed.display(),
+        runs.len(),
+        listed(typed, &runs)
+    )))
+}
+
+/// How each of the runs of a file is named.
+fn listed(path: &Path, runs: &[ForeignRun]) -> String {
+    let lines = runs
+        .iter()
+        .zip(1..)
+        .map(|(run, number)| format!("\n  {}:{number}  {}", path.display(), report::foreign_in_words(run)));
+    format!("{}\nhint: name one of these", lines.collect::<String>())
+}

@@ -1,0 +1,387 @@
+//! Runs of other tools held against a baseline: by what both sides have under one meaning.
+
+use serde::Serialize;
+
+use super::condition::{Condition, Role};
+use super::facts::{Difference, Facts, differences};
+use super::gate::{Gate, GateJudgement};
+use super::row::{Level, Pairing, Row, Sampled, held};
+use super::side::{Side, Unit};
+use super::{NotComparable, Standing};
+use crate::analysis::{Figure, Metric, Quantile, Share, Statistic, Subject};
+use crate::foreign::{Cap, ForeignRun};
+
+/// Latencies that other tools have too.
+const METRICS: [Metric; 6] = [
+    Metric::TtftFromSend,
+    Metric::Tpot,
+    Metric::TpotAdjusted,
+    Metric::Itl,
+    Metric::ChunkGap,
+    Metric::E2eFromSend,
+];
+
+/// What is held of each.
+const STATISTICS: [Statistic; 4] = [
+    Statistic::Mean,
+    Statistic::Percentile(Quantile::P50),
+    Statistic::Percentile(Quantile::P95),
+    Statistic::Percentile(Quantile::P99),
+];
+
+/// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
+const SAME_LENGTH: f64 = 0.1;
+
+/// A side of such a comparison.
+#[derive(Clone, Debug)]
+pub enum AnySide {
+    /// A run of Skyline.
+    Ours(Box<Side>),
+    /// A run of another tool, under the name of its file.
+    Foreign(String, Box<ForeignRun>),
+}
+
+/// Runs of several tools held against the first of them; `compare --json` prints this.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedForeign {
+    /// Version of this format: [`ComparedForeign::SCHEMA`].
+    pub schema: u32,
+    /// The sides, the baseline first.
+    pub sides: Vec<AnySideDescription>,
+    /// What they were flown under that is not the same.
+    pub differences: Vec<Difference>,
+    /// What could not be checked, because not all sides tell it.
+    pub unchecked: Vec<Unchecked>,
+    /// Every other side against the baseline.
+    pub against: Vec<AgainstForeign>,
+}
+
+/// What a report tells of a side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnySideDescription {
+    /// The file or folder, as it was named.
+    pub name: String,
+    /// Who flew it: `skyline` or another tool, with the version where it tells.
+    pub tool: String,
+    /// Requests that completed, of which the latencies are; of Skyline's run those of its window.
+    pub completed: u64,
+    /// Whether the figures can be trusted; absent where nothing proves it.
+    pub valid: Option<bool>,
+    /// What a reader must know of its figures.
+    pub reservations: Vec<String>,
+}
+
+/// A fact that not all sides tell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unchecked {
+    /// What it is about.
+    pub condition: Condition,
+    /// The fact by its name.
+    pub fact: String,
+    /// The sides that do not tell it.
+    pub untold_by: Vec<String>,
+}
+
+/// One side against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgainstForeign {
+    /// Its name.
+    pub side: String,
+    /// The figures that both have.
+    pub rows: Vec<Row>,
+    /// Those that only the baseline has.
+    pub only_baseline: Vec<String>,
+    /// Those that only this side has.
+    pub only_here: Vec<String>,
+    /// What was demanded of them.
+    pub gates: Vec<GateJudgement>,
+}
+
+/// A demand that cannot be made where a side is of another tool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{gate}` cannot be demanded of a result of another tool: {why}")]
+pub struct NoEqual {
+    gate: String,
+    why: String,
+}
+
+/// Why runs of several tools cannot be held against each other.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NotComparableForeign {
+    /// Repeats stand beside a single run.
+    #[error(
+        "{0} holds repeats, and the result of another tool is one run\nhint: name one run of it: {0}/run-1"
+    )]
+    Repeats(String),
+    /// They differ in what must be equal, or one stands alone.
+    #[error(transparent)]
+    Conditions(#[from] NotComparable),
+    /// A demand asks for what other tools do not have.
+    #[error(transparent)]
+    Demand(#[from] NoEqual),
+}
+
+impl ComparedForeign {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be held against each other, or a demand asks for what other tools do not have.
+    pub fn of(sides: &[AnySide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparableForeign> {
+        gates.iter().try_for_each(has_an_equal)?;
+        let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
+            return Err(NotComparable::Alone.into());
+        };
+        let several =
+            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == Unit::Repeats));
+        if let Some(side) = several {
+            return Err(NotComparableForeign::Repeats(side.name().to_owned()));
+        }
+        let (facts, unchecked) = told_by_all(sides);
+        let (forbidden, told): (Vec<_>, Vec<_>) =
+            differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
+        if !forbidden.is_empty() {
+            let names = sides.iter().map(|side| side.name().to_owned()).collect();
+            return Err(NotComparable::Unequal { names, differences: forbidden }.into());
+        }
+        Ok(Self {
+            schema: Self::SCHEMA,
+            sides: sides.iter().map(AnySide::describe).collect(),
+            differences: told,
+            unchecked,
+            against: others.iter().map(|other| AgainstForeign::of(baseline, other, gates)).collect(),
+        })
+    }
+
+    /// Whether every demand was met on every side.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
+    }
+}
+
+impl AgainstForeign {
+    fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
+        let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
+        for subject in subjects() {
+            match (baseline.figure(subject), other.figure(subject)) {
+                (Some(_), Some(_)) => rows.extend(Row::of(
+                    subject,
+                    &baseline.sampled(subject),
+                    &other.sampled(subject),
+                    Pairing::OneRunEach,
+                )),
+                (Some(_), None) => only_baseline.push(subject.to_string()),
+                (None, Some(_)) => only_here.push(subject.to_string()),
+                (None, None) => {}
+            }
+        }
+        let judged = gates.iter().map(|gate| {
+            let subject = gate.margin().figure.subject;
+            let (before, after) = (baseline.sampled(subject), other.sampled(subject));
+            let standing: Standing = held(before.level, after.level);
+            gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
+        });
+        Self { side: other.name().to_owned(), rows, only_baseline, only_here, gates: judged.collect() }
+    }
+}
+
+/// All that is looked at.
+fn subjects() -> impl Iterator<Item = Subject> {
+    let latencies = METRICS
+        .into_iter()
+        .flat_map(|metric| STATISTICS.map(|statistic| Subject::Latency(statistic, metric)));
+    latencies.chain([Subject::Share(Share::Errors)])
+}
+
+/// Refuses a demand on what other tools do not have under our meaning.
+fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
+    let measure = &gate.margin().figure;
+    let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
+    if measure.scope.is_some() {
+        return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
+    }
+    match measure.subject {
+        Subject::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
+        Subject::Share(Share::Errors) => Ok(()),
+        Subject::Latency(statistic, Metric::Ttft) => {
+            from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
+        }
+        Subject::Latency(statistic, Metric::E2e) => {
+            from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
+        }
+        Subject::Latency(_, metric) => no(format!("it has no {metric}")),
+        Subject::Rate(_) => no(
+            "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
+                                such as `p95 ttft_from_send 10%`"
+                .to_owned(),
+        ),
+        Subject::Share(_) => no("it does not tell it".to_owned()),
+    }
+}
+
+fn from_send(
+    statistic: Statistic,
+    metric: Metric,
+    there: Metric,
+    no: impl Fn(String) -> Result<(), NoEqual>,
+) -> Result<(), NoEqual> {
+    no(format!(
+        "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
+        Subject::Latency(statistic, there)
+    ))
+}
+
+impl AnySide {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Ours(side) => &side.name,
+            Self::Foreign(name, _) => name,
+        }
+    }
+
+    fn figure(&self, subject: Subject) -> Option<Figure> {
+        match self {
+            Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
+            Self::Foreign(_, run) => run.figure(subject),
+        }
+    }
+
+    fn sampled(&self, subject: Subject) -> Sampled {
+        let figures = vec![self.figure(subject)];
+        let level = match self {
+            Self::Ours(side) => Level::of(subject, side),
+            Self::Foreign(_, run) => {
+                let (low, high) = run.interval(subject);
+                let value = run.figure(subject).and_then(Figure::exact);
+                Level { value, at_least: None, low, high, mark: run.mark(subject) }
+            }
+        };
+        Sampled { level, figures }
+    }
+
+    fn describe(&self) -> AnySideDescription {
+        let (tool, completed, valid, reservations) = match self {
+            Self::Ours(side) => {
+                let completed = side.runs.iter().map(|run| run.requests.completed).sum();
+                (
+                    format!("skyline {}", side.header.skyline_version),
+                    completed,
+                    Some(side.reasons.is_empty()),
+                    Vec::new(),
+                )
+            }
+            Self::Foreign(_, run) => {
+                let version =
+                    run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                (format!("{}{version}", run.tool), run.requests.completed, None, run.reservations.clone())
+            }
+        };
+        AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
+    }
+
+    /// What it tells of what it was flown under, in the order of the conditions.
+    fn facts(&self) -> Vec<(Condition, &'static str, Option<String>)> {
+        let (input, output) = self.mean_tokens();
+        let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
+        let lengths =
+            [(Condition::Workload, INPUT, rounded(input)), (Condition::Workload, OUTPUT, rounded(output))];
+        let others = match self {
+            Self::Ours(side) => {
+                let (header, arrival) = (&side.header, &side.header.workload.arrival);
+                let rate = Some(arrival.mean_rate_per_s()).filter(|_| arrival.users().is_none());
+                let cap = header.limits.max_concurrency.into_iter().chain(arrival.users()).min();
+                [
+                    (Condition::Model, "model", Some(header.engine.model.clone())),
+                    (Condition::Rate, "arrival", Some(kind_of(side))),
+                    (Condition::Rate, "rate_per_s", rate.map(|rate| rate.to_string())),
+                    (Condition::Endpoint, "endpoint", Some(header.engine.endpoint.clone())),
+                    (Condition::Streaming, "streamed", Some(header.engine.streamed.to_string())),
+                    (
+                        Condition::Limits,
+                        "max_concurrency",
+                        Some(cap.map_or(Cap::Uncapped, Cap::At).to_string()),
+                    ),
+                ]
+            }
+            Self::Foreign(_, run) => {
+                let told = &run.conditions;
+                [
+                    (Condition::Model, "model", told.model.clone()),
+                    (Condition::Rate, "arrival", told.arrival.clone()),
+                    (Condition::Rate, "rate_per_s", told.rate_per_s.map(|rate| rate.to_string())),
+                    (Condition::Endpoint, "endpoint", told.endpoint.clone()),
+                    (Condition::Streaming, "streamed", told.streamed.map(|streamed| streamed.to_string())),
+                    (Condition::Limits, "max_concurrency", told.max_concurrency.map(|cap| cap.to_string())),
+                ]
+            }
+        };
+        others.into_iter().chain(lengths).collect()
+    }
+
+    /// Tokens of a prompt and of an answer, on average.
+    fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::Ours(side) => {
+                let each = |of: fn(&crate::analysis::TokenAccount) -> crate::analysis::Balance| {
+                    let balance = side.runs.first().map(|run| of(&run.tokens))?;
+                    (balance.requests > 0).then(|| balance.got_tokens as f64 / balance.requests as f64)
+                };
+                (each(|tokens| tokens.input), each(|tokens| tokens.output))
+            }
+            Self::Foreign(_, run) => run.mean_tokens(),
+        }
+    }
+}
+
+const INPUT: &str = "mean_input_tokens";
+const OUTPUT: &str = "mean_output_tokens";
+
+/// The kind of a run's arrivals, under the names that [`crate::foreign::ForeignConditions`] has.
+fn kind_of(side: &Side) -> String {
+    let arrival = &side.header.workload.arrival;
+    if arrival.users().is_some() {
+        return "closed".to_owned();
+    }
+    let value = serde_json::to_value(arrival).unwrap_or_default();
+    value["kind"].as_str().unwrap_or("unknown").to_owned()
+}
+
+/// What all sides tell, and what some do not. What none of them has is nothing to tell: a closed loop has no rate.
+fn told_by_all(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
+    let told: Vec<_> = sides.iter().map(AnySide::facts).collect();
+    let mut facts = vec![Facts::new(); sides.len()];
+    let mut unchecked = Vec::new();
+    for (place, (condition, fact, _)) in told.first().into_iter().flatten().enumerate() {
+        let values: Vec<Option<&String>> = told.iter().map(|facts| facts[place].2.as_ref()).collect();
+        if values.iter().all(Option::is_some) {
+            if alike(fact, &values) {
+                continue;
+            }
+            for (facts, value) in facts.iter_mut().zip(values.into_iter().flatten()) {
+                facts.insert((*condition, (*fact).to_owned()), value.clone());
+            }
+        } else if values.iter().any(Option::is_some) || *condition == Condition::Model {
+            let silent = sides.iter().zip(&values).filter(|(_, value)| value.is_none());
+            let untold_by = silent.map(|(side, _)| side.name().to_owned()).collect();
+            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), untold_by });
+        }
+    }
+    (facts, unchecked)
+}
+
+/// Whether values are the same; of mean lengths, nearly.
+fn alike(fact: &str, values: &[Option<&String>]) -> bool {
+    let lengths: Vec<f64> = values.iter().flatten().filter_map(|value| value.parse().ok()).collect();
+    match lengths.as_slice() {
+        [first, others @ ..] if matches!(fact, INPUT | OUTPUT) => {
+            others.iter().all(|other| (other - first).abs() <= SAME_LENGTH * first)
+        }
+        _ => values.windows(2).all(|pair| pair[0] == pair[1]),
+    }
+}

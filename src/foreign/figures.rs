@@ -1,0 +1,123 @@
+//! A latency of another tool under our name: computed from its requests, or as the tool told it.
+
+use serde::{Serialize, Serializer};
+
+use super::fields::{Fields, Problem};
+use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
+
+/// A latency.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ForeignLatency {
+    /// What it is here.
+    #[serde(serialize_with = "by_name")]
+    pub metric: Metric,
+    /// What the tool calls it.
+    pub theirs: &'static str,
+    /// Its figures.
+    pub figures: ForeignFigures,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's serialize_with passes a reference
+fn by_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(metric.name())
+}
+
+/// Where the figures of a latency come from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ForeignFigures {
+    /// From the requests that the tool kept, as ours are computed.
+    Computed(Box<LatencyRow>),
+    /// As the tool told them: nothing says how sure they are.
+    Told(ToldFigures),
+}
+
+/// Figures as a tool told them, milliseconds; absent is what it did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ToldFigures {
+    /// Samples, where the tool told their number.
+    pub n: Option<u64>,
+    /// Arithmetic mean.
+    pub mean_ms: Option<f64>,
+    /// Smallest sample.
+    pub min_ms: Option<f64>,
+    /// Median.
+    pub p50_ms: Option<f64>,
+    /// 90th percentile.
+    pub p90_ms: Option<f64>,
+    /// 95th percentile.
+    pub p95_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// 99.9th percentile.
+    pub p99_9_ms: Option<f64>,
+    /// Largest sample.
+    pub max_ms: Option<f64>,
+}
+
+impl ToldFigures {
+    /// Those that stand under such keys, each of which `key` makes of a statistic's name; `factor` turns them into
+    /// milliseconds. `None` where there is none.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        names: [&str; 8],
+        key: impl Fn(&str) -> String,
+        factor: f64,
+        n: Option<u64>,
+    ) -> Result<Option<Self>, Problem> {
+        let mut values = [None; 8];
+        for (value, name) in values.iter_mut().zip(names) {
+            *value = fields.number(&key(name))?.map(|number| number * factor);
+        }
+        let [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms] = values;
+        let any = values.iter().any(Option::is_some);
+        Ok(any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }))
+    }
+
+    const fn percentile(&self, quantile: Quantile) -> Option<f64> {
+        match quantile {
+            Quantile::P50 => self.p50_ms,
+            Quantile::P90 => self.p90_ms,
+            Quantile::P95 => self.p95_ms,
+            Quantile::P99 => self.p99_ms,
+            Quantile::P999 => self.p99_9_ms,
+        }
+    }
+}
+
+impl ForeignFigures {
+    /// One of them.
+    #[must_use]
+    pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
+        match (self, statistic) {
+            (Self::Computed(row), Statistic::Mean) => row.mean_ms.map(Figure::Exact),
+            (Self::Computed(row), Statistic::Min) => Some(row.min),
+            (Self::Computed(row), Statistic::Max) => Some(row.max),
+            (Self::Computed(row), Statistic::Percentile(quantile)) => Some(row.percentile(quantile).figure),
+            (Self::Told(told), Statistic::Mean) => told.mean_ms.map(Figure::Exact),
+            (Self::Told(told), Statistic::Min) => told.min_ms.map(Figure::Exact),
+            (Self::Told(told), Statistic::Max) => told.max_ms.map(Figure::Exact),
+            (Self::Told(told), Statistic::Percentile(quantile)) => {
+                told.percentile(quantile).map(Figure::Exact)
+            }
+        }
+    }
+
+    /// Samples, where their number is known.
+    #[must_use]
+    pub const fn n(&self) -> Option<u64> {
+        match self {
+            Self::Computed(row) => Some(row.n),
+            Self::Told(told) => told.n,
+        }
+    }
+
+    /// The row, where it could be computed.
+    #[must_use]
+    pub fn computed(&self) -> Option<&LatencyRow> {
+        match self {
+            Self::Computed(row) => Some(row),
+            Self::Told(_) => None,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Results that other tools kept, read under our names.
+//!
+//! A tool's figure is taken for one of ours only where both mean the same ([`Metric`](crate::analysis::Metric) says what
+//! ours mean); the others are named, with the reason. Latencies of all of them count from sending, so none is our `ttft`
+//! or `e2e`, which count from the scheduled moment.
+
+mod aiperf;
+mod answer;
+mod fields;
+mod figures;
+mod guidellm;
+mod lenient;
+mod read;
+mod refused;
+mod run;
+mod sglang;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod vllm;
+
+pub use figures::{ForeignFigures, ForeignLatency, ToldFigures};
+pub use read::{ForeignError, ForeignFile};
+pub use refused::Refused;
+pub use run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
+pub use tool::Tool;

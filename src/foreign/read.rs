@@ -1,0 +1,204 @@
+//! Finds out whose result a file is, and reads it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::fields::{Fields, Problem};
+use super::{ForeignRun, Tool, aiperf, guidellm, lenient, sglang, vllm};
+
+/// A file of another tool: what it holds, in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignFile {
+    /// The runs, at least one.
+    pub runs: Vec<ForeignRun>,
+}
+
+/// A file that cannot be read as another tool's.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is JSON, and no tool's.
+    #[error(
+        "{path} is JSON, and no result of a tool that is known. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) says \
+         what is missing for it to be that; a run of Skyline is named by its folder",
+        looks()
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not JSON, although it was said whose it is.
+    #[error("{path} is no result of {tool}: it is not JSON ({problem})\nhint: wanted is {}", .tool.looks_like())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// Whose it should be.
+        tool: Tool,
+        /// Where it stops being JSON.
+        problem: String,
+    },
+    /// A field is missing, or is not what it should be.
+    #[error("{path} cannot be read as a result of {tool}: {problem}\nhint: wanted is {}", .tool.looks_like())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Whose it should be.
+        tool: Tool,
+        /// Which field, and why.
+        problem: String,
+    },
+}
+
+fn looks() -> String {
+    Tool::ALL.map(|tool| format!("\n  {tool}: {}", tool.looks_like())).concat()
+}
+
+/// What AIPerf calls its summary, and how that name ends where it was given another prefix.
+const AIPERF_SUMMARY: &str = "profile_export_aiperf.json";
+const AIPERF_SUFFIX: &str = "_aiperf.json";
+/// What GuideLLM calls its file inside a folder.
+const GUIDELLM_FILE: &str = "benchmarks.json";
+
+impl ForeignFile {
+    /// Reads `path`, a file or the folder of one. `None` where it is nothing of another tool, unless `from` says whose it
+    /// is.
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignError`] names the file, the field and what is wrong with it.
+    pub fn read(path: &Path, from: Option<Tool>) -> Result<Option<Self>, ForeignError> {
+        let Some(file) = file_in(path, from) else { return Ok(None) };
+        if from.is_none() && is_a_run_log(&file) {
+            return Ok(None);
+        }
+        // Records of AIPerf are told with their summary.
+        let file = summary_beside(&file).unwrap_or(file);
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData && from.is_none() => return Ok(None),
+            Err(source) => return Err(ForeignError::Io { path: file, source }),
+        };
+        let values = match values(&text) {
+            Ok(values) => values,
+            Err(problem) => {
+                return match from {
+                    Some(tool) => Err(ForeignError::NotJson { path: file, tool, problem }),
+                    None => Ok(None),
+                };
+            }
+        };
+        let found = from.or_else(|| values.first().and_then(Tool::of));
+        let Some(tool) = found else { return Err(ForeignError::Unknown { path: file }) };
+        let malformed = |Problem(problem)| ForeignError::Malformed { path: file.clone(), tool, problem };
+        let runs = match tool {
+            Tool::AiPerf => with_records(&values, &file)?,
+            Tool::GuideLlm => {
+                one(&values).and_then(|value| guidellm::read(&Fields::of(value)?)).map_err(malformed)?
+            }
+            Tool::Vllm => each(&values, vllm::read).map_err(malformed)?,
+            Tool::Sglang => each(&values, sglang::read).map_err(malformed)?,
+        };
+        Ok(Some(Self { runs }))
+    }
+}
+
+/// Whether a file is a run of Skyline, which may be far too long to be read twice.
+fn is_a_run_log(file: &Path) -> bool {
+    const BEGINNING: &[u8] = b"{\"header\"";
+    let mut first = [0; BEGINNING.len()];
+    File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == BEGINNING
+}
+
+/// The file that `path` names, or holds; `None` for a folder without one.
+fn file_in(path: &Path, from: Option<Tool>) -> Option<PathBuf> {
+    if !path.is_dir() {
+        return Some(path.to_owned());
+    }
+    let names = [(Tool::AiPerf, AIPERF_SUMMARY), (Tool::GuideLlm, GUIDELLM_FILE)];
+    let wanted = names.into_iter().filter(|(tool, _)| from.is_none_or(|from| from == *tool));
+    wanted.map(|(_, name)| path.join(name)).find(|file| file.is_file())
+}
+
+/// The summary to which AIPerf's records `file` belong, where they are that.
+fn summary_beside(file: &Path) -> Option<PathBuf> {
+    let name = file.file_name()?.to_str()?.strip_suffix(".jsonl")?;
+    Some(file.with_file_name(format!("{name}{AIPERF_SUFFIX}"))).filter(|summary| summary.is_file())
+}
+
+/// The values of a file: one, a list of them, or one a line.
+fn values(text: &str) -> Result<Vec<Value>, String> {
+    let whole = match lenient::parse(text) {
+        Ok(Value::Array(items)) => return Ok(items),
+        Ok(value) => return Ok(vec![value]),
+        Err(error) => error,
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let values: Result<Vec<Value>, _> = lines.map(lenient::parse).collect();
+    values.map_err(|_| whole.to_string())
+}
+
+fn each(
+    values: &[Value],
+    read: impl Fn(&Fields<'_>, u64) -> Result<ForeignRun, Problem>,
+) -> Result<Vec<ForeignRun>, Problem> {
+    if values.is_empty() {
+        return Err(Problem("it is empty".to_owned()));
+    }
+    let numbered = values.iter().zip(1..);
+    numbered
+        .map(|(value, number)| {
+            let of = |Problem(text)| {
+                if values.len() > 1 { Problem(format!("in its run {number}, {text}")) } else { Problem(text) }
+            };
+            Fields::of(value).and_then(|fields| read(&fields, number)).map_err(of)
+        })
+        .collect()
+}
+
+fn one(values: &[Value]) -> Result<&Value, Problem> {
+    match values {
+        [value] => Ok(value),
+        several => Err(Problem(format!("it holds {} values, and one is wanted", several.len()))),
+    }
+}
+
+/// AIPerf's summary with the records beside it, where they are there.
+fn with_records(values: &[Value], file: &Path) -> Result<Vec<ForeignRun>, ForeignError> {
+    let name = file.file_name().and_then(|name| name.to_str());
+    let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));
+    let beside =
+        prefix.map(|prefix| file.with_file_name(format!("{prefix}.jsonl"))).filter(|file| file.is_file());
+    let malformed =
+        |path: &Path, problem| ForeignError::Malformed { path: path.to_owned(), tool: Tool::AiPerf, problem };
+    let records = match &beside {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| ForeignError::Io { path: path.clone(), source })?;
+            let lines = text.lines().filter(|line| !line.trim().is_empty()).zip(1..);
+            let parsed = lines.map(|(line, number)| {
+                lenient::parse(line)
+                    .map_err(|error| malformed(path, format!("line {number} is not JSON ({error})")))
+            });
+            Some(parsed.collect::<Result<Vec<_>, _>>()?)
+        }
+    };
+    let read = || -> Result<ForeignRun, Problem> {
+        let records = match &records {
+            Some(records) => Some(records.iter().map(Fields::of).collect::<Result<Vec<_>, _>>()?),
+            None => None,
+        };
+        aiperf::read(&Fields::of(one(values)?)?, records.as_deref())
+    };
+    read().map(|run| vec![run]).map_err(|Problem(problem)| malformed(file, problem))
+}

@@ -1,0 +1,79 @@
+//! The tools whose results are read.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A benchmark whose results are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// `vllm bench serve`.
+    Vllm,
+    /// `python -m sglang.bench_serving`.
+    Sglang,
+    /// `guidellm run`.
+    GuideLlm,
+    /// `aiperf profile`.
+    AiPerf,
+}
+
+impl Tool {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Vllm, Self::Sglang, Self::GuideLlm, Self::AiPerf];
+
+    /// Its name on the command line and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::GuideLlm => "guidellm",
+            Self::AiPerf => "aiperf",
+        }
+    }
+
+    /// What its results look like, for who named something else.
+    pub(super) const fn looks_like(self) -> &'static str {
+        match self {
+            Self::Vllm => "the JSON of `vllm bench serve --save-result`, with `completed` and `model_id`",
+            Self::Sglang => {
+                "the JSON Lines of `sglang.bench_serving --output-file`, with `completed` and `median_e2e_latency_ms`"
+            }
+            Self::GuideLlm => "the JSON of `guidellm run`, with a list `benchmarks`",
+            Self::AiPerf => {
+                "the folder of `aiperf profile`, or its profile_export_aiperf.json, with `aiperf_version`"
+            }
+        }
+    }
+
+    /// Whose result a value is, by what stands in it.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let has = |key: &str| value.get(key).is_some();
+        if has("aiperf_version") || (has("input_config") && has("request_latency")) {
+            Some(Self::AiPerf)
+        } else if value.get("benchmarks").is_some_and(Value::is_array) {
+            Some(Self::GuideLlm)
+        } else if has("completed") && (has("median_e2e_latency_ms") || has("total_output_tokens_retokenized"))
+        {
+            Some(Self::Sglang)
+        } else if has("completed") && has("model_id") {
+            Some(Self::Vllm)
+        } else {
+            None
+        }
+    }
+}
+
+/// Its name as its makers write it.
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Vllm => "vLLM",
+            Self::Sglang => "SGLang",
+            Self::GuideLlm => "GuideLLM",
+            Self::AiPerf => "AIPerf",
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! Runs of other tools as a person or a program reads them.
+
+use serde::Serialize;
+
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::latency;
+use super::page::{Page, Style, Tone};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{Mark, Quantile, Statistic};
+use crate::foreign::{Cap, ForeignLatency, ForeignRun, Refused};
+use crate::units::{count, three_digits};
+
+/// Version of [`foreign_json`]'s format.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    runs: &'a [ForeignRun],
+}
+
+/// The runs as indented JSON with a line break at its end.
+pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(&Document { schema: SCHEMA, runs })?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The runs as text.
+#[must_use]
+pub fn foreign_text(runs: &[ForeignRun], style: Style) -> String {
+    let mut page = Page::new(style);
+    for (i, run) in runs.iter().enumerate() {
+        if i > 0 {
+            page.blank();
+        }
+        if runs.len() > 1 {
+            page.line(Tone::Strong, &format!("Run {} of {}", i + 1, runs.len()));
+        }
+        one(&mut page, run);
+    }
+    page.finish()
+}
+
+fn one(page: &mut Page, run: &ForeignRun) {
+    page.line(Tone::Strong, &title(run));
+    page.entry(Tone::Normal, "  no verdict  ", &no_verdict(run));
+    page.entry(Tone::Normal, "  requests    ", &requests(run));
+    page.entry(Tone::Normal, "  tokens      ", &tokens(run));
+    page.entry(Tone::Normal, "  whole run   ", &whole_run(run));
+    table(page, run);
+    if !run.reservations.is_empty() {
+        page.heading("To know of these figures");
+        for reservation in &run.reservations {
+            page.entry(Tone::Normal, "  ! ", reservation);
+        }
+    }
+    if !run.refused.is_empty() {
+        page.heading(&format!("Figures of {} that have no equal here", run.tool));
+        for (names, reason) in by_reason(&run.refused) {
+            page.entry(Tone::Faint, "  ", &format!("{}: {reason}", names.join(", ")));
+        }
+    }
+}
+
+/// Who flew it, and under what.
+fn title(run: &ForeignRun) -> String {
+    let version = run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let told = &run.conditions;
+    let rate = told.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
+    let cap = told.max_concurrency.map(|cap| match cap {
+        Cap::Uncapped => "no cap".to_owned(),
+        Cap::At(most) => format!("at most {} in flight", count(most)),
+    });
+    let under = [told.model.clone(), told.endpoint.clone(), told.arrival.clone(), rate, cap];
+    let under: Vec<_> = under.into_iter().flatten().collect();
+    let under = if under.is_empty() { "it tells nothing of its load".to_owned() } else { under.join(", ") };
+    format!("{}{version}: {under}", run.tool)
+}
+
+/// What stands behind a run of another tool where there is no room to say why.
+pub(super) const NO_VERDICT: &str = "; no verdict";
+
+/// Why nothing is said about whether the figures can be trusted.
+fn no_verdict(run: &ForeignRun) -> String {
+    format!("{} keeps nothing by which the load could be checked against a plan", run.tool)
+}
+
+fn requests(run: &ForeignRun) -> String {
+    let requests = &run.requests;
+    let completed = format!("{} completed", count(requests.completed));
+    let failed = match (requests.failed, requests.error_rate()) {
+        (Some(failed), Some(rate)) => format!(", {} failed ({})", count(failed), percent(rate)),
+        (Some(failed), None) => format!(", {} failed", count(failed)),
+        (None, _) => ", how many failed it does not tell".to_owned(),
+    };
+    let cut_off = requests.cut_off.filter(|&cut_off| cut_off > 0);
+    let cut_off = cut_off.map_or(String::new(), |cut_off| format!(", {} cut off at its end", count(cut_off)));
+    format!("{completed}{failed}{cut_off}; latencies are of the completed ones only")
+}
+
+fn tokens(run: &ForeignRun) -> String {
+    let tokens = &run.tokens;
+    let told = |count_of: Option<u64>| count_of.map_or(NOTHING.to_owned(), count);
+    format!(
+        "{} of prompts, {} of answers, counted by {}",
+        told(tokens.input),
+        told(tokens.output),
+        tokens.counted_by
+    )
+}
+
+fn whole_run(run: &ForeignRun) -> String {
+    let whole = &run.whole_run;
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
+    let length = whole.duration_s.map_or(NOTHING.to_owned(), seconds);
+    format!(
+        "{} requests/s, {} answer tokens/s: totals ÷ {length}, its end included, and not our rates over a window",
+        known(whole.completed_requests_per_s),
+        known(whole.output_tokens_per_s),
+    )
+}
+
+/// The columns of the table, each with what it is worth on a narrow page.
+const COLUMNS: [(&str, u8); 11] = [
+    ("", ALWAYS),
+    ("there", 4),
+    ("n", 6),
+    ("mean", 5),
+    ("min", 2),
+    ("p50", ALWAYS),
+    ("p90", 3),
+    ("p95", ALWAYS),
+    ("p99", ALWAYS),
+    ("p99.9", 1),
+    ("max", 3),
+];
+
+fn table(page: &mut Page, run: &ForeignRun) {
+    if run.latency.is_empty() {
+        return;
+    }
+    page.heading(
+        "Latency, ms; all from sending: nothing there counts from a schedule, as our TTFT and e2e do",
+    );
+    let mut grid = Grid::new(&COLUMNS);
+    for latency in &run.latency {
+        grid.row(cells(latency));
+    }
+    page.grid(grid);
+    let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
+    if !ranges.is_empty() {
+        page.entry(Tone::Normal, "  95 % intervals: ", &ranges.join("; "));
+    }
+    for (mark, sign, text) in [
+        (Mark::TooFewSamples, "  * ", "too few samples for this percentile"),
+        (Mark::Indicative, "  ~ ", "indicative: fewer than ten samples lie above it"),
+    ] {
+        if run
+            .latency
+            .iter()
+            .any(|latency| Quantile::ALL.into_iter().any(|of| marked(latency, of) == Some(mark)))
+        {
+            page.entry(Tone::Faint, sign, text);
+        }
+    }
+}
+
+fn cells(latency: &ForeignLatency) -> Vec<String> {
+    let statistic = |of: Statistic| latency.figures.statistic(of).map_or(NOTHING.to_owned(), latency::figure);
+    let percentile = |of: Quantile| {
+        let shown = statistic(Statistic::Percentile(of));
+        format!("{shown}{}", latency::sign(marked(latency, of)))
+    };
+    let [p50, p90, p95, p99, p99_9] = Quantile::ALL.map(percentile);
+    let n = latency.figures.n().map_or("?".to_owned(), count);
+    vec![
+        latency.metric.to_string(),
+        latency.theirs.to_owned(),
+        n,
+        statistic(Statistic::Mean),
+        statistic(Statistic::Min),
+        p50,
+        p90,
+        p95,
+        p99,
+        p99_9,
+        statistic(Statistic::Max),
+    ]
+}
+
+/// The reservation about a percentile that is there.
+fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<Mark> {
+    latency.figures.statistic(Statistic::Percentile(quantile))?;
+    quantile.mark(latency.figures.n()?)
+}
+
+/// How sure the percentiles of a latency are, where they could be computed.
+fn intervals(latency: &ForeignLatency) -> Option<String> {
+    let row = latency.figures.computed()?;
+    let known = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().filter_map(|quantile| {
+        let shown = row.percentile(quantile);
+        shown.figure.exact().and(latency::range(shown)).map(|range| format!("{quantile} {range}"))
+    });
+    let known: Vec<_> = known.collect();
+    (!known.is_empty()).then(|| format!("{} {}", latency.metric, known.join(", ")))
+}
+
+/// The names of figures that are left out for the same reason, in the order of the first of them.
+fn by_reason(all: &[Refused]) -> Vec<(Vec<&str>, &str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for refused in all {
+        match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {
+            Some((names, _)) => names.push(refused.name),
+            None => groups.push((vec![refused.name], refused.reason)),
+        }
+    }
+    groups
+}
+
+/// A run in a sentence, for a list of several.
+#[must_use]
+pub fn foreign_in_words(run: &ForeignRun) -> String {
+    format!("{}, {}", title(run), counted(run.requests.completed, "request"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::foreign::ForeignFile;
+    use crate::report::Colour;
+
+    fn runs(name: &str) -> Vec<ForeignRun> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name);
+        ForeignFile::read(&path, None).unwrap().unwrap().runs
+    }
+
+    #[test]
+    fn a_page_says_whose_names_these_are_and_what_is_left_out() {
+        insta::assert_snapshot!(foreign_text(&runs("vllm.json"), Style::PLAIN));
+    }
+
+    #[test]
+    fn json_has_our_names_and_says_what_was_computed() {
+        let text = foreign_json(&runs("guidellm.json")).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&value["schema"], &value["runs"][1]["number"]), (&Value::from(1), &Value::from(2)));
+        let ttft = &value["runs"][0]["latency"][0];
+        assert_eq!(
+            (&ttft["metric"], &ttft["figures"]["kind"]),
+            (&"ttft_from_send".into(), &"computed".into())
+        );
+        assert_eq!(ttft["figures"]["n"], 11);
+        assert!(ttft["figures"]["p50"]["value_ms"].is_f64());
+        assert_eq!(value["runs"][0]["conditions"]["max_concurrency"], "none");
+    }
+
+    #[test]
+    fn what_a_file_says_steers_no_terminal() {
+        let mut run = runs("vllm.json").remove(0);
+        run.conditions.model = Some("\x1b[2J<script>\u{202e}".to_owned());
+        run.reservations.push("\x1b[31mred".to_owned());
+        let text = foreign_text(&[run], Style { colour: Colour::Plain, width: 100 });
+        assert!(text.contains(r"\u{1b}[2J<script>\u{202e}") && !text.contains('\x1b'), "{text}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Results of other tools: shown under our names, held against runs and against each other, and refused with the reason.
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::support::Desk;
+
+fn sample(name: &str) -> String {
+    format!("{}/tests/data/foreign/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_result_of_each_tool_is_shown_without_a_verdict() {
+    let desk = Desk::new();
+    for (name, tool, figure) in [
+        ("vllm.json", "vLLM: plain, chat, poisson, 20.0 requests/s", "chunk_gap"),
+        ("sglang.jsonl", "SGLang: chat, poisson, 20.0 requests/s", "e2e_from_send"),
+        (
+            "guidellm.json",
+            "GuideLLM 0.8.1: plain, chat, poisson, 10.0 requests/s",
+            "time_per_output_token_ms: e2e ÷ N",
+        ),
+        (
+            "aiperf",
+            "AIPerf 0.13.0: plain, chat, poisson, 15.0 requests/s",
+            "tpot divides by the tokens that the server told",
+        ),
+    ] {
+        let shown =
+            contains(tool).and(contains(figure)).and(contains("no verdict")).and(contains("ttft_from_send"));
+        desk.skyline(&["report", &sample(name)]).assert().code(0).stdout(shown).stderr("");
+        let json = desk.skyline(&["report", &sample(name), "--format", "json"]).assert().code(0);
+        let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+        assert_eq!(json["schema"], 1);
+        assert_eq!(json["runs"].as_array().unwrap().len(), if name == "guidellm.json" { 2 } else { 1 });
+    }
+    desk.skyline(&["report", &format!("{}:2", sample("guidellm.json"))])
+        .assert()
+        .code(0)
+        .stdout(contains("20.0 requests/s").and(contains("10.0 requests/s").not()));
+}
+
+#[test]
+fn what_is_no_result_is_refused_with_what_is_missing() {
+    let desk = Desk::new();
+    let refused = |arguments: &[&str], sentence: &str| {
+        desk.skyline(arguments).assert().code(2).stdout("").stderr(contains(sentence));
+    };
+    desk.file("other.json", "{\"throughput\": 3}");
+    refused(&["report", "other.json"], "is JSON, and no result of a tool that is known");
+    refused(&["report", "other.json", "--from", "aiperf"], "result of AIPerf: `request_count` is missing");
+    refused(&["report", "quick.toml", "--from", "vllm"], "it is not JSON");
+    refused(&["report", ".", "--from", "vllm"], "holds no file of vLLM");
+    refused(&["report", &format!("{}:3", sample("guidellm.json"))], "has no run 3: it holds 2");
+    let vllm = sample("vllm.json");
+    refused(&["report", &vllm, "--format", "csv"], "a result of another tool has no such form");
+    refused(&["report", &vllm, "--objective", "p50 ttft < 1s"], "count from sending");
+    refused(&["report", "nothing.json"], "nothing.json");
+    desk.file(
+        "hostile.json",
+        &std::fs::read_to_string(&vllm).unwrap().replace("plain", "\\u001b[2J<script>"),
+    );
+    let shown = contains(r"\u{1b}[2J<script>").and(contains("\u{1b}").not());
+    desk.skyline(&["report", "hostile.json"]).assert().code(0).stdout(shown);
+}
+
+#[test]
+fn results_of_two_tools_are_held_against_each_other() {
+    let desk = Desk::new();
+    let (vllm, sglang, guidellm) = (sample("vllm.json"), sample("sglang.jsonl"), sample("guidellm.json"));
+    let compared = desk.skyline(&["compare", &vllm, &sglang, "--json"]).assert().code(0);
+    let json: Value = serde_json::from_slice(&compared.get_output().stdout).unwrap();
+    let row = |figure: &str| {
+        let rows = json["against"][0]["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["figure"] == figure).unwrap().clone()
+    };
+    // As both tools printed them: 48.517052 and 37.591438 ms.
+    let median = row("p50 ttft_from_send");
+    assert!((median["baseline"]["value"].as_f64().unwrap() - 48.517_052).abs() < 1e-6, "{median}");
+    assert!((median["other"]["value"].as_f64().unwrap() - 37.591_438).abs() < 1e-6, "{median}");
+    assert_eq!(row("error_rate")["difference"]["value"], 0.0);
+    assert_eq!(json["unchecked"][0]["fact"], "model");
+    assert!(json["sides"][0]["valid"].is_null());
+    desk.skyline(&["compare", &vllm, &sglang]).assert().code(0).stdout(
+        contains("model: not told by sglang.jsonl")
+            .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
+            .and(contains("no verdict"))
+            .and(contains("rates are not compared")),
+    );
+    let gated = |gate: &str, code| {
+        desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate]).assert().code(code);
+    };
+    gated("p50 ttft_from_send 1%", 0);
+    gated("p50 chunk_gap 1%", 1);
+    // Several runs in a file, and other loads.
+    desk.skyline(&["compare", &vllm, &guidellm]).assert().code(2).stdout("").stderr(
+        contains("holds 2 runs")
+            .and(contains("guidellm.json:2  GuideLLM 0.8.1: plain, chat, poisson, 20.0 requests/s")),
+    );
+    let first = format!("{guidellm}:1");
+    desk.skyline(&["compare", &vllm, &first])
+        .assert()
+        .code(2)
+        .stderr(contains("rate_per_s: 20 (vllm.json), 10 (guidellm.json:1)").and(contains("--vary rate")));
+    desk.skyline(&["compare", &vllm, &first, "--vary", "rate", "--vary", "workload"])
+        .assert()
+        .code(0)
+        .stdout(contains("only the baseline has ").and(contains("mean chunk_gap")));
+}
+
+#[test]
+fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused() {
+    let desk = Desk::new();
+    let vllm = sample("vllm.json");
+    let text = std::fs::read_to_string(&vllm).unwrap();
+    let told = "\"total_input_tokens\": 589";
+    assert!(text.contains(told));
+    for (tokens, code) in [(640, 0), (536, 0), (652, 2), (520, 2)] {
+        desk.file("other.json", &text.replace(told, &format!("\"total_input_tokens\": {tokens}")));
+        desk.skyline(&["compare", &vllm, "other.json"]).assert().code(code);
+    }
+    desk.skyline(&["compare", &vllm, "other.json"]).assert().stderr(
+        contains("mean_input_tokens: 31.0 (vllm.json), 27.4 (other.json)").and(contains("--vary workload")),
+    );
+    // Another model, and a cap on one side.
+    desk.file(
+        "other.json",
+        &text
+            .replace("\"plain\"", "\"fancy\"")
+            .replace("\"max_concurrency\": null", "\"max_concurrency\": 4"),
+    );
+    desk.skyline(&["compare", &vllm, "other.json"]).assert().code(2).stderr(
+        contains("model: plain (vllm.json), fancy (other.json)")
+            .and(contains("max_concurrency: none (vllm.json), 4")),
+    );
+    desk.skyline(&["compare", &vllm, "other.json", "--vary", "model", "--vary", "limits"])
+        .assert()
+        .code(0)
+        .stdout(contains("on purpose model: plain → fancy"));
+}
+
+#[test]
+fn a_result_is_held_against_a_run_by_what_both_have() {
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "quick.toml", "--out", "results", "--json"]).assert().code(0);
+    let run = desk.run();
+    let run = run.to_str().unwrap();
+    let vllm = sample("vllm.json");
+    let all =
+        ["--vary", "model", "--vary", "rate", "--vary", "workload", "--vary", "endpoint", "--vary", "limits"];
+    let compare =
+        |more: &[&str]| desk.skyline(&[&["compare", run, &vllm, "--allow-invalid"], &all[..], more].concat());
+    desk.skyline(&["compare", run, &vllm, "--allow-invalid"])
+        .assert()
+        .code(2)
+        .stderr(contains("--vary model"));
+    let json = compare(&["--json"]).assert().code(0);
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    let summary = desk.summary();
+    let rows = json["against"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["figure"] == "p95 ttft_from_send").unwrap();
+    assert_eq!(row["baseline"]["value"], summary["latency"]["ttft_from_send"]["p95"]["value_ms"]);
+    assert!(rows.iter().all(|row| !row["figure"].as_str().unwrap().ends_with(" ttft")));
+    for (gate, sentence) in [
+        ("p95 ttft 10%", "hint: demand `p95 ttft_from_send`"),
+        ("mean e2e 10%", "hint: demand `mean e2e_from_send`"),
+        ("output_tokens_per_s 10%", "its rates are totals over the whole run"),
+        ("p95 tpot of chat 10%", "it tells no classes apart"),
+    ] {
+        compare(&["--max-regression", gate]).assert().code(2).stdout("").stderr(contains(sentence));
+    }
+    compare(&["--page", "page.html"]).assert().code(2).stderr(contains("is text or JSON"));
+}
