@@ -1,11 +1,15 @@
 //! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
 
+mod list;
+
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+
+pub(super) use self::list::{OwnFiles, RunList};
 
 use super::collector::{Collector, CollectorUrl};
 use super::exit::Stop;
@@ -126,7 +130,7 @@ pub(super) struct Outputs<'a> {
     /// What is shown; absent where a document goes to standard output.
     shown: Option<Format>,
     /// All that was typed.
-    asked: &'a [Asked],
+    asked: Vec<&'a Asked>,
     /// Who is pushed to.
     collector: Option<Collector>,
 }
@@ -167,7 +171,7 @@ impl FormatArgs {
                 typed.parse().map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
             Collector::new(&url)
         });
-        Ok(Outputs { shown, asked: &self.formats, collector: collector.transpose()? })
+        Ok(Outputs { shown, asked: self.formats.iter().collect(), collector: collector.transpose()? })
     }
 }
 
@@ -209,18 +213,16 @@ impl Outputs<'_> {
     }
 
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
-    pub(super) fn check_runs(&self) -> Result<Format, Stop> {
+    pub(super) fn check_runs(&self) -> Result<Option<Format>, Stop> {
         self.planned("a run", |export| export.run)?;
-        let elsewhere = |asked: &&Asked| asked.shown().is_none() && asked.place != Place::Usual;
-        match (self.asked.iter().find(elsewhere), self.shown) {
-            (None, Some(format)) => Ok(format),
-            (asked, _) => {
-                let typed = asked.map_or("", |asked| asked.typed.as_str());
-                Err(Stop::usage(format!(
-                    "--format {typed}: of several runs each writes a file into its own folder\n\
-                     hint: name the format alone, or write one of the runs with `skyline report`"
-                )))
-            }
+        let elsewhere = |asked: &&&Asked| asked.shown().is_none() && asked.place != Place::Usual;
+        match self.asked.iter().find(elsewhere) {
+            None => Ok(self.shown),
+            Some(asked) => Err(Stop::usage(format!(
+                "--format {}: of several runs each writes a file into its own folder\n\
+                 hint: name the format alone, or write one of the runs with `skyline report`",
+                asked.typed
+            ))),
         }
     }
 
@@ -263,7 +265,7 @@ impl Outputs<'_> {
         of: fn(&'static Export) -> &'static [Document<W>],
     ) -> Result<Vec<Planned<W>>, Stop> {
         let mut all: Vec<Planned<W>> = Vec::new();
-        for asked in self.asked {
+        for &asked in &self.asked {
             let documents: Vec<_> = of(asked.export)
                 .iter()
                 .filter(|document| asked.file.is_none_or(|file| file == document.file))

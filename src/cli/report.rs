@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::formats::FormatArgs;
+use super::formats::{FormatArgs, OwnFiles, RunList};
 use super::outcome;
 use super::printer::Printer;
 use super::{ab, folder, foreign, matrix, pair, series, sweep};
@@ -74,11 +74,12 @@ fn of_another_tool(path: &Path, from: Option<Tool>) -> Result<Option<Vec<Foreign
 
 /// Shows what is kept at `path`, and writes what is asked for.
 fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let outputs = args.format.outputs()?;
+    let mut outputs = args.format.outputs()?;
     if let Some(runs) = of_another_tool(path, args.from)? {
         if !args.objectives.is_empty() {
             return Err(Stop::usage(
-                "--objective is for runs of Skyline: latencies of other tools count from sending, and not from the schedule\n                 hint: hold the result against a run with skyline compare",
+                "--objective is for runs of Skyline: latencies of other tools count from sending, and not from the schedule\n\
+                 hint: hold the result against a run with skyline compare",
             ));
         }
         let format = outputs.only_shown("a result of another tool")?;
@@ -86,6 +87,10 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         return Ok(Exit::Fine);
     }
     if Sweep::is_kept_in(path) {
+        let lists = outputs.take_lists(OwnFiles::None);
+        if !lists.is_empty() {
+            list_sweep(path, lists, printer)?;
+        }
         return sweep::show(path, &args.objectives, &outputs, args.validity.policy(), printer);
     }
     if let Some((test, exit)) = ab::stored(path, args.validity.policy())? {
@@ -115,12 +120,18 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     }
     let repeats = series::runs_in(path);
     if !repeats.is_empty() {
+        let mut lists = outputs.take_lists(OwnFiles::Each);
         let format = outputs.check_runs()?;
         let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
             let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-            outputs.write_run(Told { log, summary, beside }, folder, printer)
+            let told = Told { log, summary, beside };
+            lists.add(told)?;
+            outputs.write_run(told, folder, printer)
         })?;
-        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        if let Some(format) = format {
+            printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        }
+        lists.write(path, printer)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
     outputs.check_run()?;
@@ -140,4 +151,18 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     }
     outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
+}
+
+/// Writes the runs of the sweep at `path` as one list, in the order in which they were flown.
+fn list_sweep(path: &Path, mut lists: RunList<'_>, printer: Printer) -> Result<(), Stop> {
+    let sweep = Sweep::read(path).map_err(Stop::usage)?;
+    let folder = folder::of(path);
+    let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
+    trials.sort_by_key(|trial| trial.number);
+    for trial in trials {
+        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
+        let summary = crate::analysis::summarise(&log, &outcome::objectives_of(&log.header)?);
+        lists.add(Told { log: &log, summary: &summary, beside: Beside::default() })?;
+    }
+    lists.write(folder, printer)
 }

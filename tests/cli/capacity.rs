@@ -124,6 +124,7 @@ fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
 
     let out = desk.skyline(&needs).args(["--replicas=1", "--json"]).assert().code(1);
     let one: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    desk.assert_schema("capacity", &one);
     let queueing = &one["offers"][0]["queueing"];
     assert_eq!((&queueing["instance"], &queueing["meets"]), (&Value::from("engine"), &Value::from(false)));
     assert_eq!((&queueing["engine_fit"]["grade"], &queueing["alone_meets"]), (&"good".into(), &true.into()));
