@@ -125,6 +125,8 @@ impl Asked {
 pub(super) struct Outputs<'a> {
     /// What is shown; absent where a document goes to standard output.
     shown: Option<Format>,
+    /// What is written.
+    written: Vec<&'a Asked>,
     /// All that was typed.
     asked: &'a [Asked],
     /// Who is pushed to.
@@ -167,7 +169,8 @@ impl FormatArgs {
                 typed.parse().map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
             Collector::new(&url)
         });
-        Ok(Outputs { shown, asked: &self.formats, collector: collector.transpose()? })
+        let written = self.formats.iter().filter(|asked| asked.shown().is_none()).collect();
+        Ok(Outputs { shown, written, asked: &self.formats, collector: collector.transpose()? })
     }
 }
 
@@ -211,8 +214,7 @@ impl Outputs<'_> {
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
     pub(super) fn check_runs(&self) -> Result<Format, Stop> {
         self.planned("a run", |export| export.run)?;
-        let elsewhere = |asked: &&Asked| asked.shown().is_none() && asked.place != Place::Usual;
-        match (self.asked.iter().find(elsewhere), self.shown) {
+        match (self.written.iter().find(|asked| asked.place != Place::Usual), self.shown) {
             (None, Some(format)) => Ok(format),
             (asked, _) => {
                 let typed = asked.map_or("", |asked| asked.typed.as_str());
