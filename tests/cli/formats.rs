@@ -44,13 +44,57 @@ fn one_file_goes_to_a_pipe_or_to_a_path() {
     let run = simulated(&desk);
     let piped = desk.skyline(&["report", &run, "--format", "summary.csv=-"]).assert().code(0).stderr("");
     let piped = String::from_utf8(piped.get_output().stdout.clone()).unwrap();
-    assert!(piped.starts_with("scope,name,metric,statistic,value,"), "{piped}");
-    assert!(piped.contains("\nrun,quick,ttft,p99,"), "{piped}");
+    assert!(piped.starts_with("run,seed,scope,name,metric,statistic,value,"), "{piped}");
+    assert!(piped.contains(",run,quick,ttft,p99,"), "{piped}");
     let there = desk.file("frames/here", "");
     let there = there.parent().unwrap();
     let parquet = format!("parquet={}", there.display());
     desk.skyline(&["report", &run, "--format", &parquet]).assert().code(0).stdout(contains("VALID"));
     assert!(there.join("tokens.parquet").exists() && !desk.run().join("tokens.parquet").exists());
+}
+
+#[test]
+fn stored_experiments_keep_their_schema() {
+    let desk = Desk::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/experiments");
+    let printed = |arguments: &[&str]| -> Value {
+        serde_json::from_slice(&desk.skyline(arguments).output().unwrap().stdout).unwrap()
+    };
+    for (name, folder) in [("sweep", "sweep-schema-1"), ("ab", "ab-schema-1")] {
+        let validator = jsonschema::validator_for(&printed(&["report", "--json-schema", name])).unwrap();
+        let mut told = printed(&["report", &format!("{data}/{folder}"), "--json"]);
+        let errors: Vec<_> =
+            validator.iter_errors(&told).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
+        told["surprise"] = 1.into();
+        assert!(!validator.is_valid(&told), "{name}: the schema can tell");
+    }
+}
+
+/// A table is longer than what a pipe holds, and who reads three lines of it has all they want.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    use std::io::Read;
+    use std::process::Stdio;
+
+    let desk = Desk::new();
+    desk.skyline(&["simulate", "quick.toml", "--requests", "5000", "--out", "results", "--json"])
+        .assert()
+        .code(0);
+    let run = desk.run();
+    for format in
+        ["requests.csv=-", "requests.jsonl=-", "requests.parquet=-", "tokens.parquet=-", "vllm=-", "json"]
+    {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("skyline"));
+        command.arg("report").arg(&run).args(["--format", format]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut begin = [0; 16];
+        child.stdout.take().unwrap().read_exact(&mut begin).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{format}");
+    }
 }
 
 #[test]
@@ -66,6 +110,7 @@ fn mistakes_are_told_before_any_load_is_sent() {
     refused("csv=nowhere", "a folder is named");
     refused("jsonl=/nowhere/at/all.jsonl", "cannot write /nowhere/at/all.jsonl");
     refused("points.csv", "a run has no such form");
+    refused("sweep.json", "a run has no such form");
     assert!(desk.runs().is_empty());
 }
 
@@ -121,6 +166,7 @@ fn experiments_have_tables_and_pages_of_their_own() {
     desk.skyline(&["report", data, "--format", "parquet"])
         .assert()
         .code(2)
+        .stdout("")
         .stderr(contains("a sweep has no such form").and(contains("its formats are text, json, html, csv")));
 }
 
