@@ -239,6 +239,33 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
     );
     assert_eq!(run.figure(mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));
+    // It tells whole latencies in seconds.
+    let whole = &file["benchmarks"][0]["metrics"]["request_latency"]["successful"];
+    for (subject, seconds) in [
+        (mean(Metric::E2eFromSend), &whole["mean"]),
+        (percentile(Quantile::P99, Metric::E2eFromSend), &whole["percentiles"]["p99"]),
+    ] {
+        near(figure(&run, subject), &json!(seconds.as_f64().unwrap() * 1e3));
+    }
+}
+
+#[test]
+fn requests_before_guidellms_measured_stretch_do_not_count() {
+    let mut file = raw("guidellm.json");
+    let benchmark = &mut file["benchmarks"][0];
+    let requests = benchmark["requests"]["successful"].as_array().unwrap().clone();
+    let ends = |request: &Value| request["request_end_time"].as_f64().unwrap();
+    let first = requests.iter().map(ends).fold(f64::INFINITY, f64::min);
+    benchmark["start_time"] = json!(first + 1e-6);
+    benchmark["metrics"]["request_totals"]["successful"] = json!(requests.len() - 1);
+    let counted: Vec<f64> = requests
+        .iter()
+        .filter(|request| ends(request) > first)
+        .map(|request| request["time_to_first_token_ms"].as_f64().unwrap())
+        .collect();
+    let run = changed_run(&file);
+    let expected = counted.iter().sum::<f64>() / counted.len() as f64;
+    near(figure(&run, mean(Metric::TtftFromSend)), &json!(expected));
 }
 
 #[test]
