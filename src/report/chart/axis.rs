@@ -19,6 +19,8 @@ const LARGEST: f64 = 1e300;
 const SHORTEST: f64 = 1e-9;
 /// The largest value divided by the smallest from which on a straight axis hides the small ones.
 const WIDE: f64 = 12.0;
+/// The same up to which a logarithmic axis is as good as a straight one, and has hardly a tick.
+const NARROW: f64 = 1.8;
 
 /// An axis with its title.
 pub(crate) struct Axis {
@@ -64,10 +66,14 @@ impl Axis {
         }
     }
 
-    /// Logarithmic, over all of `values` that are above 0.
+    /// Logarithmic, over all of `values` that are above 0; straight where they lie so near one another that a logarithmic
+    /// axis would have no round figure.
     pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let above = values.into_iter().filter(|value| *value > 1.0 / LARGEST);
         let (low, high) = ends(above).unwrap_or((1.0, 10.0));
+        if high / low < NARROW {
+            return Self::around(title, [low, high]);
+        }
         let (low, high) = (low * 0.9, high * 1.1);
         Self {
             title: format!("{title} (log)"),
@@ -202,6 +208,16 @@ mod tests {
         let (ten, hundred, thousand) = (axis.place(10.0), axis.place(100.0), axis.place(1_000.0));
         assert!((hundred - ten - (thousand - hundred)).abs() < 1e-5);
         assert_eq!(Axis::fitting("TTFT, ms", [10.0, 90.0]).title(), "TTFT, ms");
+    }
+
+    #[test]
+    fn values_near_one_another_have_ticks_on_a_logarithmic_axis_too() {
+        for values in [[17_192.0, 17_192.0], [0.93, 0.97], [40.0, 71.0]] {
+            let axis = Axis::logarithmic("e2e, ms", values);
+            assert!(labels(&axis).len() >= 3 && axis.holds(values[0]) && axis.holds(values[1]), "{values:?}");
+            assert_eq!(axis.title(), "e2e, ms");
+        }
+        assert_eq!(Axis::logarithmic("e2e, ms", [40.0, 80.0]).title(), "e2e, ms (log)");
     }
 
     #[test]
