@@ -43,7 +43,7 @@ const CUT_OFF: u64 = 2_000;
 /// A request of one of two classes, whole, failed or cut off.
 fn flown(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
     let mut record = answered(pattern, index, random);
-    record.class = (index % 3 == 0).into();
+    record.class = index.is_multiple_of(3).into();
     if index.is_multiple_of(FAILS) {
         record.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "out of memory"));
     }

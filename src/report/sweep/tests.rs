@@ -259,7 +259,7 @@ fn a_page_says_which_loads_cannot_be_trusted() {
     assert!(!sweep_page(&sweep).contains("not trusted"));
     let (sweep, _) = swept([300, 350, 900], &[], |_, log| {
         if log.records.len() == 480 {
-            broken(log)
+            broken(log);
         }
     });
     let page = sweep_page(&sweep);
