@@ -78,7 +78,9 @@ pub(super) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
     let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
     let mut told = reading.gauges.values().chain(of_devices);
     match told.find(|value| value.abs() > Reading::LARGEST) {
-        Some(value) => Err(format!("a reading has a value of {value}, more than anything that is measured")),
+        Some(value) => {
+            Err(format!("a reading has a value of {value:e}, more than anything that is measured"))
+        }
         None => Ok(()),
     }
 }

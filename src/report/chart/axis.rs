@@ -19,6 +19,8 @@ const LARGEST: f64 = 1e300;
 const SHORTEST: f64 = 1e-9;
 /// The largest value divided by the smallest from which on a straight axis hides the small ones.
 const WIDE: f64 = 12.0;
+/// The same up to which a logarithmic axis is as good as a straight one, and has hardly a tick.
+const NARROW: f64 = 1.8;
 
 /// An axis with its title.
 pub(crate) struct Axis {
@@ -64,10 +66,14 @@ impl Axis {
         }
     }
 
-    /// Logarithmic, over all of `values` that are above 0.
+    /// Logarithmic, over all of `values` that are above 0; straight where they lie so near one another that a logarithmic
+    /// axis would have no round figure.
     pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let above = values.into_iter().filter(|value| *value > 1.0 / LARGEST);
         let (low, high) = ends(above).unwrap_or((1.0, 10.0));
+        if high / low < NARROW {
+            return Self::around(title, [low, high]);
+        }
         let (low, high) = (low * 0.9, high * 1.1);
         Self {
             title: format!("{title} (log)"),
@@ -205,6 +211,16 @@ mod tests {
     }
 
     #[test]
+    fn values_near_one_another_have_ticks_on_a_logarithmic_axis_too() {
+        for values in [[17_192.0, 17_192.0], [0.93, 0.97], [40.0, 71.0]] {
+            let axis = Axis::logarithmic("e2e, ms", values);
+            assert!(labels(&axis).len() >= 3 && axis.holds(values[0]) && axis.holds(values[1]), "{values:?}");
+            assert_eq!(axis.title(), "e2e, ms");
+        }
+        assert_eq!(Axis::logarithmic("e2e, ms", [40.0, 80.0]).title(), "e2e, ms (log)");
+    }
+
+    #[test]
     fn what_is_counted_has_whole_ticks() {
         assert_eq!(labels(&Axis::counted("round", 4)), ["1", "2", "3", "4"]);
         assert!(labels(&Axis::counted("round", 60)).len() < 14);
@@ -217,17 +233,17 @@ mod tests {
         assert_eq!(labels(&Axis::around("change", [-0.4, 0.4]))[0].chars().next(), Some('−'));
     }
 
-    /// A steady server: its latencies lie between two round figures wherever these happen to be.
+    /// Between 7 and 15 there is one round figure of a logarithmic axis.
     #[test]
-    fn values_near_one_another_have_ticks_too() {
-        for middle in [11.0, 25.0, 60.0, 85.0, 250.0, 0.25] {
-            let axis = Axis::logarithmic("TPOT, ms", [middle * 0.98, middle, middle * 1.02]);
+    fn an_axis_between_two_round_figures_has_ticks_too() {
+        for (low, high) in [(0.072, 0.13), (7.2, 13.0), (720.0, 1_300.0), (24.5, 25.5), (11.0, 11.2)] {
+            let axis = Axis::logarithmic("TPOT, ms", [low, high]);
             let ticks = axis.ticks();
-            assert!(ticks.len() >= FEWEST, "{middle}: {:?}", labels(&axis));
+            assert!(ticks.len() >= FEWEST, "{low}: {:?}", labels(&axis));
             for (place, label) in &ticks {
                 // The label says where it stands.
-                let told: f64 = label.parse().unwrap();
-                assert!((axis.place(told) - place).abs() < 2e-3, "{middle}: {label} at {place}");
+                let told: f64 = label.replace(',', "").replace('−', "-").parse().unwrap();
+                assert!((axis.place(told) - place).abs() < 2e-3, "{low}: {label} at {place}");
             }
         }
     }

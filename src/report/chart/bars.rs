@@ -39,6 +39,7 @@ impl Bars {
             names: Vec::new(),
             shades: &[],
             rules: &self.rules,
+            drawn: Vec::new(),
         };
         ground.draw(|field| html! { @for bar in &self.shown { (bar.draw(field)) } })
     }

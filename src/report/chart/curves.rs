@@ -41,6 +41,7 @@ impl Curves {
             names: self.shown.iter().map(|curve| (curve.ink, curve.name.as_str())).collect(),
             shades: &[],
             rules: &self.rules,
+            drawn: self.shown.iter().map(|curve| curve.through.clone()).collect(),
         };
         ground.draw(|field| html! { @for curve in &self.shown { (curve.draw(field)) } })
     }

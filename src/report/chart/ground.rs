@@ -73,6 +73,8 @@ pub(super) struct Ground<'a> {
     pub(super) names: Vec<(Ink, &'a str)>,
     pub(super) shades: &'a [Shade],
     pub(super) rules: &'a [Rule],
+    /// Lines through points, by their values, that labels of rules keep off.
+    pub(super) drawn: Vec<Vec<(f64, f64)>>,
 }
 
 /// Where values lie on a chart.
@@ -133,7 +135,7 @@ impl Ground<'_> {
                 text class="title" x="2" y="13" { (self.y.title()) }
                 (names)
                 (drawn(&field))
-                (rules::draw(self.rules, &field))
+                (rules::draw(self.rules, &self.drawn, &field))
             }
         }
     }

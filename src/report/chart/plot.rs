@@ -62,12 +62,17 @@ impl Plot {
             names: self.series.iter().map(|series| (series.ink, series.name.as_str())).collect(),
             shades: self.shade.as_slice(),
             rules: &self.rules,
+            drawn: self.series.iter().map(Series::places).collect(),
         };
         ground.draw(|field| html! { @for series in &self.series { (series.draw(field)) } })
     }
 }
 
 impl Series {
+    fn places(&self) -> Vec<(f64, f64)> {
+        self.points.iter().map(|point| (point.x, point.y)).collect()
+    }
+
     fn draw(&self, field: &Field<'_>) -> Markup {
         let (across, up) = (|x| field.across(x), |y| field.up(y));
         let class = self.ink.class();

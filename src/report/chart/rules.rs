@@ -8,6 +8,8 @@ use super::ground::{Field, LEFT, cut, n};
 const LINE: f64 = 13.0;
 /// About how wide a character of a label is.
 const CHARACTER: f64 = 6.7;
+/// Points from which it does not matter how many more a label hides.
+const MOST_HIDDEN: usize = 8;
 /// Characters of the longest label; the line has the whole of it for who hovers over it.
 const LONGEST: usize = 34;
 /// Room that a label keeps from lines and other labels.
@@ -40,7 +42,9 @@ struct Patch {
 }
 
 /// The lines with their labels, and with their whole text for who hovers over them.
-pub(super) fn draw(rules: &[Rule], field: &Field<'_>) -> Markup {
+///
+/// `drawn` are lines through points of the chart, by their values: labels keep off them where they can.
+pub(super) fn draw(rules: &[Rule], drawn: &[Vec<(f64, f64)>], field: &Field<'_>) -> Markup {
     let within = Patch { left: LEFT, right: field.right(), top: field.top(), bottom: field.bottom() };
     let course = |rule: &Rule| match rule {
         Rule::Height(height, _) => Course::Across { y: field.up(*height) },
@@ -49,15 +53,20 @@ pub(super) fn draw(rules: &[Rule], field: &Field<'_>) -> Markup {
     let courses: Vec<Course> = rules.iter().map(course).collect();
     let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);
     let texts: Vec<String> = rules.iter().map(|rule| cut(rule.label(), room)).collect();
-    let places = lay_out(&courses, &texts, within);
+    let drawn = drawn.iter().flat_map(|line| {
+        let points: Vec<(f64, f64)> = line.iter().map(|(x, y)| (field.across(*x), field.up(*y))).collect();
+        close_together(&points)
+    });
+    let places = lay_out(&courses, &texts, within, &drawn.collect::<Vec<_>>());
     html! {
         @for (rule, course) in rules.iter().zip(&courses) {
             @let (x1, x2, y1, y2) = course.ends(within);
             line class="rule" x1=(n(x1)) x2=(n(x2)) y1=(n(y1)) y2=(n(y2)) { title { (rule.label()) } }
         }
-        @for (text, place) in texts.iter().zip(&places) {
+        @for ((text, place), course) in texts.iter().zip(&places).zip(&courses) {
             @if let Some(place) = place {
-                text class="note" x=(n(place.left)) y=(n(place.bottom - 3.0)) { (text) }
+                @let (anchor, x) = if course.ends_beside(place, within) { ("end", place.right) } else { ("start", place.left) };
+                text class="note" x=(n(x)) y=(n(place.bottom - 3.0)) text-anchor=(anchor) { (text) }
             }
         }
     }
@@ -80,6 +89,14 @@ impl Course {
         }
     }
 
+    /// Whether a label belongs to where it ends rather than to where it begins: the width of a text is only about known.
+    fn ends_beside(self, label: &Patch, within: Patch) -> bool {
+        match self {
+            Self::Across { .. } => label.left > within.left + 2.0 * ROOM,
+            Self::Upright { x } => label.right <= x,
+        }
+    }
+
     fn crosses(self, patch: &Patch) -> bool {
         match self {
             Self::Across { y } => (patch.top..=patch.bottom).contains(&y),
@@ -95,7 +112,8 @@ impl Course {
         match self {
             Self::Across { y } => {
                 let before = taken.iter().map(|label| label.left - 2.0 * ROOM);
-                let ends: Vec<f64> = [within.right - ROOM].into_iter().chain(before).collect();
+                let edges = [within.right - ROOM, within.left + ROOM + width];
+                let ends: Vec<f64> = edges.into_iter().chain(before).collect();
                 for away in 0..FURTHEST {
                     let shift = f64::from(away) * LINE;
                     for (against, end) in ends.iter().enumerate() {
@@ -128,6 +146,10 @@ impl Patch {
             && other.top < self.bottom
     }
 
+    fn covers(&self, (x, y): (f64, f64)) -> bool {
+        (self.left - ROOM..=self.right + ROOM).contains(&x) && (self.top..=self.bottom).contains(&y)
+    }
+
     fn holds(&self, other: &Self) -> bool {
         self.left <= other.left
             && other.right <= self.right
@@ -136,9 +158,22 @@ impl Patch {
     }
 }
 
-/// A place for each label that there is room for: inside the chart, on no other label, on another line only where nothing
-/// else is left. The first labels choose first.
-fn lay_out(courses: &[Course], texts: &[String], within: Patch) -> Vec<Option<Patch>> {
+/// Points of a line through `points` that are no further apart than a label is high.
+fn close_together(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let between = points.windows(2).flat_map(|pair| {
+        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+        let steps = ((to_x - x).hypot(to_y - y) / LINE).ceil().clamp(1.0, 1_000.0);
+        (1..steps as u32).map(move |step| {
+            let share = f64::from(step) / steps;
+            (x + (to_x - x) * share, y + (to_y - y) * share)
+        })
+    });
+    points.iter().copied().chain(between).collect()
+}
+
+/// A place for each label that there is room for: inside the chart, on no other label, on what is drawn and on another line
+/// only where nothing else is left. The first labels choose first.
+fn lay_out(courses: &[Course], texts: &[String], within: Patch, drawn: &[(f64, f64)]) -> Vec<Option<Patch>> {
     let mut taken: Vec<Patch> = Vec::new();
     let mut places = Vec::new();
     for (place, (course, text)) in courses.iter().zip(texts).enumerate() {
@@ -154,7 +189,11 @@ fn lay_out(courses: &[Course], texts: &[String], within: Patch) -> Vec<Option<Pa
             .candidates(width, within, &taken)
             .into_iter()
             .filter(|(_, patch)| within.holds(patch) && !taken.iter().any(|label| label.meets(patch)));
-        let best = free.map(|(against, patch)| (against + 10.0 * crossed(&patch) as f64, patch));
+        let hidden =
+            |patch: &Patch| drawn.iter().filter(|point| patch.covers(**point)).count().min(MOST_HIDDEN);
+        let best = free.map(|(against, patch)| {
+            (against + 10.0 * crossed(&patch) as f64 + 4.0 * hidden(&patch) as f64, patch)
+        });
         let best = best.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, patch)| patch);
         taken.extend(best);
         places.push(best);
@@ -171,7 +210,7 @@ mod tests {
 
     fn placed(courses: &[Course], labels: &[&str]) -> Vec<Patch> {
         let texts: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-        let placed: Vec<Patch> = lay_out(courses, &texts, WITHIN).into_iter().flatten().collect();
+        let placed: Vec<Patch> = lay_out(courses, &texts, WITHIN, &[]).into_iter().flatten().collect();
         for (place, one) in placed.iter().enumerate() {
             assert!(WITHIN.holds(one), "{one:?}");
             for other in &placed[place + 1..] {
@@ -225,6 +264,18 @@ mod tests {
             let placed = placed(&courses, &vec![label; courses.len()]);
             assert!((5..=60).contains(&placed.len()), "{}", placed.len());
         }
+    }
+
+    /// A curve that rises to the right leaves room on the left.
+    #[test]
+    fn a_label_keeps_off_what_is_drawn() {
+        let curve = close_together(&[(70.0, 240.0), (330.0, 200.0), (420.0, 90.0)]);
+        let texts = ["p99 ttft < 100ms".to_owned()];
+        let places = lay_out(&[Course::Across { y: 105.0 }], &texts, WITHIN, &curve);
+        let label = places[0].unwrap();
+        assert!(!curve.iter().any(|point| label.covers(*point)), "{label:?}");
+        assert!(label.bottom <= 105.0 && label.top > 85.0, "and stands at its line: {label:?}");
+        assert!(curve.windows(2).count() > 20, "between its three points too");
     }
 
     /// At the chart's edges: a bound on its upper end has its label below it.

@@ -45,6 +45,7 @@ impl Cloud {
             names: self.names.iter().map(|(ink, name)| (*ink, name.as_str())).collect(),
             shades: &self.shades,
             rules: &self.rules,
+            drawn: self.specks.iter().map(|speck| vec![(speck.x, speck.y)]).collect(),
         };
         ground.draw(|field| html! { @for speck in &self.specks { (speck.draw(field)) } })
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::wording::percent;
+use crate::analysis::wording::{counted, percent};
 use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, Scale};
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row, Rows, Series};
@@ -246,10 +246,21 @@ fn rounds(test: &AbTest) -> Table {
             completed(&round.a),
             completed(&round.b),
             if round.counted { "yes" } else { "no" }.to_owned(),
-            round.left_out.join("; "),
+            why_not(&round.left_out),
         ]);
     }
     table
+}
+
+/// Why a round does not count: the first reason, and how many more there are.
+fn why_not(reasons: &[String]) -> String {
+    match reasons {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, more @ ..] => {
+            format!("{first} (and {} in ab.json)", counted(more.len() as u64, "more reason"))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -17,21 +17,23 @@ const TOLD: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.9
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Markup {
     let rows = latency::rows(summary);
+    let drawn = DRAWN.into_iter().filter_map(|(metric, name)| {
+        let found = match metric {
+            Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
+            metric => LatencyCurve::of(log, metric),
+        };
+        Some(curve(&found?, summary, metric, name))
+    });
+    let curves: Vec<Markup> = drawn.collect();
     html! {
         @if !rows.is_empty() {
             h2 { "Latency, ms" }
             p.muted { "TTFT, TTFA and e2e from the scheduled moment; beneath a percentile its 95 % interval." }
             (table(&rows))
             (told(|page| latency::remarks(page, summary)))
-            h2 { "How latencies are distributed" }
-            div.charts {
-                @for (metric, name) in DRAWN {
-                    @let found = match metric {
-                        Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
-                        metric => LatencyCurve::of(log, metric),
-                    };
-                    @if let Some(found) = found { (curve(&found, summary, metric, name)) }
-                }
+            @if !curves.is_empty() {
+                h2 { "How latencies are distributed" }
+                div.charts { @for curve in &curves { (curve) } }
             }
         }
     }
@@ -72,10 +74,12 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
     let bounds = Bounds::of(summary, metric);
     let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.places());
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
+    // A gap of nothing stands where the axis begins.
+    let least = found.points.first().map_or(0.0, |(_, ms)| *ms);
     let told = row.percentiles.iter().filter_map(|shown| {
         let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
         let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
-        known(share).then_some(((ms, share * 100.0), words))
+        known(share).then_some(((ms.max(least), share * 100.0), words))
     });
     let figure_of = |quantile| format!("{quantile} {} ms", latency::percentile(row.percentile(quantile)));
     let hints = [

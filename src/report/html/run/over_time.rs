@@ -169,9 +169,9 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     let mut strands =
         vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
     strands.push(if summary.run.load == LoadForm::Closed {
-        Strand::new(requests, "sent", Ink::Second, Steps, rate(|bin| bin.sent as f64))
+        Strand::new(requests, "sent", Ink::Faint, Steps, rate(|bin| bin.sent as f64))
     } else {
-        Strand::new(requests, "offered", Ink::Second, Steps, rate(|bin| bin.scheduled as f64))
+        Strand::new(requests, "offered", Ink::Faint, Steps, rate(|bin| bin.scheduled as f64))
     });
     if timeline.bins.iter().any(|bin| bin.failed > 0) {
         strands.push(Strand::new(requests, "failed", Ink::Failure, Steps, rate(|bin| bin.failed as f64)));
@@ -179,13 +179,10 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
     let in_flight = "requests in flight";
     strands.push(Strand::new(in_flight, "mean", Ink::First, Area, each(|bin| bin.in_flight_mean)));
     strands.push(Strand::new(in_flight, "peak", Ink::Second, Steps, each(|bin| bin.in_flight_peak as f64)));
-    strands.push(Strand::new(
-        "output tokens/s",
-        "output tokens",
-        Ink::First,
-        Area,
-        rate(|bin| bin.output_tokens),
-    ));
+    if timeline.bins.iter().any(|bin| bin.output_tokens > 0.0) {
+        let tokens = rate(|bin| bin.output_tokens);
+        strands.push(Strand::new("output tokens/s", "output tokens", Ink::First, Area, tokens));
+    }
     let title = match timeline.metric {
         Metric::Ttft => "TTFT of what is scheduled then, ms",
         _ => "e2e of what is scheduled then, ms",
