@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::grid::Grid;
+use crate::units::steers;
 
 /// How a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,10 +191,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 /// a server sends must not write outside its place.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if steers(c) {
@@ -211,8 +208,9 @@ mod tests {
 
     #[test]
     fn nothing_steers_the_terminal() {
-        let hostile = "a\x1b[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}";
-        assert_eq!(printable(hostile), r"a\u{1b}[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}");
+        let hostile = "a\x1b[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}\u{2060}\u{e0041}";
+        let visible = r"a\u{1b}[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}\u{2060}\u{e0041}";
+        assert_eq!(printable(hostile), visible);
         let mut page = Page::new(Style { colour: Colour::Ansi, width: 80 });
         page.line(Tone::Bad, hostile);
         assert_eq!(page.finish().matches('\x1b').count(), 2, "only the page's own colours");
