@@ -104,7 +104,7 @@ pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
 pub use telemetry::{
     BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, GaugeSummary,
-    PageSummary, ServerSide, TimeBeside, TimeSummary,
+    PageSummary, ServerSide, TimeBeside, TimeSummary, WentBack,
 };
 pub use timeline::{Bin, BinWait, Timeline};
 pub use tokens::{Balance, MadePrompts, TokenAccount};
