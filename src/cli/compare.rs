@@ -45,6 +45,10 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 
+    /// Write the comparison as Markdown, for the summary of a CI job, to this file; - prints it in place of the text
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
     /// Print the comparison as JSON on standard output, and nothing else
     #[arg(long)]
     json: bool,
@@ -73,9 +77,14 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     if let Some(absent) = args.folders.iter().find(|folder| !folder.exists()) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
+    if args.json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Stop::usage(
+            "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
+        ));
+    }
     let names = names(&args.folders);
     let is_sweep = |folder: &PathBuf| Sweep::is_kept_in(folder);
-    let (text, page, passed) = match args.folders.iter().find(|folder| !is_sweep(folder)) {
+    let told = match args.folders.iter().find(|folder| !is_sweep(folder)) {
         None => sweeps(args, names)?,
         Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
             None => runs(args, names)?,
@@ -88,16 +97,30 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
             }
         },
     };
-    printer.data(&text)?;
-    if let Some(path) = &args.page {
-        outcome::write(path, &page)?;
-        printer.words(&format!("page written to {}", path.display()));
+    let (to_stdout, to_file) = match &args.markdown {
+        Some(path) if path.as_os_str() == "-" => (true, None),
+        other => (false, other.as_ref()),
+    };
+    printer.data(if to_stdout { &told.markdown } else { &told.shown })?;
+    let files = [("page", args.page.as_ref(), &told.page), ("Markdown", to_file, &told.markdown)];
+    for (what, path, content) in files {
+        if let Some(path) = path {
+            outcome::write(path, content)?;
+            printer.words(&format!("{what} written to {}", path.display()));
+        }
     }
-    Ok(if passed { Exit::Fine } else { Exit::Missed })
+    Ok(if told.passed { Exit::Fine } else { Exit::Missed })
 }
 
-/// What a comparison comes to: its text or JSON, its page, and whether every demand was met.
-type Told = (String, String, bool);
+/// What a comparison comes to.
+struct Told {
+    /// Its text or JSON.
+    shown: String,
+    page: String,
+    markdown: String,
+    /// Whether every demand was met.
+    passed: bool,
+}
 
 fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| side(folder, name));
@@ -108,8 +131,12 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(side.name(), side.reasons(), args.validity.policy())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let text = outcome::render_compared(&compared, format(args))?;
-    Ok((text, report::compared_page(&compared), compared.passed()))
+    Ok(Told {
+        shown: outcome::render_compared(&compared, format(args))?,
+        page: report::compared_page(&compared),
+        markdown: report::compared_markdown(&compared),
+        passed: compared.passed(),
+    })
 }
 
 fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
@@ -123,8 +150,12 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(&side.name, invalid, args.validity.policy())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let text = outcome::render_compared_sweeps(&compared, format(args))?;
-    Ok((text, report::compared_sweeps_page(&compared), compared.passed()))
+    Ok(Told {
+        shown: outcome::render_compared_sweeps(&compared, format(args))?,
+        page: report::compared_sweeps_page(&compared),
+        markdown: report::compared_sweeps_markdown(&compared),
+        passed: compared.passed(),
+    })
 }
 
 fn format(args: &CompareArgs) -> Format {

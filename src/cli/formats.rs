@@ -1,11 +1,15 @@
 //! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
 
+mod list;
+
 use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+
+pub(super) use self::list::{OwnFiles, RunList};
 
 use super::collector::{Collector, CollectorUrl};
 use super::exit::Stop;
@@ -173,17 +177,15 @@ impl Outputs<'_> {
     }
 
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
-    pub(super) fn check_runs(&self) -> Result<Format, Stop> {
+    pub(super) fn check_runs(&self) -> Result<Option<Format>, Stop> {
         self.planned("a run", |export| export.run)?;
-        match (self.written.iter().find(|asked| asked.place != Place::Usual), self.shown) {
-            (None, Some(format)) => Ok(format),
-            (asked, _) => {
-                let typed = asked.map_or("", |asked| asked.typed.as_str());
-                Err(Stop::usage(format!(
-                    "--format {typed}: of several runs each writes a file into its own folder\n\
-                     hint: name the format alone, or write one of the runs with `skyline report`"
-                )))
-            }
+        match self.written.iter().find(|asked| asked.place != Place::Usual) {
+            None => Ok(self.shown),
+            Some(asked) => Err(Stop::usage(format!(
+                "--format {}: of several runs each writes a file into its own folder\n\
+                 hint: name the format alone, or write one of the runs with `skyline report`",
+                asked.typed
+            ))),
         }
     }
 

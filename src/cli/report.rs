@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
 use super::exit::{Exit, Stop};
-use super::formats::FormatArgs;
+use super::formats::{FormatArgs, OwnFiles, RunList};
 use super::outcome;
 use super::printer::Printer;
 use super::{ab, folder, matrix, pair, series, sweep};
@@ -35,8 +35,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     format: FormatArgs,
 
-    /// Print the JSON Schema of such a file, and nothing else: summary (.json of a run), sweep or ab
-    #[arg(long, value_name = "FILE", exclusive = true, value_parser = stored_file())]
+    /// Print the JSON Schema of what is stored or printed under this name, and nothing else
+    #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
     json_schema: Option<StoredFile>,
 }
 
@@ -57,8 +57,12 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
 
 /// Shows what is kept at `path`, and writes what is asked for.
 fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let outputs = args.format.outputs()?;
+    let mut outputs = args.format.outputs()?;
     if Sweep::is_kept_in(path) {
+        let lists = outputs.take_lists(OwnFiles::None);
+        if !lists.is_empty() {
+            list_sweep(path, lists, printer)?;
+        }
         return sweep::show(path, &args.objectives, &outputs, args.validity.policy(), printer);
     }
     if let Some((test, exit)) = ab::stored(path, args.validity.policy())? {
@@ -87,12 +91,18 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     }
     let repeats = series::runs_in(path);
     if !repeats.is_empty() {
+        let mut lists = outputs.take_lists(OwnFiles::Each);
         let format = outputs.check_runs()?;
         let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
             let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-            outputs.write_run(Told { log, summary, beside }, folder, printer)
+            let told = Told { log, summary, beside };
+            lists.add(told)?;
+            outputs.write_run(told, folder, printer)
         })?;
-        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        if let Some(format) = format {
+            printer.data(&outcome::render_repeats(&repeats, format)?)?;
+        }
+        lists.write(path, printer)?;
         return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
     }
     outputs.check_run()?;
@@ -112,4 +122,18 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     }
     outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
+}
+
+/// Writes the runs of the sweep at `path` as one list, in the order in which they were flown.
+fn list_sweep(path: &Path, mut lists: RunList<'_>, printer: Printer) -> Result<(), Stop> {
+    let sweep = Sweep::read(path).map_err(Stop::usage)?;
+    let folder = folder::of(path);
+    let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
+    trials.sort_by_key(|trial| trial.number);
+    for trial in trials {
+        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
+        let summary = crate::analysis::summarise(&log, &outcome::objectives_of(&log.header)?);
+        lists.add(Told { log: &log, summary: &summary, beside: Beside::default() })?;
+    }
+    lists.write(folder, printer)
 }

@@ -45,14 +45,16 @@ impl<'a> Series<'a> {
         outcome::store_repeats(&self.joined()?, parent)
     }
 
-    /// Shows all of them together.
-    pub(super) fn finish(&self, format: Format, invalid: Invalid) -> Result<Exit, Stop> {
+    /// Shows all of them together, where that is asked for.
+    pub(super) fn finish(&self, format: Option<Format>, invalid: Invalid) -> Result<Exit, Stop> {
         let repeats = self.joined()?;
-        let shown = match (format, self.engine_fit) {
-            (Format::Json, Some(fit)) => outcome::render_fitted(&repeats, fit)?,
-            _ => outcome::render_repeats(&repeats, format)?,
-        };
-        self.printer.data(&shown)?;
+        if let Some(format) = format {
+            let shown = match (format, self.engine_fit) {
+                (Format::Json, Some(fit)) => outcome::render_fitted(&repeats, fit)?,
+                _ => outcome::render_repeats(&repeats, format)?,
+            };
+            self.printer.data(&shown)?;
+        }
         if let Some(parent) = &self.parent {
             let parent = parent.display();
             self.printer.words(&format!(
@@ -105,7 +107,7 @@ pub(super) fn runs_in(folder: &Path) -> Vec<PathBuf> {
 pub(super) fn again(
     folders: &[PathBuf],
     objectives: &[Objective],
-    tell: impl Fn(&Path, &RunLog, &Summary, &Diagnosis) -> Result<(), Stop>,
+    mut tell: impl FnMut(&Path, &RunLog, &Summary, &Diagnosis) -> Result<(), Stop>,
 ) -> Result<Repeats, Stop> {
     let (mut runs, mut diagnoses) = (Vec::new(), Vec::new());
     let mut demanded = objectives.to_vec();

@@ -233,7 +233,7 @@ fn repeatedly(
         series.add(prediction.summary, prediction.diagnosis)?;
     }
     drop(line);
-    series.finish(format, args.validity.policy())
+    series.finish(Some(format), args.validity.policy())
 }
 
 /// The header of a run that no server answers.

@@ -88,6 +88,13 @@ pub(crate) const fn pairing_in_words(pairing: Pairing) -> &'static str {
 
 fn against_baseline(page: &mut Page, compared: &Compared, against: &Against) {
     page.heading(&format!("{} against the baseline: {}", against.side, pairing_in_words(against.pairing)));
+    page.grid(grid(against));
+    notes(page, compared, against);
+    promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+}
+
+/// Every figure on both sides, and what is to be thought of the difference.
+pub(crate) fn grid(against: &Against) -> Grid {
     let several = against.pairing != Pairing::OneRunEach;
     let mut columns = vec![
         ("", ALWAYS),
@@ -105,9 +112,7 @@ fn against_baseline(page: &mut Page, compared: &Compared, against: &Against) {
     for row in &against.rows {
         grid.row(cells(row, several));
     }
-    page.grid(grid);
-    notes(page, compared, against);
-    promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+    grid
 }
 
 fn cells(row: &Row, several: bool) -> Vec<String> {
@@ -233,16 +238,21 @@ fn notes(page: &mut Page, compared: &Compared, against: &Against) {
     for line in advice(compared, against) {
         page.entry(Tone::Faint, "  → ", line);
     }
-    let marked = |sign: &str| {
-        let levels = against.rows.iter().flat_map(|row| [row.baseline, row.other]);
-        levels.into_iter().any(|level| latency::sign(level.mark) == sign)
-    };
-    if marked("*") {
-        page.entry(Tone::Faint, "  * ", "too few samples in a run for this percentile");
+    for (sign, meaning) in marks(&against.rows) {
+        page.entry(Tone::Faint, &format!("  {sign} "), meaning);
     }
-    if marked("~") {
-        page.entry(Tone::Faint, "  ~ ", "indicative: in a run, fewer than ten samples lie above it");
-    }
+}
+
+/// The marks that figures of these rows have, and what they mean.
+pub(crate) fn marks(rows: &[Row]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = [
+        ("*", "too few samples in a run for this percentile"),
+        ("~", "indicative: in a run, fewer than ten samples lie above it"),
+    ];
+    all.into_iter().filter(|(sign, _)| {
+        let levels = rows.iter().flat_map(|row| [row.baseline, row.other]);
+        levels.into_iter().any(|level| latency::sign(level.mark) == *sign)
+    })
 }
 
 fn over_time(page: &mut Page, trend: &Trend) {

@@ -8,6 +8,10 @@ use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, AtLoad, ComparedSweeps, Pairing, Role, Row, SweepAgainst};
 use crate::units::three_digits;
 
+/// What a reader must know of loads with one run a side.
+pub(super) const ONE_RUN: &str =
+    "one run of a load cannot tell a small difference: fly the sweeps with --repeats 3 or more";
+
 /// The comparison as indented JSON with a line break at its end.
 pub fn compared_sweeps_json(compared: &ComparedSweeps) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(compared)?;
@@ -81,29 +85,31 @@ fn one(page: &mut Page, against: &SweepAgainst) {
                     against each other load by load";
         page.entry(Tone::Faint, "  → ", text);
     } else {
-        let columns = [
-            ("", ALWAYS),
-            ("baseline", ALWAYS),
-            ("here", ALWAYS),
-            ("change", ALWAYS),
-            ("95 %", 5),
-            ("p, Holm", 4),
-            ("", ALWAYS),
-        ];
-        let mut grid = Grid::new(&columns);
-        for at in &against.loads {
-            for row in &at.rows {
-                grid.row(cells(at, row));
-            }
-        }
-        page.grid(grid);
+        page.grid(grid(against));
         if against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach) {
-            let text =
-                "one run of a load cannot tell a small difference: fly the sweeps with --repeats 3 or more";
-            page.entry(Tone::Faint, "  → ", text);
+            page.entry(Tone::Faint, "  → ", ONE_RUN);
         }
     }
     promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+}
+
+/// Every figure at every load that both measured.
+pub(super) fn grid(against: &SweepAgainst) -> Grid {
+    let mut grid = Grid::new(&[
+        ("", ALWAYS),
+        ("baseline", ALWAYS),
+        ("here", ALWAYS),
+        ("change", ALWAYS),
+        ("95 %", 5),
+        ("p, Holm", 4),
+        ("", ALWAYS),
+    ]);
+    for at in &against.loads {
+        for row in &at.rows {
+            grid.row(cells(at, row));
+        }
+    }
+    grid
 }
 
 /// A figure at a load in cells.

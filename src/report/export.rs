@@ -63,6 +63,8 @@ pub struct Document<W> {
 pub enum Content {
     /// Text, which a terminal can show.
     Text,
+    /// JSON, of which readers take several runs as a list.
+    Listed,
     /// Anything else.
     Binary,
 }
@@ -79,6 +81,10 @@ pub type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
 impl<W> Document<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
+    }
+
+    const fn listed(file: &'static str, write: W) -> Self {
+        Self { file, content: Content::Listed, write }
     }
 
     const fn binary(file: &'static str, write: W) -> Self {
@@ -172,9 +178,10 @@ impl Export {
         },
         Self {
             name: "vllm",
-            what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending",
+            what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending; of a sweep, and \
+                   of repeats where a place is named, a list of all runs",
             place: UsualPlace::Folder,
-            run: &[Document::text("vllm.json", |told, out| vllm_json(told, out))],
+            run: &[Document::listed("vllm.json", |told, out| vllm_json(told, out))],
             sweep: &[],
             ab: &[],
         },

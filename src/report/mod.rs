@@ -64,7 +64,7 @@ pub use glossary::glossary;
 pub use html::{ab_page, compared_page, compared_sweeps_page, matrix_page, run_page, sweep_page};
 pub use json::{json, json_beside};
 pub use junit::junit;
-pub use markdown::{ab_markdown, run_markdown, sweep_markdown};
+pub use markdown::{ab_markdown, compared_markdown, compared_sweeps_markdown, run_markdown, sweep_markdown};
 pub use matrix::{matrix_json, matrix_text};
 pub use matrix_plan::{PlannedRow, matrix_plan};
 pub use page::{Colour, Style, printable};

@@ -42,12 +42,17 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     let needs = ["capacity", folder, "--target-rate", "1000", "--gpus-per-instance", "2", "--gpu-hour", "3"];
     let out = desk.skyline(&needs).arg("--json").assert().code(0);
     let capacity: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    desk.assert_schema("capacity", &capacity);
     let offer = &capacity["offers"][0];
     let (instances, rate) =
         (offer["instances"].as_f64().unwrap(), offer["per_instance"]["rate_per_s"].as_f64().unwrap());
     assert_eq!(instances, (1_000.0 / 0.8 / rate).ceil());
     assert_eq!(offer["cost_per_hour"].as_f64().unwrap(), instances * 2.0 * 3.0);
     desk.skyline(&needs).arg("--replicas").assert().code(0).stdout(contains("by queueing"));
+    let out = desk.skyline(&needs).args(["--replicas", "--json"]).assert().code(0);
+    let queued: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    assert_eq!(queued["offers"][0]["queueing"]["instance"], "places");
+    desk.assert_schema("capacity", &queued);
     desk.skyline(&needs).arg("--replicas=1").assert().code(1).stdout(contains("1 instance does not meet"));
     desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));
     let unpriced = ["capacity", folder, "--target-rate", "1000", "--gpu-hour", "3"];
@@ -100,6 +105,7 @@ fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
 
     let out = desk.skyline(&needs).args(["--replicas=1", "--json"]).assert().code(1);
     let one: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
+    desk.assert_schema("capacity", &one);
     let queueing = &one["offers"][0]["queueing"];
     assert_eq!((&queueing["instance"], &queueing["meets"]), (&Value::from("engine"), &Value::from(false)));
     assert_eq!((&queueing["engine_fit"]["grade"], &queueing["alone_meets"]), (&"good".into(), &true.into()));

@@ -44,11 +44,38 @@ fn a_run_is_held_against_itself_and_against_another() {
         .assert()
         .code(0);
     let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
-    assert_eq!(json["schema"], 1);
+    desk.assert_schema("compare", &json);
     assert_eq!(json["against"][0]["gates"][0]["status"], "met");
     assert!(json["differences"].as_array().unwrap().is_empty(), "{json}");
     let p99 = &json["against"][0]["rows"][2];
     assert_eq!((&p99["figure"], &p99["change"]["value"]), (&Value::from("p99 ttft"), &Value::from(0.0)));
+}
+
+#[test]
+fn a_comparison_for_the_summary_of_a_job() {
+    let desk = Desk::new();
+    let one = simulated(&desk, "one", &[]);
+    let slow = simulated(&desk, "slow", &["--hardware", "l4"]);
+    let compare = |more: &[&str]| {
+        let mut command = desk.skyline(&["compare", &one, &slow, "--allow-invalid", "--vary", "hardware"]);
+        command.args(["--max-regression", "p50 ttft 1%", "--max-regression", "error_rate 1%"]).args(more);
+        command.assert()
+    };
+    let table = contains("## ❌ 1 of 2 demands met · p95 TTFT +")
+        .and(contains("| ❌ missed | p50 ttft at most 1.00 % worse ("))
+        .and(
+            contains("| ✅ met | error\\_rate at most 1.00 pt worse (")
+                .or(contains("| ✅ met | error_rate at most")),
+        )
+        .and(contains("- on purpose: modelled.hardware: a10g → l4"));
+    // It takes the place of the text, and the exit code is as ever.
+    compare(&["--markdown", "-"]).code(1).stdout(table.and(contains("Compared:").not()));
+    compare(&["--markdown", "both.md"])
+        .code(1)
+        .stdout(contains("Compared: 2 folders"))
+        .stderr(contains("Markdown written to both.md"));
+    assert!(std::fs::read_to_string(desk.path().join("both.md")).unwrap().starts_with("## ❌ 1 of 2"));
+    compare(&["--markdown", "-", "--json"]).code(2).stdout("").stderr(contains("both go to standard output"));
 }
 
 #[test]
@@ -117,8 +144,13 @@ fn sweeps_are_compared_by_their_answers_and_load_by_load() {
         .assert()
         .code(1)
         .stdout(contains("missed: p50 ttft at most 1.00 % worse at 10.0/s"));
+    compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%", "--markdown", "-"])
+        .assert()
+        .code(1)
+        .stdout(contains("## ❌ ").and(contains("| ❌ missed | p50 ttft at most 1.00 % worse at 10.0/s")));
     let same = desk.skyline(&["compare", &one, &one, "--json", "--allow-invalid"]).assert().code(0);
     let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
+    desk.assert_schema("compare-sweeps", &json);
     assert_eq!(json["against"][0]["loads"][0]["pairing"], "paired");
     assert_eq!(json["against"][0]["loads"][0]["rows"][0]["change"]["value"], 0.0);
     let run = format!("{one}/run-001");

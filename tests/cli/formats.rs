@@ -88,6 +88,13 @@ fn a_bench_leaves_its_files_and_each_repeat_its_own() {
     let path = series.to_str().unwrap();
     desk.skyline(&["report", path, "--format", "jsonl"]).assert().code(0).stdout(contains("2 runs"));
     assert!(["run-1", "run-2"].iter().all(|run| series.join(run).join("requests.jsonl").exists()));
+    desk.skyline(&["report", path, "--format", "vllm"]).assert().code(0);
+    let of_run = |run: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(series.join(run).join("vllm.json")).unwrap()).unwrap()
+    };
+    let all = desk.skyline(&["report", path, "--format", "vllm=-"]).assert().code(0);
+    let all: Value = serde_json::from_slice(&all.get_output().stdout).unwrap();
+    assert_eq!(all, Value::from(vec![of_run("run-1"), of_run("run-2")]));
     desk.skyline(&["report", path, "--format", "jsonl=all.jsonl"])
         .assert()
         .code(2)
@@ -108,10 +115,39 @@ fn experiments_have_tables_and_pages_of_their_own() {
     assert!(points.lines().count() > 10 && points.contains(",ttft_p99_ms,"), "{points}");
     let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    desk.skyline(&["report", data, "--format", "markdown=-"])
+        .assert()
+        .stdout(contains("## ").and(contains("```text")));
     desk.skyline(&["report", data, "--format", "parquet"])
         .assert()
         .code(2)
         .stderr(contains("a sweep has no such form").and(contains("its formats are text, json, html, csv")));
+}
+
+/// As vLLM's plots take several runs.
+#[test]
+fn the_runs_of_a_sweep_make_one_list() {
+    let desk = Desk::new();
+    let sweep =
+        ["simulate", "quick.toml", "--sweep", "--rates", "20,10", "--samples", "20", "--repeats", "2"];
+    desk.skyline(&sweep).args(["--allow-invalid", "--out", "results", "--quiet"]).assert().success();
+    let folder = desk.run();
+    let told =
+        desk.skyline(&["report", folder.to_str().unwrap(), "--allow-invalid", "--format", "vllm"]).assert();
+    told.code(0).stderr(contains("vllm.json"));
+    let read =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
+    let list = read("vllm.json");
+    let completed: Vec<_> = list.as_array().unwrap().iter().map(|run| run["completed"].as_u64()).collect();
+    // As their own summaries have it, in the order in which they were flown.
+    let mut runs: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    runs.sort();
+    let runs = runs.iter().filter_map(|name| name.to_str().filter(|name| name.starts_with("run-")));
+    let expected: Vec<_> =
+        runs.map(|run| read(&format!("{run}/summary.json"))["requests"]["completed"].as_u64()).collect();
+    assert_eq!(completed, expected);
+    assert_eq!(completed.len(), 4);
 }
 
 #[test]

@@ -111,6 +111,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     let matrix: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let folder = desk.run();
     assert_eq!(read(&folder.join("matrix.json")), matrix);
+    desk.assert_schema("matrix", &matrix);
     let place = |cell: &Value| format!("{} {}", cell["variant"], cell["row"]).replace('"', "");
     let cells: Vec<_> = matrix["cells"].as_array().unwrap().iter().map(place).collect();
     assert_eq!(cells, ["slow A", "slow B", "quick A", "quick B"]);

@@ -43,6 +43,7 @@ fn repeats_are_whole_runs_in_one_folder_and_are_shown_again() {
         );
     }
     assert_eq!(read(&parent.join("repeats.json")), all);
+    desk.assert_schema("repeats", &all);
     let again = desk.skyline(&["report", parent.to_str().unwrap(), "--json"]).assert().code(0);
     assert_eq!(serde_json::from_slice::<Value>(&again.get_output().stdout).unwrap(), all);
     desk.skyline(&["report", parent.join("run-2").to_str().unwrap()])

@@ -53,6 +53,16 @@ impl Desk {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
+    /// Holds what was stored or printed against the JSON Schema that the binary has of it.
+    pub(crate) fn assert_schema(&self, of: &str, told: &Value) {
+        let schema = self.skyline(&["report", "--json-schema", of]).assert().code(0);
+        let schema: Value = serde_json::from_slice(&schema.get_output().stdout).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<_> =
+            validator.iter_errors(told).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{of}:\n{}", errors.join("\n"));
+    }
+
     /// Where commands are run.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()

@@ -68,6 +68,13 @@ assert numpy.isclose(tokens.tokens.sum(), measured.output_tokens[measured.outcom
 tidy = pandas.read_csv(folder / "summary.csv").set_index(["scope", "metric", "statistic"])
 assert tidy.loc[("run", "ttft", "p99")].value == summary["latency"]["ttft"]["p99"]["value_ms"]
 
+server, client = summary["server"] or {}, summary["client"]
+for gauge, metric in [("running", "server_running_requests"), ("kv_usage", "server_kv_usage")]:
+    if gauge in server.get("gauges", {}):
+        assert tidy.loc[("run", metric, "mean")].value == server["gauges"][gauge]["mean"], gauge
+if client and client["peak_memory_bytes"] is not None:
+    assert tidy.loc[("run", "client_memory", "max")].value == client["peak_memory_bytes"]
+
 columns = json.loads(arrow.schema.metadata[b"skyline.columns"])
 assert [column["name"] for column in columns] == list(requests.columns)
 print(f"{len(requests)} requests and {len(tokens)} chunks are read alike by pyarrow, pandas, polars and duckdb")

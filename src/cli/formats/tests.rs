@@ -75,7 +75,7 @@ fn two_documents_do_not_share_a_file() {
 
 #[test]
 fn several_runs_write_into_their_own_folders() {
-    assert_eq!(args(&["json"]).outputs().unwrap().check_runs().unwrap(), Format::Json);
+    assert_eq!(args(&["json"]).outputs().unwrap().check_runs().unwrap(), Some(Format::Json));
     let refusal = refusal(args(&["json=all.json"]).outputs().unwrap().check_runs());
     assert!(refusal.contains("each writes a file into its own folder"), "{refusal}");
 }

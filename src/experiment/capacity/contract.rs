@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// What is asked of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contract {
     /// Requests per second of all instances together.
     pub target_per_s: f64,

@@ -20,6 +20,7 @@ pub struct Candidate<'a> {
 
 /// What one sweep offers. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Offer {
     /// What it is called: the folder of the sweep.
     pub name: String,
@@ -57,6 +58,7 @@ pub struct Offer {
 
 /// The highest rate of one instance, requests per second, by the figure that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Basis {
     /// The lower end of the 95 % interval of the highest rate.

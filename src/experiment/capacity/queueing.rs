@@ -15,6 +15,7 @@ use crate::units::{count, three_digits};
 
 /// What the queues of several instances do behind a router that sends each request to the one with the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Queueing {
     /// What an instance was taken for.
     #[serde(flatten)]
@@ -31,6 +32,7 @@ pub struct Queueing {
 
 /// What one instance is taken for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "instance", rename_all = "snake_case")]
 pub enum ModelledInstance {
     /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest load,

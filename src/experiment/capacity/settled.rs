@@ -7,6 +7,7 @@ use crate::units::three_digits;
 
 /// What was offered for a contract; `skyline capacity --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// Version of this format: [`Capacity::SCHEMA`].
     pub schema: u32,
@@ -24,6 +25,7 @@ pub struct Capacity {
 
 /// What offers are compared by: the first of these that is known of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// What an hour costs.

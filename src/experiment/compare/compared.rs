@@ -14,6 +14,7 @@ use crate::experiment::{Symptom, warm_like_cold};
 
 /// Runs held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Version of this format: [`Compared::SCHEMA`].
     pub schema: u32,
@@ -31,6 +32,7 @@ pub struct Compared {
 
 /// One side against the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Against {
     /// Its name.
     pub side: String,

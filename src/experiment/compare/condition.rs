@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// Something about a run that its figures depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// Whether a server was measured or a model of one computed.
@@ -57,6 +58,7 @@ pub enum Condition {
 
 /// What it means where a condition differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The runs cannot be held against each other.

@@ -19,6 +19,7 @@ const SIMULATED: [(&str, Condition); 5] = [
 
 /// A fact that is not the same on all sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
     /// What it is about.
     pub condition: Condition,

@@ -51,6 +51,7 @@ pub enum Gate {
 
 /// What became of a demand.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateJudgement {
     /// The demand in words.
     pub gate: String,

@@ -36,6 +36,7 @@ const POWER: f64 = 0.8;
 
 /// How the runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
     /// One run a side: nothing says how much runs differ by chance.
@@ -60,6 +61,7 @@ impl Pairing {
 
 /// A figure on both sides. Milliseconds, per second, or a share between 0 and 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// Its name, as objectives have it.
     pub figure: String,
@@ -88,6 +90,7 @@ pub struct Row {
 
 /// A figure on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Level {
     /// The value, of several runs their mean; absent where it is not known.
     pub value: Option<f64>,
@@ -103,6 +106,7 @@ pub struct Level {
 
 /// A value, and its 95 % interval where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The value.
     pub value: f64,
@@ -114,6 +118,7 @@ pub struct Interval {
 
 /// What is to be thought of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Better than the baseline, by more than chance.

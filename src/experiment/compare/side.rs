@@ -20,6 +20,7 @@ pub struct Side {
 
 /// What stands on every side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// One run.
@@ -30,6 +31,7 @@ pub enum Unit {
 
 /// What a report tells of a side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SideDescription {
     /// The folder, as it was named.
     pub name: String,

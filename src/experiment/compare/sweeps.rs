@@ -26,6 +26,7 @@ pub struct SweepSide {
 
 /// Sweeps held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedSweeps {
     /// Version of this format: [`ComparedSweeps::SCHEMA`].
     pub schema: u32,
@@ -39,6 +40,7 @@ pub struct ComparedSweeps {
 
 /// What a sweep answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerOfSide {
     /// Its name.
     pub side: String,
@@ -58,6 +60,7 @@ pub struct AnswerOfSide {
 
 /// One sweep against the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SweepAgainst {
     /// Its name.
     pub side: String,
@@ -71,6 +74,7 @@ pub struct SweepAgainst {
 
 /// One load that both measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AtLoad {
     /// The load.
     pub load: Load,

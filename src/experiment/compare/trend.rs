@@ -12,6 +12,7 @@ const FEWEST: usize = 3;
 
 /// Figures over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trend {
     /// The sides by their places in the comparison, the earliest first.
     pub order: Vec<usize>,
@@ -23,6 +24,7 @@ pub struct Trend {
 
 /// One figure over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrendLine {
     /// Its name, as objectives have it.
     pub figure: String,

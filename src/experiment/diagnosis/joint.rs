@@ -7,6 +7,7 @@ use crate::analysis::wording::counted;
 
 /// The regimes in which runs that repeat one another found the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JointDiagnosis {
     /// Runs that were looked at.
     pub runs: u64,
@@ -23,6 +24,7 @@ pub struct JointDiagnosis {
 
 /// A symptom, and the runs that have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JointSymptom {
     /// It, with the figures of the first of these runs.
     #[serde(flatten)]

@@ -15,6 +15,7 @@ const ROUGH: f64 = 0.25;
 
 /// A run beside what the engine makes of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCheck {
     /// Its folder.
     pub run: String,
@@ -34,12 +35,15 @@ pub struct RunCheck {
 
 /// A latency as measured and as told again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureCheck {
     /// Of what.
     #[serde(serialize_with = "in_words")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub metric: Metric,
     /// Which part of the requests.
     #[serde(serialize_with = "in_words")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub quantile: Quantile,
     /// As measured, milliseconds.
     pub measured_ms: f64,
@@ -58,6 +62,7 @@ fn in_words<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S
 
 /// How well it tells the medians of TTFT and TPOT again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Within 10 %.

@@ -45,6 +45,7 @@ pub struct MeasuredRun {
 
 /// An engine fitted to runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EngineFit {
     /// Version of this format: [`EngineFit::SCHEMA`].
     pub schema: u32,
@@ -72,6 +73,7 @@ pub struct EngineFit {
 
 /// A cost and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FittedCost {
     /// Of what.
     pub kind: CostKind,

@@ -10,9 +10,11 @@ const COST: Allowed = Allowed::above(0.0, 1e12);
 
 /// What a variant must do to be accepted, and when the search for one ends: the stopping rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accept {
     /// What every row that counts is held against, under each variant.
     #[serde(serialize_with = "as_typed")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub objectives: Vec<Objective>,
     /// The rows that count, by name; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,6 +28,7 @@ pub struct Accept {
 
 /// When the search for a variant ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopWhen {
     /// When all have been flown.

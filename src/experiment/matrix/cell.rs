@@ -70,6 +70,7 @@ pub struct Failure {
 
 /// Who failed where a row could not be flown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailedBy {
     /// The server: it did not start, was never ready, or ended.
@@ -81,6 +82,7 @@ pub enum FailedBy {
 
 /// What came of a row under a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Name of the row.
     pub row: String,
@@ -124,6 +126,7 @@ pub struct Cell {
 
 /// One run of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellRun {
     /// Its folder inside that of the table.
     pub folder: String,

@@ -11,6 +11,7 @@ use crate::units::three_digits;
 
 /// What became of the contract in a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contract {
     /// Whether all of it was met.
     pub met: bool,
@@ -20,6 +21,7 @@ pub struct Contract {
 
 /// A demand of the contract.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Demand {
     /// Whether it was met, by the whole of the figure's interval where it has one: nothing unknown is.
     pub met: bool,

@@ -9,6 +9,7 @@ use super::variant::Variant;
 
 /// What was decided.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The contract.
     pub contract: Accept,
@@ -18,6 +19,7 @@ pub struct Decision {
 
 /// What was decided of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantDecision {
     /// Its name.
     pub variant: String,
@@ -29,6 +31,7 @@ pub struct VariantDecision {
 
 /// What became of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VariantStanding {
     /// Every row that counts kept the contract.
@@ -41,6 +44,7 @@ pub enum VariantStanding {
 
 /// Why no more was flown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Stopped {
     /// There was no more.

@@ -7,6 +7,7 @@ use crate::experiment::AcrossRuns;
 
 /// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The figure: of several runs their mean.
     pub value: Option<f64>,
@@ -102,5 +103,25 @@ impl RowFigures {
 impl Serialize for RowFigures {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, _, figure)| (name, figure)))
+    }
+}
+
+#[cfg(test)]
+impl schemars::JsonSchema for RowFigures {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RowFigures".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let figure = generator.subschema_for::<Measured>().to_value();
+        let latencies =
+            LATENCIES.into_iter().flat_map(|metric| QUANTILES.map(|(_, name)| format!("{metric}_{name}_ms")));
+        let names = latencies.chain(OTHERS.map(|(name, _)| name.to_owned()));
+        let fields: serde_json::Map<_, _> = names.map(|name| (name, figure.clone())).collect();
+        schemars::json_schema!({
+            "description": "The figures that a table of experiments follows, by name; what no run has is not there.",
+            "type": "object",
+            "properties": fields,
+        })
     }
 }

@@ -12,6 +12,7 @@ use super::variant::Variant;
 
 /// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// Version of this format: [`Matrix::SCHEMA`].
     pub schema: u32,
@@ -36,6 +37,7 @@ pub struct Matrix {
 
 /// A server that may serve on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unstopped {
     /// Name of the variant.
     pub variant: String,

@@ -18,6 +18,7 @@ use crate::units::three_digits;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The whole interval is as claimed.
@@ -60,6 +61,7 @@ const FEW: &str = "; too few samples for this percentile";
 
 /// A claim that was held against figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tested {
     /// As it was typed.
     pub claim: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// A variable of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Variable {
     /// The workload.

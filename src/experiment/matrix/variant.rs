@@ -15,6 +15,7 @@ const PRICE: Allowed = Allowed::above(0.0, 1e9);
 
 /// What a file says of the server. Commands are kept as they were typed; what their variables hold is not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSettings {
     /// Its address.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,6 +159,7 @@ fn engine(place: Place<'_>) -> Option<String> {
 
 /// A variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variant {
     /// Its name, unique among the variants.
     pub name: String,

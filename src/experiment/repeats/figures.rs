@@ -101,3 +101,31 @@ impl Serialize for Shares<'_> {
         serializer.collect_map(SHARES.map(|(key, share)| (key, self.0.figure(Subject::Share(share)))))
     }
 }
+
+#[cfg(test)]
+impl schemars::JsonSchema for Figures {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Figures".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let figure = generator.subschema_for::<Option<AcrossRuns>>().to_value();
+        let object = |keys: &[&str], of: &serde_json::Value| {
+            let fields: serde_json::Map<_, _> =
+                keys.iter().map(|key| ((*key).to_owned(), of.clone())).collect();
+            serde_json::json!({ "type": "object", "properties": fields, "required": keys })
+        };
+        let statistics = object(&STATISTICS.map(|(key, _)| key), &figure);
+        let latency = serde_json::json!({ "anyOf": [statistics, { "type": "null" }] });
+        schemars::json_schema!({
+            "description": "Figures over several runs under the keys of one run's summary; null for what no run has.",
+            "type": "object",
+            "properties": {
+                "latency": object(&Metric::ALL.map(Metric::name), &latency),
+                "rates": object(&FLOWS.map(|(key, _)| key), &figure),
+                "shares": object(&SHARES.map(|(key, _)| key), &figure),
+            },
+            "required": ["latency", "rates", "shares"],
+        })
+    }
+}

@@ -8,6 +8,7 @@ use crate::analysis::{Figure, Objective, Status, Summary};
 
 /// What became of an objective over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AcrossJudgement {
     /// The objective as typed.
     pub objective: String,

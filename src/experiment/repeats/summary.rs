@@ -13,6 +13,7 @@ use crate::record::{EngineFacts, Repeat, RunEnding};
 
 /// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeats {
     /// Version of this format: [`Repeats::SCHEMA`].
     pub schema: u32,
@@ -45,6 +46,7 @@ pub struct Repeats {
 
 /// Whether the figures over several runs can be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JointVerdict {
     /// Whether every counted run is valid, there is one, and all of them together stood every test.
     pub valid: bool,
@@ -56,6 +58,7 @@ pub struct JointVerdict {
 
 /// Why the figures over several runs cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JointReason {
     /// The rule that was broken.
     pub rule: Rule,
@@ -85,6 +88,7 @@ impl JointReason {
 
 /// One of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatedRun {
     /// Its number, from 1.
     pub number: u64,

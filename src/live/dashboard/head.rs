@@ -49,24 +49,32 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
 /// That a person stopped it, and what is awaited.
 fn stopped(at: Timestamp, now: Timestamp, in_flight: u64) -> String {
     let answers = counted(in_flight, "answer");
-    format!("stopped at {:.0} s · awaiting {answers} for {}", at.as_secs_f64(), whole(now.since(at)))
+    format!("stopped at {} · awaiting {answers} for {}", past(at.since(Timestamp::ZERO)), past(now.since(at)))
 }
 
-/// A length of time in whole seconds.
-fn whole(time: Duration) -> String {
-    spoken(Duration::from_secs(time.as_secs_f64().round() as u64))
+/// A length of time that is past, in whole seconds.
+fn past(time: Duration) -> String {
+    match time.as_secs() {
+        0 => "0 s".to_owned(),
+        seconds => spoken(Duration::from_secs(seconds)),
+    }
+}
+
+/// A length of time that is to come, in whole seconds: with what is past of a whole second it makes that second.
+fn left(time: Duration) -> String {
+    past(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }
 
 /// Where in the run `now` is, and what is left of it.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
-    let of = format!("{:.0} of {:.0} s", now.as_secs_f64(), plan.window_end.as_secs_f64());
+    let of = format!("{:.0} of {:.0} s", now.as_secs_f64().floor(), plan.window_end.as_secs_f64());
     if now < plan.window_start {
-        format!("{of} · warm-up, the window begins in {}", whole(plan.window_start.since(now)))
+        format!("{of} · warm-up, the window begins in {}", left(plan.window_start.since(now)))
     } else if now < plan.window_end {
-        format!("{of} · {} left", whole(plan.window_end.since(now)))
+        format!("{of} · {} left", left(plan.window_end.since(now)))
     } else {
-        let (since, left) = (now.since(plan.window_end), drained.since(now));
-        format!("draining for {}, for {} more at most", whole(since), whole(left))
+        let (since, more) = (now.since(plan.window_end), drained.since(now));
+        format!("draining for {}, for {} more at most", past(since), left(more))
     }
 }
 
@@ -86,8 +94,12 @@ mod tests {
         };
         let when = |seconds| when(at(seconds), &plan, at(100.0));
         assert_eq!(when(4.4), "4 of 70 s · warm-up, the window begins in 6 s");
+        assert_eq!(when(9.9), "9 of 70 s · warm-up, the window begins in 1 s");
         assert_eq!(when(12.0), "12 of 70 s · 58 s left");
+        assert_eq!(when(12.6), "12 of 70 s · 58 s left");
+        assert_eq!(when(69.9), "69 of 70 s · 1 s left");
+        assert_eq!(when(70.2), "draining for 0 s, for 30 s more at most");
         assert_eq!(when(73.2), "draining for 3 s, for 27 s more at most");
-        assert_eq!(stopped(at(12.4), at(15.1), 1), "stopped at 12 s · awaiting 1 answer for 3 s");
+        assert_eq!(stopped(at(12.4), at(15.1), 1), "stopped at 12 s · awaiting 1 answer for 2 s");
     }
 }

@@ -1,25 +1,14 @@
-//! A run as Markdown: the summary of a job of continuous integration.
+//! What was found as Markdown: the summary of a job of continuous integration.
 
+mod compare;
 mod escape;
+mod experiments;
 mod run;
-
-use self::escape::block;
-pub(super) use self::escape::text;
-pub use self::run::run_markdown;
-use super::{Style, ab_text, sweep_text};
-use crate::experiment::{AbTest, Sweep};
-
-/// A sweep as Markdown: its text in a block.
-#[must_use]
-pub fn sweep_markdown(sweep: &Sweep) -> String {
-    block("text", &sweep_text(sweep, Style::PLAIN))
-}
-
-/// An A/B experiment as Markdown: its text in a block.
-#[must_use]
-pub fn ab_markdown(test: &AbTest) -> String {
-    block("text", &ab_text(test, Style::PLAIN))
-}
-
+mod table;
 #[cfg(test)]
 mod tests;
+
+pub use self::compare::{compared_markdown, compared_sweeps_markdown};
+pub(super) use self::escape::text;
+pub use self::experiments::{ab_markdown, sweep_markdown};
+pub use self::run::run_markdown;

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::escape::{block, code, text};
+use super::table::{Table, sign};
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Objective, Quantile, Status, Summary};
+use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Objective, Quantile, Summary};
 use crate::report::grid::{NOTHING, cell};
 use crate::report::{Told, arrivals, latency};
 use crate::units::{count, three_digits};
@@ -89,11 +90,6 @@ fn objectives(out: &mut String, summary: &Summary) {
     let mut table = Table::of_words(out, &["", "objective", "was", "95 % interval", ""]);
     for judgement in &summary.objectives {
         let Judgement { objective, status, .. } = judgement;
-        let sign = match status {
-            Status::Met => "✅",
-            Status::Missed => "❌",
-            Status::Unresolvable => "❔",
-        };
         // As typed, it has been read before.
         let subject = objective.parse::<Objective>().ok().map(|objective| objective.subject);
         let show = |value: f64| subject.map_or_else(|| three_digits(value), |subject| subject.show(value));
@@ -115,7 +111,7 @@ fn objectives(out: &mut String, summary: &Summary) {
             Mark::TooFewSamples => "too few samples",
             Mark::Indicative => "indicative",
         }));
-        let words = format!("{sign} {}", status.word());
+        let words = format!("{} {}", sign(*status), status.word());
         table.row([words, objective.clone(), was, interval, notes.join(", ")]);
     }
 }
@@ -252,28 +248,4 @@ fn again(out: &mut String, summary: &Summary) {
         run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
         text(&run.skyline_version),
     );
-}
-
-/// A table whose rows are written as they come.
-struct Table<'o> {
-    out: &'o mut String,
-}
-
-impl<'o> Table<'o> {
-    /// All columns to the left.
-    fn of_words(out: &'o mut String, titles: &[&str]) -> Self {
-        let _ = writeln!(out, "| {} |\n|{}", titles.join(" | "), ":--|".repeat(titles.len()));
-        Self { out }
-    }
-
-    /// The first column to the left, the others to the right.
-    fn of_figures(out: &'o mut String, titles: &[&str]) -> Self {
-        let _ = writeln!(out, "| {} |\n|:--|{}", titles.join(" | "), "--:|".repeat(titles.len() - 1));
-        Self { out }
-    }
-
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<_> = cells.into_iter().map(|cell| text(&cell)).collect();
-        let _ = writeln!(self.out, "| {} |", cells.join(" | "));
-    }
 }

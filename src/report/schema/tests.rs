@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use super::StoredFile;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{AbTest, Diagnosis, Sweep};
+use crate::experiment::capacity::Capacity;
+use crate::experiment::compare::{Compared, ComparedSweeps};
+use crate::experiment::matrix::Matrix;
+use crate::experiment::{AbTest, Diagnosis, Repeats, Sweep};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::json::Whole;
 use crate::report::{Beside, json_beside};
@@ -26,11 +29,23 @@ fn close(schema: &mut Schema) {
     }
 }
 
+/// What has further fields beside its own, by its kind, closes them all together.
+fn open_kinds(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if !object.contains_key("properties") {
+        return;
+    }
+    for kind in object.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        kind.as_object_mut().map(|kind| kind.remove("additionalProperties"));
+    }
+}
+
 /// The schema of `T`, stored as `name` in this format.
 fn generated<T: JsonSchema>(name: &str, format: u32) -> String {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
     RecursiveTransform(close).transform(&mut schema);
+    RecursiveTransform(open_kinds).transform(&mut schema);
     let object = schema.ensure_object();
     object.insert("title".to_owned(), json!(format!("{name}.json of skyline, schema {format}")));
     if let Some(number) = object.get_mut("properties").and_then(|fields| fields.get_mut("schema")) {
@@ -55,13 +70,40 @@ fn hold<T: JsonSchema>(name: &str, file: StoredFile, format: u32) -> Option<Stri
 fn schemas_are_those_of_the_types() {
     let differ: Vec<_> = [
         hold::<Whole<'_>>("summary", StoredFile::Summary, Summary::SCHEMA),
+        hold::<Repeats>("repeats", StoredFile::Repeats, Repeats::SCHEMA),
         hold::<Sweep>("sweep", StoredFile::Sweep, Sweep::SCHEMA),
         hold::<AbTest>("ab", StoredFile::Ab, AbTest::SCHEMA),
+        hold::<Matrix>("matrix", StoredFile::Matrix, Matrix::SCHEMA),
+        hold::<Compared>("compare", StoredFile::Compare, Compared::SCHEMA),
+        hold::<ComparedSweeps>("compare-sweeps", StoredFile::CompareSweeps, ComparedSweeps::SCHEMA),
+        hold::<Capacity>("capacity", StoredFile::Capacity, Capacity::SCHEMA),
     ]
     .into_iter()
     .flatten()
     .collect();
     assert!(differ.is_empty(), "{differ:?} are not of the types; write them with INSTA_UPDATE=always");
+}
+
+/// Every schema, and nothing beside it, is of draft 2020-12 and says what its fields are.
+#[test]
+fn schemas_are_schemas() {
+    for (name, file) in StoredFile::ALL {
+        let schema: Value = serde_json::from_str(file.schema()).unwrap();
+        assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
+        let version = &schema["properties"]["schema"];
+        assert_eq!(version["const"], 1, "{name}");
+        assert!(schema["description"].is_string(), "{name}");
+    }
+}
+
+/// What is there that the schema does not have is a mistake, whichever schema it is.
+#[test]
+fn schemas_are_closed() {
+    for (name, file) in StoredFile::ALL {
+        let schema: Value = serde_json::from_str(file.schema()).unwrap();
+        let closed = ["additionalProperties", "unevaluatedProperties"];
+        assert!(closed.iter().any(|key| schema[*key] == false), "{name}");
+    }
 }
 
 fn validator() -> Validator {

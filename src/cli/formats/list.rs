@@ -1,0 +1,91 @@
+//! Several runs in one document: a list, for readers that take one.
+
+use std::io;
+use std::path::Path;
+
+use super::{Asked, Outputs, Place, cannot, place, write_to};
+use crate::cli::exit::Stop;
+use crate::cli::printer::Printer;
+use crate::report::{Content, Document, Out, Told, WriteRun};
+
+/// Lists of runs that are asked for, with the runs so far.
+#[derive(Debug)]
+pub(in crate::cli) struct RunList<'a> {
+    lists: Vec<List<'a>>,
+}
+
+#[derive(Debug)]
+struct List<'a> {
+    asked: &'a Asked,
+    document: &'static Document<WriteRun>,
+    runs: Vec<Vec<u8>>,
+}
+
+/// Whether runs in their own folders have files of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum OwnFiles {
+    /// Each has: a list is what a named place takes.
+    Each,
+    /// None has.
+    None,
+}
+
+impl<'a> Outputs<'a> {
+    /// Takes out what makes a list of several runs.
+    pub(in crate::cli) fn take_lists(&mut self, own: OwnFiles) -> RunList<'a> {
+        let mut lists = Vec::new();
+        self.written.retain(|&asked| {
+            let listed = asked.export.run.iter().find(|document| document.content == Content::Listed);
+            match listed {
+                Some(document) if own == OwnFiles::None || asked.place != Place::Usual => {
+                    lists.push(List { asked, document, runs: Vec::new() });
+                    false
+                }
+                _ => true,
+            }
+        });
+        RunList { lists }
+    }
+}
+
+impl RunList<'_> {
+    /// Whether nobody asked for one.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// Adds a run.
+    pub(in crate::cli) fn add(&mut self, told: Told<'_>) -> Result<(), Stop> {
+        for list in &mut self.lists {
+            let mut text = Vec::new();
+            (list.document.write)(told, &mut text)
+                .map_err(|error| Stop::impossible(format!("{}: {error}", list.document.file)))?;
+            list.runs.push(text);
+        }
+        Ok(())
+    }
+
+    /// Writes them, each where it is asked for, else into `folder`.
+    pub(in crate::cli) fn write(&self, folder: &Path, printer: Printer) -> Result<(), Stop> {
+        for List { asked, document, runs } in &self.lists {
+            let joined = |out: Out<'_>| -> io::Result<()> {
+                for (number, run) in runs.iter().enumerate() {
+                    out.write_all(if number == 0 { b"[" } else { b"," })?;
+                    out.write_all(run)?;
+                }
+                out.write_all(if runs.is_empty() { b"[]\n" } else { b"]\n" })
+            };
+            let path = match place(asked, document, false)? {
+                Place::StandardOutput => {
+                    printer.stream(joined)?;
+                    continue;
+                }
+                Place::Usual => folder.join(document.file),
+                Place::Path(path) => path,
+            };
+            write_to(&path, joined).map_err(|error| cannot(&path, &error))?;
+            printer.words(&format!("{}: {}", asked.export.name, path.display()));
+        }
+        Ok(())
+    }
+}

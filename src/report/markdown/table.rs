@@ -1,0 +1,48 @@
+//! Tables in Markdown, and the signs that stand in them.
+
+use std::fmt::Write as _;
+
+use super::escape::text;
+use crate::analysis::Status;
+use crate::report::grid::Grid;
+
+/// A table whose rows are written as they come.
+pub(super) struct Table<'o> {
+    out: &'o mut String,
+}
+
+impl<'o> Table<'o> {
+    /// All columns to the left.
+    pub(super) fn of_words(out: &'o mut String, titles: &[&str]) -> Self {
+        let _ = writeln!(out, "| {} |\n|{}", titles.join(" | "), ":--|".repeat(titles.len()));
+        Self { out }
+    }
+
+    /// The first column to the left, the others to the right.
+    pub(super) fn of_figures(out: &'o mut String, titles: &[&str]) -> Self {
+        let _ = writeln!(out, "| {} |\n|:--|{}", titles.join(" | "), "--:|".repeat(titles.len() - 1));
+        Self { out }
+    }
+
+    /// The same of a grid: its header and its rows.
+    pub(super) fn of_grid(out: &'o mut String, grid: &Grid) {
+        let mut rows = grid.cells().iter();
+        let titles: Vec<_> = rows.next().into_iter().flatten().map(String::as_str).collect();
+        let mut table = Self::of_figures(out, &titles);
+        rows.for_each(|row| table.row(row.iter().cloned()));
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells: Vec<_> = cells.into_iter().map(|cell| text(&cell)).collect();
+        let _ = writeln!(self.out, "| {} |", cells.join(" | "));
+    }
+}
+
+/// The sign of what became of a demand.
+pub(super) const fn sign(status: Status) -> &'static str {
+    match status {
+        Status::Met => "✅",
+        Status::Missed => "❌",
+        Status::Unresolvable => "❔",
+    }
+}

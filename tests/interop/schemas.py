@@ -1,0 +1,39 @@
+"""What is stored and printed as JSON, held against the program's own JSON Schemas by another validator.
+
+    python3 -m venv venv && venv/bin/pip install jsonschema
+    skyline compare BASELINE OTHER --json > DIR/compare.json; skyline capacity SWEEP … --json > DIR/capacity.json
+    venv/bin/python tests/interop/schemas.py SKYLINE DIR
+
+SKYLINE is the binary. Every file below DIR is held against the schema of its name; `compare.json` of sweeps is told by what
+is in it.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import jsonschema
+
+skyline, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+validators = {}
+for name in ["summary", "repeats", "sweep", "ab", "matrix", "compare", "compare-sweeps", "capacity"]:
+    schema = json.loads(subprocess.run([skyline, "report", "--json-schema", name], capture_output=True, check=True).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validators[name] = jsonschema.Draft202012Validator(schema)
+
+held = 0
+for path in sorted(folder.rglob("*.json")):
+    name = path.stem
+    if name not in validators:
+        continue
+    told = json.loads(path.read_text())
+    if name == "compare" and "answers" in told:
+        name = "compare-sweeps"
+    validators[name].validate(told)
+    # Nothing may be there that is not described.
+    told["something_else"] = 1
+    assert not validators[name].is_valid(told), f"{name} is open"
+    print(f"  {name}: {path}")
+    held += 1
+assert held, f"nothing to hold in {folder}"
