@@ -92,6 +92,26 @@ fn thousands(digits: &str) -> String {
     out
 }
 
+/// Whether a sign could steer a terminal or turn the direction of writing, is not seen, or can be in no XML.
+#[must_use]
+pub fn steers(sign: char) -> bool {
+    sign.is_control()
+        || matches!(
+            sign,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{fffe}'
+                | '\u{ffff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

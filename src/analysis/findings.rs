@@ -74,9 +74,9 @@ pub enum FindingKind {
     WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
-    /// A page of metrics that was asked for could not be read.
+    /// A page of metrics that was asked for could not be read, or not all the time.
     PageUnread,
-    /// The server was started anew inside the window.
+    /// A total of the server went back inside the window: it was started anew, or there are several.
     ServerRestarted,
     /// The key-value cache was full, and requests were put back for want of it.
     CacheFull,

@@ -105,7 +105,7 @@ pub use summary::{RunDescription, Summary, Window, summarise};
 pub use taken::{TakenImages, TakenPrompts};
 pub use telemetry::{
     BothAccounts, BucketQuantile, CountBeside, DeviceSummary, EnergySource, EnergyUse, FollowedGauge,
-    GaugeSummary, PageSummary, ServerSide, TimeBeside, TimeSummary,
+    GaugeSummary, PageSummary, ServerSide, TimeBeside, TimeSummary, WentBack,
 };
 pub use timeline::{Bin, BinWait, Timeline};
 pub use tokens::{Balance, MadePrompts, TokenAccount};

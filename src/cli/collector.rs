@@ -39,7 +39,7 @@ impl FromStr for CollectorUrl {
                         OTEL_EXPORTER_OTLP_HEADERS"
                 .to_owned());
         }
-        base.parse().map(Self).map_err(|error: String| error.replace("8000", "4318"))
+        BaseUrl::read(base, "http://localhost:4318").map(Self)
     }
 }
 
@@ -195,5 +195,10 @@ mod tests {
         }
         let refused = "http://user:s3cret@localhost".parse::<CollectorUrl>().unwrap_err();
         assert!(refused.contains("OTEL_EXPORTER_OTLP_HEADERS") && !refused.contains("s3cret"), "{refused}");
+        let refused = "collector:8000".parse::<CollectorUrl>().unwrap_err();
+        assert_eq!(
+            refused,
+            "`collector:8000` has no scheme; write it like http://localhost:4318 or https://…"
+        );
     }
 }

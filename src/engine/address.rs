@@ -70,7 +70,17 @@ impl FromStr for BaseUrl {
 
     /// Reads an address such as `http://localhost:8000`, with `/v1` at its end or without.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "write it like http://localhost:8000";
+        Self::read(text, "http://localhost:8000")
+    }
+}
+
+impl BaseUrl {
+    /// Reads the address of something that is usually found where `example` says.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, with the example to follow.
+    pub fn read(text: &str, example: &str) -> Result<Self, String> {
         if text.contains('@') {
             return Err(
                 "credentials do not belong in the address, which ends up in records; give them with \
@@ -79,12 +89,12 @@ impl FromStr for BaseUrl {
             );
         }
         if !text.contains("://") {
-            return Err(format!("`{text}` has no scheme; {FORM} or https://…"));
+            return Err(format!("`{text}` has no scheme; write it like {example} or https://…"));
         }
-        let mut url =
-            Url::parse(text).map_err(|error| format!("`{text}` is not an address ({error}); {FORM}"))?;
+        let mut url = Url::parse(text)
+            .map_err(|error| format!("`{text}` is not an address ({error}); write it like {example}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{text}`: only http and https are spoken; {FORM}"));
+            return Err(format!("`{text}`: only http and https are spoken; write it like {example}"));
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(format!(

@@ -43,6 +43,14 @@ impl<'a> Sample<'a> {
     pub fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
     }
+
+    /// Whether it is a value of the requests of one priority, which SGLang with `--enable-priority-scheduling` tells beside
+    /// that of all requests, whose label is empty. So it is with values that go up and down; its totals have each request
+    /// under its own priority alone.
+    #[must_use]
+    pub fn is_of_one_priority(&self) -> bool {
+        self.label("priority").is_some_and(|priority| !priority.is_empty())
+    }
 }
 
 /// A line `name{labels} value [timestamp] [# exemplar]`.

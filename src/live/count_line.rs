@@ -1,13 +1,12 @@
 //! Shows how far a count of answers has come.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
+use super::in_place::InPlace;
 use super::{Screen, say};
 use crate::units;
 
 /// The line of a count that is on; dropping it takes it off the screen.
 #[derive(Debug)]
-pub struct CountLine(Option<ProgressBar>);
+pub struct CountLine(Option<InPlace>);
 
 impl CountLine {
     /// Begins to show the count of so many answers.
@@ -20,12 +19,8 @@ impl CountLine {
                 Self(None)
             }
             Screen::Dashboard | Screen::Line => {
-                let bar = ProgressBar::with_draw_target(Some(answers as u64), ProgressDrawTarget::stderr());
                 let template = "{bar:20.cyan} {human_pos}/{human_len} answers counted, {eta} to go";
-                if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style.progress_chars("━╸─"));
-                }
-                Self(Some(bar))
+                Self(Some(InPlace::of(template, Some(answers as u64))))
             }
         }
     }
@@ -34,14 +29,6 @@ impl CountLine {
     pub fn at(&self, done: usize) {
         if let Some(bar) = &self.0 {
             bar.set_position(done as u64);
-        }
-    }
-}
-
-impl Drop for CountLine {
-    fn drop(&mut self) {
-        if let Some(bar) = self.0.take() {
-            bar.finish_and_clear();
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::in_place::InPlace;
 use super::stage;
 use super::view::Watched;
 use crate::clock::Timestamp;
@@ -29,19 +29,15 @@ impl<'a> Line<'a> {
     pub(super) fn redraw(&self, stopped: &Receiver<()>) {
         let Self(watched) = self;
         let window_end = watched.plan.window_end;
-        let bar = ProgressBar::with_draw_target(Some(window_end.as_nanos()), ProgressDrawTarget::stderr());
         // On a narrow terminal the words matter more than the bar.
         let narrow = Term::stderr().size().1 < 110;
         let template = if narrow { "{wide_msg}" } else { "{bar:20.cyan} {wide_msg}" };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
+        let bar = InPlace::of(template, Some(window_end.as_nanos()));
         while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
             bar.set_position(now.min(window_end).as_nanos());
             bar.set_message(describe(&snapshot, now, window_end));
         }
-        bar.finish_and_clear();
     }
 
     /// Prints it now and then until `stopped` hangs up.

@@ -2,6 +2,7 @@
 
 mod count_line;
 mod dashboard;
+mod in_place;
 mod line;
 mod screen;
 mod so_far;
@@ -14,4 +15,4 @@ pub use count_line::CountLine;
 pub use screen::Screen;
 pub use stage::{Words, leave, say};
 pub use step_line::StepLine;
-pub use view::{LiveView, Watched};
+pub use view::{LiveView, Paced, Watched};

@@ -24,8 +24,7 @@ pub enum Screen {
 
 impl Screen {
     /// The most that standard error bears: nothing can be redrawn in a pipe or on a terminal that only prints
-    /// (`TERM=dumb`), and no dashboard stands where somebody works with another process because this one is in the
-    /// background.
+    /// (`TERM=dumb`), nor where somebody works with another process because this one is in the background.
     #[must_use]
     pub fn detect() -> Self {
         let term = std::env::var_os("TERM");
@@ -34,7 +33,7 @@ impl Screen {
         } else if typing::is_in_foreground() {
             Self::Dashboard
         } else {
-            Self::Line
+            Self::Plain
         }
     }
 
@@ -47,8 +46,12 @@ impl Screen {
         }
     }
 
-    /// The same on the terminal as it is now: a line, where it is too small for a dashboard.
+    /// The same on the terminal as it is now: a line, where it is too small for a dashboard, and nothing in place, where
+    /// this process has been put into the background since.
     pub(super) fn fitting(self) -> Self {
+        if matches!(self, Self::Dashboard | Self::Line) && !typing::is_in_foreground() {
+            return Self::Plain;
+        }
         let (rows, columns) = Term::stderr().size();
         if fits(columns, rows) { self } else { self.in_a_line() }
     }

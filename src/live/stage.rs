@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use indicatif::ProgressBar;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
@@ -15,6 +16,9 @@ use super::typing::Typing;
 
 /// What the dashboard took, while there is one.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+
+/// The line that stands in place, while there is one.
+static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Sees to the ways out of which this file would not hear.
 static WAYS_OUT: Once = Once::new();
@@ -89,13 +93,24 @@ pub fn leave() {
     }
 }
 
-/// Says a line of words: on standard error, or, while a dashboard stands, in it, and on standard error afterwards.
+/// Says a line of words: on standard error, above a line that stands there in place, or, while a dashboard stands, in it, and
+/// on standard error afterwards.
 pub fn say(line: &str) {
-    match &mut *taken() {
-        Some(taken) => taken.said.push(line.to_owned()),
-        // A closed pipe is no reason to stop.
-        None => drop(writeln!(io::stderr(), "{line}")),
+    if let Some(taken) = &mut *taken() {
+        taken.said.push(line.to_owned());
+        return;
     }
+    // A closed pipe is no reason to stop.
+    let write = || drop(writeln!(io::stderr(), "{line}"));
+    match &*standing() {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+/// The line that stands in place; nothing that is done with it held says anything.
+pub(super) fn standing() -> MutexGuard<'static, Option<ProgressBar>> {
+    STANDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Standard error for those who write lines of words by themselves, such as diagnostics.
@@ -155,18 +170,30 @@ fn watch_ways_out() {
     std::thread::spawn(end_on_signals);
 }
 
-/// Ends the process on the signals that would end it anyway, once the terminal is given back; Ctrl-C has its own listener.
+/// Ends the process on the signals that would end it anyway, and puts it to sleep on that which would, once the terminal is
+/// given back; Ctrl-C has its own listener.
 #[cfg(unix)]
 fn end_on_signals() {
+    use rustix::process::Signal;
     use tokio::signal::unix::{SignalKind, signal};
+
+    use super::typing;
+
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     let ended_by = runtime.block_on(async {
         let (terminate, quit) = (SignalKind::terminate(), SignalKind::quit());
         let mut terminated = signal(terminate).ok()?;
         let mut quitted = signal(quit).ok()?;
-        tokio::select! {
-            _ = terminated.recv() => Some(terminate),
-            _ = quitted.recv() => Some(quit),
+        let mut stopped = signal(SignalKind::from_raw(Signal::TSTP.as_raw())).ok()?;
+        loop {
+            tokio::select! {
+                _ = terminated.recv() => return Some(terminate),
+                _ = quitted.recv() => return Some(quit),
+                _ = stopped.recv() => {
+                    leave();
+                    typing::sleep();
+                }
+            }
         }
     });
     if let Some(signal) = ended_by {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
+use super::in_place::InPlace;
 use super::{Screen, say};
 use crate::clock::{RunClock, Timestamp};
 
@@ -16,7 +15,7 @@ pub struct StepLine(Shown);
 
 #[derive(Debug)]
 enum Shown {
-    InPlace(ProgressBar),
+    InPlace(InPlace),
     Printed { clock: RunClock, last: Timestamp },
     Nowhere,
 }
@@ -31,10 +30,7 @@ impl StepLine {
                 Shown::Printed { clock: RunClock::starting_in(Duration::ZERO), last: Timestamp::ZERO }
             }
             Screen::Dashboard | Screen::Line => {
-                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-                if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                    bar.set_style(style);
-                }
+                let bar = InPlace::of("{spinner} {wide_msg}", None);
                 bar.enable_steady_tick(Duration::from_millis(200));
                 Shown::InPlace(bar)
             }
@@ -53,14 +49,6 @@ impl StepLine {
                 }
             }
             Shown::Nowhere => {}
-        }
-    }
-}
-
-impl Drop for StepLine {
-    fn drop(&mut self) {
-        if let Shown::InPlace(bar) = &self.0 {
-            bar.finish_and_clear();
         }
     }
 }

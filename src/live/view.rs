@@ -11,6 +11,7 @@ use crate::analysis::Objective;
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
+use crate::workload::WorkloadSpec;
 
 /// A run that is looked at. Its figures stay where they are counted: a screen only reads them.
 #[derive(Clone, Debug)]
@@ -27,10 +28,35 @@ pub struct Watched {
     pub clock: RunClock,
     /// What is planned.
     pub plan: PlanFacts,
+    /// What of it leaves at moments that are known before.
+    pub paced: Paced,
     /// When it stops waiting for answers.
     pub drained: Timestamp,
     /// What is demanded of it.
     pub objectives: Vec<Objective>,
+}
+
+/// What leaves at moments that are known before a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paced {
+    /// Every request.
+    Requests,
+    /// The first request of each session; the others wait for answers.
+    Sessions,
+    /// Nothing: users ask again once they are answered.
+    Nothing,
+}
+
+impl Paced {
+    fn by(workload: &WorkloadSpec) -> Self {
+        if workload.arrival.users().is_some() {
+            Self::Nothing
+        } else if workload.classes.iter().any(|class| class.conversation.is_some()) {
+            Self::Sessions
+        } else {
+            Self::Requests
+        }
+    }
 }
 
 impl Watched {
@@ -51,6 +77,7 @@ impl Watched {
             clock,
             drained: plan.window_end.after(drain),
             plan: plan.clone(),
+            paced: Paced::by(workload),
             objectives: objectives.to_vec(),
         }
     }

@@ -236,7 +236,10 @@ fn join(logs: Vec<RunLog>) -> RunLog {
 /// generator's own meters told stays with its shard: there is no one process that it is about.
 fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
     let of_page = |(place, page): (usize, &TelemetrySource)| {
-        let seen_in = |log: &RunLog| log.header.telemetry.iter().position(|source| source == page);
+        let seen_in = |log: &RunLog| {
+            let known = |source: &TelemetrySource| source.url == page.url && source.kind == page.kind;
+            log.header.telemetry.iter().position(known)
+        };
         let (log, own) = logs.iter().find_map(|log| Some((log, seen_in(log)?)))?;
         let of_it = log.telemetry.readings.iter().filter(move |reading| usize::from(reading.source) == own);
         Some(of_it.map(move |reading| Reading { source: place as u16, ..reading.clone() }))
@@ -266,8 +269,11 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
     joined.telemetry.clear();
     for page in headers.clone().flat_map(|header| &header.telemetry) {
-        if !joined.telemetry.contains(page) {
-            joined.telemetry.push(page.clone());
+        // One that a shard could not read before its run may be known to another.
+        match joined.telemetry.iter_mut().find(|known| known.url == page.url) {
+            Some(known) if known.kind.is_none() => *known = page.clone(),
+            Some(_) => {}
+            None => joined.telemetry.push(page.clone()),
         }
     }
     for objective in headers.clone().flat_map(|header| &header.objectives) {

@@ -34,7 +34,7 @@ pub use runlog::{RunLog, RunLogError, RunLogWriter};
 pub use shard::Shard;
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,
-    TelemetrySource, TimeHistogram,
+    TelemetrySource, TimeHistogram, TokenCounting,
 };
 pub use turn::{SessionCounts, Turn};
 pub use validity::Validity;

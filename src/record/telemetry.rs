@@ -48,6 +48,24 @@ impl PageKind {
     pub const fn is_of_engine(self) -> bool {
         !matches!(self, Self::Dcgm)
     }
+
+    /// When such a server counts the tokens of an answer.
+    #[must_use]
+    pub const fn counts_tokens(self) -> TokenCounting {
+        match self {
+            Self::Sglang | Self::Tgi | Self::Llamacpp => TokenCounting::AtTheEnd,
+            Self::Vllm | Self::Trtllm | Self::Dcgm => TokenCounting::AsTheyCome,
+        }
+    }
+}
+
+/// When a server adds the tokens of an answer to its total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenCounting {
+    /// Each as it is made.
+    AsTheyCome,
+    /// All at once, when the request ends.
+    AtTheEnd,
 }
 
 /// What one page told at one moment. What a page does not tell is not there, never 0.
@@ -80,6 +98,12 @@ pub struct Reading {
 impl Reading {
     /// The largest value that is believed, as many bytes as 64 bits count.
     pub const LARGEST: f64 = 9.2e18;
+
+    /// The moment that it is about, seconds: halfway between asking and having the answer.
+    #[must_use]
+    pub fn moment_s(&self) -> f64 {
+        f64::midpoint(self.asked.as_secs_f64(), self.answered.as_secs_f64())
+    }
 }
 
 /// How the server and its devices are, by the last that each of their pages told.
@@ -89,6 +113,21 @@ pub struct ServerState {
     pub gauges: BTreeMap<Gauge, f64>,
     /// Number of the devices.
     pub devices: u64,
+    /// Pages that told before and have not answered for some time: what they told is not in the values.
+    pub silent: u64,
+    /// After this moment all of it is out of date, unless a page tells more; absent where none has told.
+    pub until: Option<Timestamp>,
+}
+
+impl ServerState {
+    /// The same as known at `now`: nothing, where no page has told for so long.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        match self.until {
+            Some(until) if until < now => Self { silent: self.silent.max(1), ..Self::default() },
+            _ => self,
+        }
+    }
 }
 
 /// What one device told.
@@ -133,6 +172,14 @@ impl Gauge {
     #[must_use]
     pub const fn adds_up(self) -> bool {
         !matches!(self, Self::KvUsage | Self::CacheHitRate | Self::Utilisation)
+    }
+
+    /// The value of all by those of several engines or devices: their sum, or their mean where they do not add up; `None`
+    /// of none.
+    #[must_use]
+    pub fn together(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
+        let (sum, parts) = values.into_iter().fold((0.0, 0_u64), |(sum, n), value| (sum + value, n + 1));
+        (parts > 0).then(|| if self.adds_up() { sum } else { sum / parts as f64 })
     }
 }
 

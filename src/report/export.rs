@@ -268,7 +268,7 @@ mod tests {
                 crate::report::sample_runs::told(&log, &[], |told| (document.write)(told, &mut bytes))
                     .unwrap();
                 let text = String::from_utf8(bytes).unwrap();
-                let found = text.chars().find(|sign| *sign != '\n' && crate::report::page::steers(*sign));
+                let found = text.chars().find(|sign| *sign != '\n' && crate::units::steers(*sign));
                 assert_eq!(found, None, "{}", document.file);
             }
         }

@@ -7,8 +7,8 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::Beside;
-use super::page::steers;
 use crate::analysis::Summary;
+use crate::units::steers;
 
 /// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
 pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<String> {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::grid::Grid;
+use crate::units::steers;
 
 /// How a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,25 +185,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Whether a sign could steer a terminal or turn the direction of writing, is not seen, or can be in no XML.
-pub(crate) fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{2064}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}'
-                | '\u{fffe}'
-                | '\u{ffff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 /// The text with everything that could steer a terminal, or turn the direction of writing, made visible: what

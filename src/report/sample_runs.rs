@@ -79,7 +79,8 @@ pub(super) fn hostile() -> RunLog {
     log
 }
 
-/// The minute again, with all that a server, its two GPUs and the client can tell, at its begin, its middle and its end.
+/// The minute again, with all that a server, its two GPUs and the client can tell: the server at its begin, its middle and its end, the
+/// GPUs every ten seconds.
 pub(super) fn observed() -> RunLog {
     let mut log = minute();
     let source = |kind| {
@@ -144,14 +145,9 @@ pub(super) fn observed() -> RunLog {
         .into(),
         ..empty(1, second)
     };
-    log.telemetry.readings = vec![
-        server(0, 100.0, 0.0),
-        devices(0),
-        server(30, 400.0, 20.0),
-        devices(30),
-        server(60, 690.0, 10.0),
-        devices(60),
-    ];
+    log.telemetry.readings = (0..=6).map(|tens| devices(tens * 10)).collect();
+    log.telemetry.readings.extend([server(0, 100.0, 0.0), server(30, 400.0, 20.0), server(60, 690.0, 10.0)]);
+    log.telemetry.readings.sort_by_key(|reading| reading.answered);
     let delays = Delays { n: 600, p50_ns: 1_000_000, p99_ns: 2_000_000, max_ns: 9_000_000 };
     let footer = log.footer.as_mut().unwrap();
     footer.ended = at(62);

@@ -4,12 +4,15 @@ use super::page::{Page, Tone};
 use super::sides::together;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
-    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, ServerSide, Summary, TimeBeside,
+    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, Mark, ServerSide, Summary,
+    TimeBeside, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::units::{count, three_digits};
 
 pub(crate) const GIB: f64 = 1_073_741_824.0;
+/// A stretch that differs from the window by no more than this share of it is as good as the window.
+const NEAR: f64 = 0.05;
 
 pub(crate) fn section(page: &mut Page, summary: &Summary) {
     let Some(server) = &summary.server else { return };
@@ -23,13 +26,24 @@ pub(crate) fn section(page: &mut Page, summary: &Summary) {
         ("  devices    ", devices(&server.devices)),
         ("  energy     ", energy(server)),
         ("  not read   ", unread(server)),
+        ("  in part    ", in_part(server)),
     ];
-    page.heading("Server, by its own metrics");
+    page.heading(&format!("Server, by its own metrics{}", stretch(server, summary.window)));
     for (label, line) in lines {
         if let Some(line) = line {
             page.entry(Tone::Normal, label, &line);
         }
     }
+}
+
+/// The stretch that totals and times are about, where it is not as good as the window.
+fn stretch(server: &ServerSide, window: Window) -> String {
+    let length = window.end_s - window.start_s;
+    server
+        .span_s
+        .filter(|(from, until)| (until - from - length).abs() > NEAR * length)
+        .map(|(from, until)| format!(" (totals from {} to {} s)", three_digits(from), three_digits(until)))
+        .unwrap_or_default()
 }
 
 fn mean_and_max(gauge: GaugeSummary) -> String {
@@ -67,6 +81,14 @@ pub(crate) fn cache(server: &ServerSide) -> Option<String> {
 
 fn beside(time: &TimeBeside) -> String {
     let ms = |value: f64| format!("{} ms", three_digits(value));
+    if !time.same_requests {
+        let requests = counted(time.server_n.round() as u64, "request");
+        let (there, here) = (ms(time.server_ms), ms(time.client_ms));
+        return format!(
+            "mean {there} of {requests}, here {here} of {}: not the same requests",
+            count(time.client_n)
+        );
+    }
     let here = format!("mean {}, here {}", ms(time.server_ms), ms(time.client_ms));
     if time.outside_ms < 0.0 {
         return format!("{here}: of other requests in part");
@@ -83,11 +105,19 @@ fn times(server: &ServerSide) -> Option<String> {
     ];
     let line = named.map(|(name, time)| {
         let time = server.times.get(&time)?;
-        let p99 = time.p99.map(|p99| format!(" (p99 {})", in_bucket(p99))).unwrap_or_default();
+        let known = time.p99.filter(|_| time.p99_mark != Some(Mark::TooFewSamples));
+        let p99 = known.map(|p99| format!(" (p99 {})", in_bucket(p99))).unwrap_or_default();
         Some(format!("{name} {} ms{p99}", three_digits(time.mean_ms)))
     });
-    if server.restarted {
-        return Some("none: the server was started anew, and its totals with it".to_owned());
+    let back = server.pages.iter().find_map(|page| page.went_back);
+    match back {
+        Some(WentBack::Once) => {
+            return Some("none: a total went back, as of a server that was started anew".to_owned());
+        }
+        Some(WentBack::AndForth) => {
+            return Some("none: totals went back and forth, as of several servers at one address".to_owned());
+        }
+        None => {}
     }
     joined(line)
 }
@@ -120,7 +150,12 @@ fn devices(devices: &[DeviceSummary]) -> Option<String> {
         together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
     let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
     let line = joined([busy, memory, power])?;
-    Some(if devices.len() == 1 { line } else { format!("{}, each {line}", devices.len()) })
+    let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
+    Some(match (devices.len() - parts, parts) {
+        (1, 0) => line,
+        (whole, 0) => format!("{whole}, each {line}"),
+        (whole, parts) => format!("{whole} in {}, each {line} a device", counted(parts as u64, "part")),
+    })
 }
 
 pub(crate) fn energy(server: &ServerSide) -> Option<String> {
@@ -138,6 +173,12 @@ pub(crate) fn energy(server: &ServerSide) -> Option<String> {
     ])
 }
 
+fn in_part(server: &ServerSide) -> Option<String> {
+    joined(server.read_in_part().map(|(page, (from, until))| {
+        Some(format!("{}: not from {} to {} s", page.url, three_digits(from), three_digits(until)))
+    }))
+}
+
 pub(crate) fn unread(server: &ServerSide) -> Option<String> {
     let unread: Vec<_> = server.unread().map(|page| page.url.clone()).collect();
     (!unread.is_empty()).then(|| unread.join(", "))
@@ -149,27 +190,30 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::analysis::test_runs::run;
-    use crate::analysis::{BothAccounts, EnergyUse, TimeSummary, summarise};
+    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, TimeSummary, summarise};
     use crate::report::page::{Colour, Style};
 
     fn gauge(mean: f64, max: f64) -> GaugeSummary {
-        GaugeSummary { mean, max, last: mean }
+        GaugeSummary { mean, max, last: mean, covered_s: 60.0 }
     }
 
     /// As of a server with two GPUs.
     pub(crate) fn told() -> ServerSide {
         let bucket = |ms, from_ms, to_ms| Some(BucketQuantile { ms, from_ms, to_ms });
-        let time = |mean_ms, p99| TimeSummary { count: 200.0, mean_ms, p50: p99, p99 };
+        let time = |mean_ms, p99| TimeSummary { count: 2_000.0, mean_ms, p50: p99, p99, p99_mark: None };
         let beside = |client_ms: f64, server_ms: f64| TimeBeside {
             client_ms,
-            client_n: 200,
+            client_n: 2_000,
             server_ms,
-            server_n: 200.0,
+            server_n: 2_000.0,
             outside_ms: client_ms - server_ms,
             outside_share: (client_ms - server_ms) / client_ms,
+            same_requests: true,
         };
         let device = |name: &str, busy: f64| DeviceSummary {
             device: name.to_owned(),
+            page: "http://gpu-1:9400/metrics".to_owned(),
+            part_of: None,
             utilisation: Some(gauge(busy, busy + 0.04)),
             memory_used_bytes: Some(gauge(72.0 * GIB, 73.5 * GIB)),
             memory_free_bytes: None,
@@ -184,7 +228,7 @@ pub(crate) mod tests {
                 (Gauge::KvUsage, gauge(0.18, 0.2898)),
             ]
             .into(),
-            span_s: Some((2.0, 62.0)),
+            span_s: Some((0.0, 1.0)),
             restarted: false,
             counters: [
                 (Counter::Preemptions, 1.0),
@@ -202,7 +246,7 @@ pub(crate) mod tests {
             accounts: Some(BothAccounts {
                 ttft: Some(beside(209.1, 204.0)),
                 e2e: Some(beside(3_600.0, 3_620.0)),
-                requests: Some(CountBeside { client: 200, server: 200.0 }),
+                requests: Some(CountBeside { client: 2_000, server: 2_000.0 }),
                 output_tokens: Some(CountBeside { client: 51_827, server: 51_830.0 }),
             }),
             devices: vec![device("0", 0.91), device("1", 0.95)],
@@ -215,6 +259,45 @@ pub(crate) mod tests {
                 per_request_j: Some(249.0),
             }),
         }
+    }
+
+    fn page_of(url: &str, readings: u64) -> PageSummary {
+        PageSummary {
+            url: url.to_owned(),
+            kind: None,
+            hardware: None,
+            driver: None,
+            readings,
+            gap_s: None,
+            went_back: None,
+        }
+    }
+
+    #[test]
+    fn what_is_not_sure_is_told_as_such() {
+        let mut server = told();
+        // Another client's requests are on the server's side of the balance.
+        let accounts = server.accounts.as_mut().unwrap();
+        let ttft = accounts.ttft.as_mut().unwrap();
+        (ttft.same_requests, ttft.server_n, ttft.client_n) = (false, 3_210.0, 2_000);
+        for time in server.times.values_mut() {
+            (time.count, time.p99_mark) = (7.0, Some(Mark::TooFewSamples));
+        }
+        for (slice, device) in server.devices.iter_mut().enumerate() {
+            (device.device, device.part_of) = (format!("0 {slice}"), Some("0".to_owned()));
+            device.power_w = None;
+        }
+        let whole = DeviceSummary {
+            utilisation: None,
+            memory_used_bytes: None,
+            power_w: Some(gauge(400.0, 400.0)),
+            part_of: None,
+            device: "0".to_owned(),
+            ..server.devices[0].clone()
+        };
+        server.devices.push(whole);
+        server.span_s = Some((0.0, 0.5));
+        insta::assert_snapshot!(shown(server, 80));
     }
 
     fn shown(server: ServerSide, width: usize) -> String {
@@ -237,11 +320,10 @@ pub(crate) mod tests {
         (little.counters, little.times) = (BTreeMap::new(), BTreeMap::new());
         (little.accounts, little.energy, little.restarted) = (None, None, true);
         little.devices.truncate(1);
-        little.pages.push(crate::analysis::PageSummary {
-            url: "http://gpu-1:9400/metrics".to_owned(),
-            kind: None,
-            readings: 0,
-        });
+        let never = page_of("http://gpu-1:9400/metrics", 0);
+        let stopped = PageSummary { gap_s: Some((7.0, 14.0)), ..page_of("http://gpu-2:9400/metrics", 8) };
+        let back = PageSummary { went_back: Some(WentBack::Once), ..page_of("http://host/metrics", 15) };
+        little.pages.extend([never, stopped, back]);
         insta::assert_snapshot!(shown(little, 80));
     }
 }

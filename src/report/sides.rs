@@ -185,7 +185,7 @@ fn times(server: &ServerSide) -> Vec<SideFigure> {
         ("server_e2e", "Time to the last token by the server, from arrival", ServerTime::E2e),
     ];
     let figures = known.into_iter().filter_map(|(metric, meaning, time)| {
-        let TimeSummary { count, mean_ms, p50, p99 } = *server.times.get(&time)?;
+        let TimeSummary { count, mean_ms, p50, p99, .. } = *server.times.get(&time)?;
         let figure = |statistic, value| {
             let (unit, n) = (SideUnit::Milliseconds, Some(count.round() as u64));
             Some(SideFigure { metric, meaning, statistic, unit, value, n })
@@ -209,8 +209,8 @@ fn outside(server: &ServerSide) -> Vec<SideFigure> {
         ]
     };
     let accounts = server.accounts;
-    let ttft = accounts.and_then(|both| both.ttft);
-    let e2e = accounts.and_then(|both| both.e2e);
+    let ttft = accounts.and_then(|both| both.ttft).filter(|ttft| ttft.same_requests);
+    let e2e = accounts.and_then(|both| both.e2e).filter(|e2e| e2e.same_requests);
     let parts = [
         part("outside_server_ttft", "Of the time to first token, spent outside of the server", ttft),
         part("outside_server_e2e", "Of the time to the last token, spent outside of the server", e2e),
@@ -221,7 +221,8 @@ fn outside(server: &ServerSide) -> Vec<SideFigure> {
 /// All devices together: means over them, the largest of any, the power of all.
 fn devices(server: &ServerSide) -> Vec<SideFigure> {
     let devices = server.devices.as_slice();
-    let number = (!devices.is_empty()).then_some(devices.len() as f64);
+    let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
+    let number = (whole > 0).then_some(whole as f64);
     let energy = server.energy;
     let (busy, memory) = (
         together(devices, |device| device.utilisation),
@@ -267,10 +268,10 @@ pub(super) fn together(
     gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
 ) -> Option<GaugeSummary> {
     let told: Vec<_> = devices.iter().filter_map(gauge).collect();
-    let last = told.last()?.last;
+    let GaugeSummary { last, covered_s, .. } = *told.last()?;
     let mean = told.iter().map(|gauge| gauge.mean).sum::<f64>() / told.len() as f64;
     let max = told.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
-    Some(GaugeSummary { mean, max, last })
+    Some(GaugeSummary { mean, max, last, covered_s })
 }
 
 fn client(client: &ClientLoad) -> Vec<SideFigure> {

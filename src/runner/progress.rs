@@ -213,7 +213,7 @@ impl Progress {
             e2e: latency(&self.e2e),
             schedule_lag: latency(&self.schedule_lag),
             failures,
-            server: held(&self.server).clone(),
+            server: held(&self.server).clone().at(now),
             stopped: self.stopped.get().copied(),
             seconds,
         }

@@ -23,6 +23,14 @@ impl FoundPage {
         join_all(pages.into_iter().map(Self::look)).await
     }
 
+    /// The same pages, with those looked for again that could not be read: a server or an exporter may have come up since.
+    pub async fn again(pages: &[Self]) -> Vec<Self> {
+        join_all(pages.iter().map(|found| async {
+            if found.problem.is_some() { Self::look(found.page.clone()).await } else { found.clone() }
+        }))
+        .await
+    }
+
     async fn look(page: MetricsPage) -> Self {
         let read = async { page.open()?.read().await };
         let told = match read.await {

@@ -1,40 +1,74 @@
 //! How the server and its devices are now, by the last that each of their pages told.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::record::{Gauge, Reading, ServerState};
+use crate::record::{DeviceReading, Gauge, Reading, ServerState};
+
+/// A page counts as silent after so many intervals without a reading, and not before this time.
+const INTERVALS: u32 = 3;
+const LEAST: Duration = Duration::from_secs(5);
 
 /// The last that each page told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Latest {
     pages: BTreeMap<u16, Reading>,
+    patience: Duration,
 }
 
 impl Latest {
-    /// The values of all pages together, with `reading` in place of what its page told before: their sum, or their mean
-    /// where values do not add up. What only some of the devices tell is left out: it is not that of all.
-    pub fn with(&mut self, reading: &Reading) -> ServerState {
-        self.pages.insert(reading.source, reading.clone());
-        let engines: Vec<_> = self.pages.values().map(|reading| &reading.gauges).collect();
-        let devices: Vec<_> = self.pages.values().flat_map(|reading| reading.devices.values()).collect();
-        let of_devices: Vec<_> = devices.iter().map(|device| &device.gauges).collect();
-        let told_by_all = |gauge: &Gauge| of_devices.iter().all(|gauges| gauges.contains_key(gauge));
-        let mut gauges = together(&engines);
-        gauges.extend(together(&of_devices).into_iter().filter(|(gauge, _)| told_by_all(gauge)));
-        ServerState { gauges, devices: devices.len() as u64 }
+    /// Of pages that are read at this interval.
+    #[must_use]
+    pub fn every(interval: Duration) -> Self {
+        let patience = interval.saturating_mul(INTERVALS).max(LEAST);
+        Self { pages: BTreeMap::new(), patience }
     }
+
+    /// The values of all pages together, with `reading` in place of what its page told before: their sum, or their mean
+    /// where values do not add up. What only some of the devices tell is left out: it is not that of all. What a page told
+    /// that has been silent since is no more.
+    pub fn with(&mut self, reading: &Reading) -> ServerState {
+        let now = reading.answered;
+        self.pages.insert(reading.source, reading.clone());
+        let speaking = self.pages.values().filter(|page| now.since(page.answered) <= self.patience);
+        let speaking: Vec<_> = speaking.collect();
+        let engines: Vec<_> = speaking.iter().map(|reading| &reading.gauges).collect();
+        let devices = || speaking.iter().map(|reading| &reading.devices);
+        let is_whole = |name: &str| !name.contains(' ');
+        // A device in parts has power, and its parts the rest.
+        let whole: Vec<_> = devices().flatten().filter(|(name, _)| is_whole(name)).collect();
+        let least = devices().flat_map(|all| {
+            let in_parts =
+                |name: &str| all.keys().any(|part| part.split_once(' ').is_some_and(|of| of.0 == name));
+            all.iter().filter(move |(name, _)| !in_parts(name))
+        });
+        let least: Vec<_> = least.collect();
+        let mut gauges = together(&engines);
+        gauges.extend(told_by_all(&whole).into_iter().filter(|(gauge, _)| *gauge == Gauge::PowerW));
+        gauges.extend(told_by_all(&least).into_iter().filter(|(gauge, _)| *gauge != Gauge::PowerW));
+        ServerState {
+            gauges,
+            devices: whole.len() as u64,
+            silent: (self.pages.len() - speaking.len()) as u64,
+            until: Some(now.after(self.patience)),
+        }
+    }
+}
+
+/// What all of these devices tell.
+fn told_by_all(devices: &[(&String, &DeviceReading)]) -> BTreeMap<Gauge, f64> {
+    let gauges: Vec<_> = devices.iter().map(|(_, device)| &device.gauges).collect();
+    let told = |gauge: &Gauge| gauges.iter().all(|gauges| gauges.contains_key(gauge));
+    together(&gauges).into_iter().filter(|(gauge, _)| told(gauge)).collect()
 }
 
 /// The values of several engines, or of several devices.
 fn together(told: &[&BTreeMap<Gauge, f64>]) -> BTreeMap<Gauge, f64> {
-    let mut all: BTreeMap<Gauge, (f64, f64)> = BTreeMap::new();
+    let mut all: BTreeMap<Gauge, Vec<f64>> = BTreeMap::new();
     for (gauge, value) in told.iter().copied().flatten() {
-        let (sum, parts) = all.entry(*gauge).or_default();
-        (*sum, *parts) = (*sum + value, *parts + 1.0);
+        all.entry(*gauge).or_default().push(*value);
     }
-    let value =
-        |(gauge, (sum, parts)): (Gauge, (f64, f64))| (gauge, if gauge.adds_up() { sum } else { sum / parts });
-    all.into_iter().map(value).collect()
+    all.into_iter().filter_map(|(gauge, values)| Some((gauge, gauge.together(values)?))).collect()
 }
 
 #[cfg(test)]
@@ -57,12 +91,12 @@ mod tests {
 
     #[test]
     fn replicas_are_one_server() {
-        let mut latest = Latest::default();
+        let mut latest = Latest::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 9.0), (Gauge::KvUsage, 0.9)]));
         latest.with(&reading(1, &[(Gauge::Running, 2.0), (Gauge::KvUsage, 0.5)]));
         let now = latest.with(&reading(0, &[(Gauge::Running, 4.0), (Gauge::KvUsage, 0.25)]));
         let gauges = [(Gauge::Running, 6.0), (Gauge::KvUsage, 0.375)].into();
-        assert_eq!(now, ServerState { gauges, devices: 0 });
+        assert_eq!((now.gauges, now.devices, now.silent), (gauges, 0, 0));
     }
 
     #[test]
@@ -76,12 +110,12 @@ mod tests {
             Reading { devices: numbered.collect(), ..reading(source, &[]) }
         };
         let (busy, watts, used) = (Gauge::Utilisation, Gauge::PowerW, Gauge::MemoryUsedBytes);
-        let mut latest = Latest::default();
+        let mut latest = Latest::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 4.0)]));
         let one = latest.with(&machine(1, &[&[(busy, 0.9), (watts, 400.0), (used, 6e10)]]));
         let running = (Gauge::Running, 4.0);
         let expected = [running, (busy, 0.9), (watts, 400.0), (used, 6e10)].into();
-        assert_eq!(one, ServerState { gauges: expected, devices: 1 });
+        assert_eq!((one.gauges, one.devices), (expected, 1));
         // Both number theirs from 0, and one of the second machine's does not tell its memory.
         let second =
             machine(2, &[&[(busy, 0.5), (watts, 300.0)], &[(busy, 0.1), (watts, 50.0), (used, 1e10)]]);
@@ -89,5 +123,43 @@ mod tests {
         assert_eq!(all.devices, 3);
         assert!((all.gauges[&busy] - 0.5).abs() < 1e-12 && (all.gauges[&watts] - 750.0).abs() < 1e-9);
         assert!(!all.gauges.contains_key(&used), "the memory of two is not that of three");
+    }
+
+    #[test]
+    fn a_page_that_died_is_forgotten() {
+        let at = |source, second: u64, running| {
+            let answered = Timestamp::from_nanos(second * 1_000_000_000);
+            Reading { answered, ..reading(source, &[(Gauge::Running, running)]) }
+        };
+        let mut latest = Latest::every(Duration::from_secs(1));
+        latest.with(&at(0, 10, 7.0));
+        let still = latest.with(&at(1, 15, 2.0));
+        assert_eq!((still.gauges[&Gauge::Running], still.silent), (9.0, 0));
+        assert_eq!(still.until, Some(Timestamp::from_nanos(20_000_000_000)));
+        let gone = latest.with(&at(1, 16, 2.0));
+        assert_eq!((gone.gauges[&Gauge::Running], gone.silent), (2.0, 1));
+        // Where pages are read every 10 s, half a minute is waited.
+        let mut seldom = Latest::every(Duration::from_secs(10));
+        seldom.with(&at(0, 10, 7.0));
+        assert_eq!(seldom.with(&at(1, 40, 2.0)).silent, 0);
+    }
+
+    #[test]
+    fn a_device_in_parts_has_one_power() {
+        let device = |gauges: &[(Gauge, f64)]| DeviceReading {
+            gauges: gauges.iter().copied().collect(),
+            counters: BTreeMap::new(),
+        };
+        let part = |busy, used| device(&[(Gauge::Utilisation, busy), (Gauge::MemoryUsedBytes, used)]);
+        let devices = [
+            ("0".to_owned(), device(&[(Gauge::PowerW, 400.0)])),
+            ("0 7".to_owned(), part(0.5, 3.0)),
+            ("0 8".to_owned(), part(0.7, 4.0)),
+        ];
+        let mut latest = Latest::every(Duration::from_secs(1));
+        let now = latest.with(&Reading { devices: devices.into(), ..reading(0, &[]) });
+        let expected =
+            [(Gauge::PowerW, 400.0), (Gauge::Utilisation, 0.6), (Gauge::MemoryUsedBytes, 7.0)].into();
+        assert_eq!((now.gauges, now.devices), (expected, 1));
     }
 }

@@ -12,8 +12,10 @@ pub(super) struct Names {
     pub(super) counters: &'static [(Counter, Scale, &'static [&'static str])],
     /// Histograms of seconds.
     pub(super) times: &'static [(ServerTime, &'static [&'static str])],
-    /// The labels that tell devices apart, where the page is about devices.
+    /// The labels that tell devices apart, where the page is about devices: that of a device, and that of its parts.
     pub(super) device: &'static [&'static str],
+    /// Series that are about a whole device, even where each of its parts has them.
+    pub(super) of_whole_devices: &'static [&'static str],
 }
 
 /// What a value is multiplied by, to be in our unit.
@@ -73,6 +75,7 @@ const VLLM: Names = Names {
         (ServerTime::E2e, &["vllm:e2e_request_latency_seconds"]),
     ],
     device: &[],
+    of_whole_devices: &[],
 };
 
 /// Only one scheduler of a group that works on the same tokens tells, so that sums are right; what it calls a retraction is
@@ -104,6 +107,7 @@ const SGLANG: Names = Names {
         (ServerTime::E2e, &["sglang:e2e_request_latency_seconds"]),
     ],
     device: &[],
+    of_whole_devices: &[],
 };
 
 /// Its `tgi_request_mean_time_per_token_duration` has the prefill in it, and is no time between tokens.
@@ -124,6 +128,7 @@ const TGI: Names = Names {
         (ServerTime::E2e, &["tgi_request_duration"]),
     ],
     device: &[],
+    of_whole_devices: &[],
 };
 
 /// Its `trtllm_time_per_output_token_seconds` is a mean of each request, and no time between tokens.
@@ -151,6 +156,7 @@ const TRTLLM: Names = Names {
         (ServerTime::E2e, &["trtllm_e2e_request_latency_seconds"]),
     ],
     device: &[],
+    of_whole_devices: &[],
 };
 
 const LLAMACPP: Names = Names {
@@ -168,14 +174,17 @@ const LLAMACPP: Names = Names {
     ],
     times: &[],
     device: &[],
+    of_whole_devices: &[],
 };
 
 /// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded. A part of a GPU
-/// (MIG) is a device of its own.
+/// (MIG) is a device of its own, with memory and a share of time in which its engines were active; the exporter repeats the
+/// power of the whole GPU for each part. Where a GPU tells how busy it is in both ways, the last row counts.
 const DCGM: Names = Names {
     kind: PageKind::Dcgm,
     prefix: "DCGM_FI_",
     gauges: &[
+        (Gauge::Utilisation, AS_IT_IS, &["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]),
         (Gauge::Utilisation, PERCENT, &["DCGM_FI_DEV_GPU_UTIL"]),
         (Gauge::MemoryUsedBytes, MIB, &["DCGM_FI_DEV_FB_USED"]),
         (Gauge::MemoryFreeBytes, MIB, &["DCGM_FI_DEV_FB_FREE"]),
@@ -184,4 +193,9 @@ const DCGM: Names = Names {
     counters: &[(Counter::EnergyJ, MILLI, &["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"])],
     times: &[],
     device: &["gpu", "GPU_I_ID"],
+    of_whole_devices: &[
+        "DCGM_FI_DEV_GPU_UTIL",
+        "DCGM_FI_DEV_POWER_USAGE",
+        "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    ],
 };

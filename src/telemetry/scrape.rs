@@ -29,6 +29,8 @@ pub struct Times {
 #[derive(Debug)]
 pub struct Scraping {
     stop: CancellationToken,
+    /// What went wrong before the first reading.
+    problems: Vec<String>,
     thread: Option<JoinHandle<Vec<String>>>,
 }
 
@@ -55,9 +57,9 @@ impl Scraping {
         }
         let thread = (!readers.is_empty()).then(|| {
             let stopped = stop.clone();
-            std::thread::spawn(move || read_all(readers, problems, &stopped, &keep))
+            std::thread::spawn(move || read_all(readers, &stopped, &keep))
         });
-        Self { stop, thread }
+        Self { stop, problems, thread }
     }
 
     /// Reads each page a last time, and gives back what went wrong with them: a sentence for each that was not always read.
@@ -65,10 +67,11 @@ impl Scraping {
     pub fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(problems)) => problems,
+            Some(Ok(later)) => self.problems.extend(later),
             Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Vec::new(),
+            None => {}
         }
+        std::mem::take(&mut self.problems)
     }
 }
 
@@ -78,21 +81,15 @@ impl Drop for Scraping {
     }
 }
 
-fn read_all(
-    readers: Vec<Reader>,
-    mut problems: Vec<String>,
-    stop: &CancellationToken,
-    keep: &impl Fn(Reading),
-) -> Vec<String> {
+fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Reading)) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
         Ok(runtime) => {
             let reading = join_all(readers.into_iter().map(|reader| reader.read_on(stop, keep)));
-            problems.extend(runtime.block_on(reading).into_iter().flatten());
+            runtime.block_on(reading).into_iter().flatten().collect()
         }
-        Err(error) => problems.push(format!("no page of metrics is read: {error}")),
+        Err(error) => vec![format!("no page of metrics is read: {error}")],
     }
-    problems
 }
 
 /// What reads one page.
@@ -114,9 +111,13 @@ impl Reader {
         loop {
             let over = stop.is_cancelled();
             tries += 1;
+            let mut missed = None;
             match self.read(depth).await {
                 Ok(reading) => keep(reading),
-                Err(problem) => (failures, why) = (failures + 1, problem),
+                Err(problem) => {
+                    (failures, why) = (failures + 1, problem);
+                    missed = Some(depth);
+                }
             }
             if over {
                 break;
@@ -124,7 +125,8 @@ impl Reader {
             let (next, its_depth) = moments.after(self.clock.now());
             depth = tokio::select! {
                 () = stop.cancelled() => Depth::Whole,
-                () = sleep_until(self.clock.instant(next)) => its_depth,
+                // A whole reading that failed is made up for by the next.
+                () = sleep_until(self.clock.instant(next)) => missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth),
             };
         }
         (failures > 0)

@@ -45,7 +45,7 @@ pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<
     }
     let (mut devices, mut models, mut drivers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for sample in samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
-        devices.extend(device_of(&sample, names));
+        devices.extend(names.device.first().and_then(|whole| sample.label(whole)).map(String::from));
         models.extend(sample.label("modelName").map(String::from));
         drivers.extend(sample.label("DCGM_FI_DRIVER_VERSION").map(String::from));
     }
@@ -91,9 +91,10 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
     taken
 }
 
-/// The device that a sample is about: its labels, joined.
+/// The device that a sample is about: its labels, joined; without that of a part, where it is about the whole.
 fn device_of(sample: &Sample<'_>, names: &Names) -> Option<String> {
-    let labels = names.device.iter().filter_map(|label| sample.label(label));
+    let labels = if names.of_whole_devices.contains(&sample.name) { 1 } else { names.device.len() };
+    let labels = names.device.iter().take(labels).filter_map(|label| sample.label(label));
     let name = labels.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(" ");
     (!name.is_empty()).then_some(name)
 }
@@ -105,9 +106,8 @@ fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [Sample<'
 
 fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
     let value = |(gauge, scale, known): &(Gauge, Scale, &[&str])| {
-        let samples = first(known, series)?;
-        let sum: f64 = samples.iter().map(|sample| sample.value).sum();
-        let all = if gauge.adds_up() { sum } else { sum / samples.len() as f64 };
+        let samples = first(known, series)?.iter().filter(|sample| !sample.is_of_one_priority());
+        let all = gauge.together(samples.map(|sample| sample.value))?;
         Some((*gauge, all * scale)).filter(|(_, value)| value.abs() <= Reading::LARGEST)
     };
     names.gauges.iter().filter_map(value).collect()

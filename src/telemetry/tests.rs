@@ -109,6 +109,41 @@ fn an_exporter_of_gpus_tells_of_each() {
     assert_eq!(whole(parts).devices.keys().collect::<Vec<_>>(), ["0 7", "0 8", "1"]);
 }
 
+/// dcgm-exporter repeats the power of a GPU for each of its parts.
+#[test]
+fn the_power_of_a_gpu_in_parts_is_that_of_one() {
+    let part = |id: u8| {
+        let labels = format!("{{gpu=\"0\",GPU_I_ID=\"{id}\",modelName=\"NVIDIA H100\"}}");
+        format!(
+            "DCGM_FI_DEV_POWER_USAGE{labels} 400\nDCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{labels} 5000\n\
+             DCGM_FI_DEV_FB_USED{labels} {id}\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{labels} 0.{id}\n"
+        )
+    };
+    let text = [7, 8, 9].map(part).concat();
+    assert_eq!(source(String::new(), &text).unwrap().hardware.as_deref(), Some("1 × NVIDIA H100"));
+    let devices = whole(&text).devices;
+    assert_eq!(devices.keys().collect::<Vec<_>>(), ["0", "0 7", "0 8", "0 9"]);
+    assert_eq!(devices["0"].gauges, [(Gauge::PowerW, 400.0)].into());
+    assert_eq!(devices["0"].counters, [(Counter::EnergyJ, 5.0)].into());
+    let eighth = [(Gauge::Utilisation, 0.8), (Gauge::MemoryUsedBytes, 8.0 * 1_048_576.0)];
+    assert_eq!((&devices["0 8"].gauges, devices["0 8"].counters.len()), (&eighth.into(), 0));
+    // A whole GPU that tells both ways is as busy as the usual one says.
+    let both = "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\"} 0.3\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 90\n";
+    assert_eq!(whole(both).devices["0"].gauges, [(Gauge::Utilisation, 0.9)].into());
+}
+
+/// With `--enable-priority-scheduling` it tells how many run and wait of all, and once more by priority; what it counts
+/// stands under each request's own priority alone (`observability/metrics_collector.py`).
+#[test]
+fn priorities_of_sglang_are_counted_once() {
+    let page = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
+                sglang:num_running_reqs{priority=\"1\"} 4\n\
+                sglang:prompt_tokens_total{priority=\"0\"} 70\nsglang:prompt_tokens_total{priority=\"1\"} 30\n";
+    let page = whole(page);
+    assert_eq!(page.gauges, [(Gauge::Running, 10.0)].into());
+    assert_eq!(page.counters[&Counter::PromptTokens], 100.0);
+}
+
 #[test]
 fn the_other_servers_are_known_by_their_names() {
     let llamacpp = whole(LLAMACPP);

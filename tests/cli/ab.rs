@@ -43,6 +43,18 @@ impl Drop for Mock {
     }
 }
 
+#[test]
+fn the_page_of_one_server_is_not_read_for_both_sides() {
+    let desk = Desk::new();
+    let (a, b) = (Mock::start(&["--ttft", "5ms"]), Mock::start(&["--ttft", "5ms"]));
+    let page = format!("{}/metrics", b.url);
+    desk.skyline(&QUICK)
+        .args(["--a", &a.url, "--b", &b.url, "--metrics-url", &page])
+        .assert()
+        .code(2)
+        .stderr(contains("would count for both sides").and(contains("only pages of GPUs")));
+}
+
 /// Half a second of requests in each run, as few rounds as can tell by one metric, and no matter how busy this machine is.
 const QUICK: [&str; 11] = [
     "ab",

@@ -58,6 +58,38 @@ fn a_signal_that_ends_the_program_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn nothing_typed_is_shown_whatever_standard_input_is() {
+    let mut settings = String::new();
+    on_a_terminal("60 < /dev/null", |process| {
+        let terminal = format!("/proc/{process}/fd/2");
+        let told = Command::new("stty").args(["-a", "-F", &terminal]).output().unwrap();
+        settings = String::from_utf8(told.stdout).unwrap();
+        signal_to(process, "-TERM");
+    });
+    assert!(settings.contains("-echo ") && settings.contains("susp = <undef>"), "{settings:?}");
+}
+
+#[test]
+fn a_run_that_is_put_to_sleep_gives_the_terminal_back() {
+    let sent = on_a_terminal("60", |process| {
+        let state = || {
+            let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+            stat.rsplit(')').next().unwrap().trim().chars().next().unwrap()
+        };
+        signal_to(process, "-TSTP");
+        let begin = std::time::Instant::now();
+        while state() != 'T' {
+            assert!(begin.elapsed().as_secs() < 20, "it goes on in state {}", state());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        signal_to(process, "-CONT");
+        signal_to(process, "-TERM");
+    });
+    let [_, _, after] = parts(&sent);
+    assert!(after.contains("ended with 143") && after.contains("the terminal is as it was"), "{after}");
+}
+
+#[test]
 fn words_that_are_said_meanwhile_come_after_the_dashboard() {
     let sent = on_a_terminal("60", |process| signal_to(process, "-INT"));
     let [before, drawn, after] = parts(&sent);
@@ -71,4 +103,14 @@ fn words_that_are_said_meanwhile_come_after_the_dashboard() {
 fn a_line_takes_no_terminal() {
     let sent = on_a_terminal("--live line", |_| {});
     assert!(!sent.contains(ENTER) && sent.contains(" released") && sent.contains("Latency, ms"), "{sent:?}");
+}
+
+/// A line that stands there is taken away before words are said, and drawn again below them.
+#[test]
+fn words_do_not_break_the_line() {
+    let sent = on_a_terminal("60 --live line", |process| signal_to(process, "-INT"));
+    let (before, _) = sent.split_once("stopping: nothing more is sent").unwrap();
+    let last = before.rsplit('\n').next().unwrap();
+    let cleared = last.rfind("\u{1b}[2K").unwrap();
+    assert!(!last[cleared..].contains("released"), "{last:?}");
 }

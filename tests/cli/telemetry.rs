@@ -128,7 +128,7 @@ fn an_exporter_beside_tells_devices_and_energy() {
             "--allow-invalid",
             "--no-calibration",
             "--metrics-interval",
-            "500ms",
+            "100ms",
         ])
         .args(["--metrics-url", &page, "--metrics-url", &page])
         .assert()

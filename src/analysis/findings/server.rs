@@ -1,8 +1,8 @@
 //! Advice on what the server told of itself.
 
 use super::{Finding, FindingKind, finding};
-use crate::analysis::Summary;
 use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Summary, WentBack};
 use crate::record::{Counter, Gauge};
 use crate::units::three_digits;
 
@@ -13,7 +13,12 @@ const OUTSIDE_BAR: f64 = 0.1;
 const OUTSIDE_BAR_MS: f64 = 5.0;
 
 pub(super) fn page_unread(summary: &Summary) -> Option<Finding> {
-    let unread: Vec<_> = summary.server.as_ref()?.unread().map(|page| page.url.as_str()).collect();
+    let server = summary.server.as_ref()?;
+    let never = server.unread().map(|page| page.url.clone());
+    let in_part = server.read_in_part().map(|(page, (from, until))| {
+        format!("{} (not from {} to {} s)", page.url, three_digits(from), three_digits(until))
+    });
+    let unread: Vec<_> = never.chain(in_part).collect();
     (!unread.is_empty()).then(|| {
         finding(
             FindingKind::PageUnread,
@@ -24,14 +29,20 @@ pub(super) fn page_unread(summary: &Summary) -> Option<Finding> {
 }
 
 pub(super) fn server_restarted(summary: &Summary) -> Option<Finding> {
-    summary.server.as_ref()?.restarted.then(|| {
-        finding(
-            FindingKind::ServerRestarted,
-            "a total of the server went back inside the window: it was started anew, and its own account is lost"
-                .to_owned(),
-            "look into its log for what ended it",
-        )
-    })
+    let pages = &summary.server.as_ref()?.pages;
+    let (page, back) = pages.iter().find_map(|page| Some((page, page.went_back?)))?;
+    let (what, cure) = match back {
+        WentBack::Once => (
+            "went back inside the window: it was started anew, or its address leads to another server since",
+            "look into the server's log for what ended it",
+        ),
+        WentBack::AndForth => (
+            "went back and forth inside the window: its address leads to several servers, each with totals of its own",
+            "give the page of each server with --metrics-url, and leave this one out with --no-metrics",
+        ),
+    };
+    let sentence = format!("a total of {} {what}, and the server's own account is lost", page.url);
+    Some(finding(FindingKind::ServerRestarted, sentence, cure))
 }
 
 pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
@@ -52,7 +63,8 @@ pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
     let ttft = summary.server.as_ref()?.accounts?.ttft?;
-    (ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS).then(|| {
+    let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
+    (far && ttft.same_requests).then(|| {
         let sentence = format!(
             "{} ms ({}) of the mean TTFT lie outside of the server, which counts {} ms of the {} ms from sending; the bar is \
              {} and {OUTSIDE_BAR_MS} ms",

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::TimeSummary;
 use crate::clock::Timestamp;
-use crate::record::{CheckResult, Counter, Outcome, RequestRecord, RunLog, ServerTime};
+use crate::record::{
+    CheckResult, Counter, Outcome, PageKind, RequestRecord, RunLog, ServerTime, TokenCounting,
+};
 
 /// The same by both accounts, of the stretch between two readings: each request, each token where it happened in it, of
 /// warm-up and cool-down too.
@@ -22,7 +24,7 @@ pub struct BothAccounts {
     pub e2e: Option<TimeBeside>,
     /// Requests that ended well.
     pub requests: Option<CountBeside>,
-    /// Answer tokens.
+    /// Answer tokens; those of a request all at its end, where the server counts them then (SGLang, TGI, llama.cpp).
     pub output_tokens: Option<CountBeside>,
 }
 
@@ -43,6 +45,9 @@ pub struct TimeBeside {
     pub outside_ms: f64,
     /// The same as a share of the client's mean.
     pub outside_share: f64,
+    /// Whether both may be about the same requests: their numbers differ by no more than one, or 2 %. Where they are not,
+    /// as where others asked of the server too, the difference of the means says nothing.
+    pub same_requests: bool,
 }
 
 /// A count by both accounts.
@@ -54,6 +59,9 @@ pub struct CountBeside {
     /// The server's.
     pub server: f64,
 }
+
+/// Numbers of requests on both sides may differ by so much of the client's, for what happens at the ends of the stretch.
+const SAME: f64 = 0.02;
 
 impl BothAccounts {
     pub(super) fn of(
@@ -72,10 +80,10 @@ impl BothAccounts {
             let client: Vec<f64> = log.records.iter().filter_map(of_record).collect();
             TimeBeside::of(&client, server)
         };
-        let first = |record: &RequestRecord| record.chunks.iter().next().map(|chunk| chunk.at);
+        let first = |record: &RequestRecord| record.chunks.first_at();
         let last = |record: &RequestRecord| {
             let completed = record.outcome == Outcome::Completed;
-            record.chunks.iter().last().map(|chunk| chunk.at).filter(|_| completed)
+            record.chunks.last_at().or(record.whole_answer).filter(|_| completed)
         };
         let count = |counter: Counter, client: u64| {
             counters.get(&counter).map(|&server| CountBeside { client, server })
@@ -83,7 +91,13 @@ impl BothAccounts {
         let ended = log.records.iter().filter(|record| record.outcome == Outcome::Completed);
         let ended = ended.filter(|record| inside(record.ended)).count() as u64;
         // Answers of which several chunks share a count are spread over them alike on both sides.
-        let tokens = log.records.iter().map(|record| tokens_inside(record, inside)).sum::<f64>();
+        let counting = counting(log);
+        let tokens = log.records.iter().map(|record| match counting {
+            TokenCounting::AsTheyCome => tokens_inside(record, inside),
+            TokenCounting::AtTheEnd if inside(record.ended) => record.output_tokens as f64,
+            TokenCounting::AtTheEnd => 0.0,
+        });
+        let tokens = tokens.sum::<f64>();
         let golden = log.checks.iter().filter(|check| {
             let answered = matches!(check.result, CheckResult::Passed | CheckResult::Unmet { .. });
             answered && check.released.is_some_and(inside)
@@ -99,8 +113,20 @@ impl BothAccounts {
     }
 }
 
-/// Tokens of an answer that came while `inside`: where its chunks do not tell theirs, each has the same part of all.
+/// When the servers whose pages were read count tokens.
+fn counting(log: &RunLog) -> TokenCounting {
+    let mut kinds = log.header.telemetry.iter().filter_map(|page| page.kind);
+    kinds
+        .find_map(|kind: PageKind| kind.is_of_engine().then(|| kind.counts_tokens()))
+        .unwrap_or(TokenCounting::AsTheyCome)
+}
+
+/// Tokens of an answer that came while `inside`: where its chunks do not tell theirs, each has the same part of all. An
+/// answer that was not streamed came whole.
 fn tokens_inside(record: &RequestRecord, inside: impl Fn(Timestamp) -> bool) -> f64 {
+    if record.chunks.is_empty() {
+        return if record.whole_answer.is_some_and(inside) { record.output_tokens as f64 } else { 0.0 };
+    }
     let seen: u64 = record.chunks.iter().map(|chunk| u64::from(chunk.tokens)).sum();
     let came = record.chunks.iter().filter(|chunk| inside(chunk.at));
     let tokens: u64 = came.map(|chunk| u64::from(chunk.tokens)).sum();
@@ -112,6 +138,7 @@ impl TimeBeside {
     fn of(client: &[f64], server: &TimeSummary) -> Option<Self> {
         let client_ms = client.iter().sum::<f64>() / client.len() as f64;
         let outside_ms = client_ms - server.mean_ms;
+        let apart = (server.count - client.len() as f64).abs();
         (client_ms > 0.0).then_some(Self {
             client_ms,
             client_n: client.len() as u64,
@@ -119,6 +146,7 @@ impl TimeBeside {
             server_n: server.count,
             outside_ms,
             outside_share: outside_ms / client_ms,
+            same_requests: apart <= (SAME * client.len() as f64).max(1.0),
         })
     }
 }

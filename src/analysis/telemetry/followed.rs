@@ -2,19 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::span::moment;
 use super::track::Track;
 use crate::record::{Gauge, Reading, RunLog};
 
 /// A gauge of all pages and devices together over a run, straight lines between readings: their sum, or their mean where values
 /// do not add up.
 #[derive(Clone, Debug)]
-pub struct FollowedGauge {
-    track: Track,
-    /// The stretch in which all that ever told it had been read and still was, seconds since the run's zero: what some tell is
-    /// not what all do.
-    known: (f64, f64),
-}
+pub struct FollowedGauge(Track);
 
 /// A page, or a device that it told of.
 type Part<'a> = (u16, Option<&'a str>);
@@ -26,25 +20,18 @@ impl FollowedGauge {
         let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
         for reading in &log.telemetry.readings {
             for (device, value) in told(reading, gauge) {
-                parts.entry((reading.source, device)).or_default().push((moment(reading), value));
+                parts.entry((reading.source, device)).or_default().push((reading.moment_s(), value));
             }
         }
-        let ends = |points: &Vec<(f64, f64)>| Some((points.first()?.0, points.last()?.0));
-        let known = parts.values().filter_map(ends).reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
         let tracks: Vec<Track> =
             parts.into_values().filter_map(|points| Track::of(points.into_iter())).collect();
-        let track = Track::together(&tracks, gauge)?;
-        (known.0 <= known.1).then_some(Self { track, known })
+        Track::together(&tracks, gauge).map(Self)
     }
 
     /// Its mean over as much of a stretch of time, in seconds since the run's zero, as it is known of; `None` of none.
     #[must_use]
-    pub fn over(&self, (from, until): (f64, f64)) -> Option<f64> {
-        let (from, until) = (from.max(self.known.0), until.min(self.known.1));
-        match self.track.over((from, until)) {
-            Some(summary) => Some(summary.mean),
-            None => (from == until).then(|| self.track.at(from)),
-        }
+    pub fn over(&self, stretch: (f64, f64)) -> Option<f64> {
+        self.0.over(stretch).map(|known| known.mean)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::analysis::{Mark, Quantile};
 use crate::record::TimeHistogram;
 
 /// What a server's histogram tells of the times of a stretch.
@@ -16,6 +17,8 @@ pub struct TimeSummary {
     pub p50: Option<BucketQuantile>,
     /// 99th percentile; absent where the buckets do not tell.
     pub p99: Option<BucketQuantile>,
+    /// What so many times are worth for a 99th percentile; absent where they are plenty.
+    pub p99_mark: Option<Mark>,
 }
 
 /// A quantile as far as buckets tell it: it lies between the ends of its bucket, and where in between is a guess.
@@ -39,6 +42,7 @@ impl TimeSummary {
             mean_ms: histogram.sum_s / histogram.count * 1e3,
             p50: quantile(histogram, 0.5),
             p99: quantile(histogram, 0.99),
+            p99_mark: Quantile::P99.mark(histogram.count as u64),
         })
     }
 }
@@ -117,7 +121,8 @@ mod tests {
         let after = histogram(14.0, 8.0, &[(0.5, 5.0), (1.0, 11.0)]);
         let between = difference(&before, &after).unwrap();
         assert_eq!(between, histogram(4.0, 3.0, &[(0.5, 1.0), (1.0, 2.0)]));
-        assert_eq!(TimeSummary::of(&between).unwrap().mean_ms, 750.0);
+        let times = TimeSummary::of(&between).unwrap();
+        assert_eq!((times.mean_ms, times.p99_mark), (750.0, Some(Mark::TooFewSamples)));
         assert_eq!(difference(&after, &before), None);
         assert_eq!(difference(&before, &histogram(14.0, 8.0, &[(0.5, 5.0)])), None);
         assert_eq!(TimeSummary::of(&histogram(0.0, 0.0, &[])), None);

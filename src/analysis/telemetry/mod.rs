@@ -5,6 +5,7 @@ mod devices;
 mod energy;
 mod followed;
 mod histogram;
+mod pages;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use self::histogram::difference;
 use self::span::Span;
 use self::track::Track;
 use super::Rates;
@@ -26,6 +26,7 @@ pub use devices::DeviceSummary;
 pub use energy::{EnergySource, EnergyUse};
 pub use followed::FollowedGauge;
 pub use histogram::{BucketQuantile, TimeSummary};
+pub use pages::{PageSummary, WentBack};
 
 /// What pages of metrics told of the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,8 +39,8 @@ pub struct ServerSide {
     /// The stretch between the two readings next to the ends of the window, seconds since the run began: counters and times
     /// are about it. Absent where there are no two.
     pub span_s: Option<(f64, f64)>,
-    /// Whether a counter went back in it: the server was started anew, and what it had counted before is lost, so that
-    /// there are no counters and no times.
+    /// Whether a counter of some page went back in it: the server was started anew, or its address leads to several servers,
+    /// so that there are no counters and no times.
     pub restarted: bool,
     /// By how much the server's totals rose.
     pub counters: BTreeMap<Counter, f64>,
@@ -54,19 +55,7 @@ pub struct ServerSide {
     pub energy: Option<EnergyUse>,
 }
 
-/// A page of metrics.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PageSummary {
-    /// Its address.
-    pub url: String,
-    /// Whose names its series have; absent where it could not be read.
-    pub kind: Option<PageKind>,
-    /// How often it was read in the whole run.
-    pub readings: u64,
-}
-
-/// A value over the window.
+/// A value over that part of the window in which it is known: from the first reading to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GaugeSummary {
@@ -74,8 +63,10 @@ pub struct GaugeSummary {
     pub mean: f64,
     /// Largest that was read.
     pub max: f64,
-    /// At the window's end.
+    /// At the window's end, or at the last reading.
     pub last: f64,
+    /// Seconds of the window in which it is known.
+    pub covered_s: f64,
 }
 
 impl ServerSide {
@@ -99,33 +90,33 @@ impl ServerSide {
         let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
         // Of several replicas, all must have told: totals of some are not those of the server.
         let spans = if spans.len() == engines.len() { spans } else { Vec::new() };
-        let restarted = spans.iter().any(Span::went_back);
+        let summaries: Vec<_> =
+            pages.iter().map(|(place, page)| PageSummary::of(page, &of_page(*place), window)).collect();
+        let restarted = summaries.iter().any(|page| page.went_back.is_some());
         let whole = if restarted { &[] } else { spans.as_slice() };
         let (counters, times) = (rises(whole), times(whole));
-        let accounts = (log.header.shard.is_none() && !whole.is_empty())
+        let alone = log.header.shard.is_none();
+        let accounts = (alone && !whole.is_empty())
             .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
         let devices: Vec<_> = pages
             .iter()
             .filter(|(_, page)| page.kind == Some(PageKind::Dcgm))
-            .flat_map(|(place, _)| devices::of(&of_page(*place), window))
+            .flat_map(|(place, page)| devices::of(page, &of_page(*place), window))
             .collect();
+        // What a page that was never read tells of may be further devices, unless it is the server's own.
+        let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);
+        let told = summaries.iter().all(|page| page.readings > 0 || own(page));
+        let energy = || EnergyUse::of(&devices, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
             span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
             restarted,
-            energy: EnergyUse::of(&devices, rates, window),
+            energy: told.then(energy).flatten(),
             devices,
             counters,
             times,
             accounts,
-            pages: pages
-                .into_iter()
-                .map(|(place, page)| PageSummary {
-                    url: page.url.clone(),
-                    kind: page.kind,
-                    readings: of_page(place).len() as u64,
-                })
-                .collect(),
+            pages: summaries,
         })
     }
 
@@ -139,6 +130,11 @@ impl ServerSide {
     #[must_use]
     pub fn rise(&self, counter: Counter) -> Option<f64> {
         self.counters.get(&counter).copied()
+    }
+
+    /// Pages that could not be read in a part of the window.
+    pub fn read_in_part(&self) -> impl Iterator<Item = (&PageSummary, (f64, f64))> {
+        self.pages.iter().filter_map(|page| Some((page, page.gap_s?)))
     }
 
     /// Pages that were asked for and never read.
@@ -172,7 +168,7 @@ fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, Gaug
             Track::of(
                 readings
                     .iter()
-                    .filter_map(|reading| Some((span::moment(reading), *reading.gauges.get(&gauge)?))),
+                    .filter_map(|reading| Some((reading.moment_s(), *reading.gauges.get(&gauge)?))),
             )
         };
         let tracks: Vec<_> = engines.iter().filter_map(track).collect();
@@ -191,9 +187,7 @@ fn rises(spans: &[Span<'_>]) -> BTreeMap<Counter, f64> {
 
 fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
     let summary = |time: ServerTime| {
-        let of_span =
-            |span: &Span<'_>| difference(span.first.histograms.get(&time)?, span.last.histograms.get(&time)?);
-        let all = spans.iter().map(of_span).collect::<Option<Vec<_>>>()?;
+        let all = spans.iter().map(|span| span.times(time)).collect::<Option<Vec<_>>>()?;
         Some((time, TimeSummary::of(&histogram::sum(all)?)?))
     };
     TIMES.into_iter().filter_map(summary).collect()

@@ -64,7 +64,7 @@ fn the_window_is_told_by_the_readings_at_its_ends() {
     assert_eq!((server.pages[0].readings, server.restarted), (4, false));
     // From 0 to 4 in the first half, to 2 in the second: 2 and 3 on average.
     let running = server.gauge(Gauge::Running).unwrap();
-    assert_eq!(running, GaugeSummary { mean: 2.5, max: 4.0, last: 2.0 });
+    assert_eq!(running, GaugeSummary { mean: 2.5, max: 4.0, last: 2.0, covered_s: 1.0 });
     assert_eq!(server.rise(Counter::RequestsSucceeded), Some(10.0));
     let times = server.times[&ServerTime::Ttft];
     assert_eq!(times.count, 10.0);
@@ -118,7 +118,14 @@ fn a_server_that_was_started_anew_tells_no_totals() {
     let server = summary.server.unwrap();
     assert!(server.restarted && server.counters.is_empty() && server.times.is_empty());
     assert!(server.accounts.is_none() && server.gauge(Gauge::Running).is_some());
-    assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::ServerRestarted));
+    let mut findings = summary.findings.iter();
+    let finding = findings.find(|finding| finding.kind == FindingKind::ServerRestarted).unwrap();
+    // It fell once, and the next reading is as high as before.
+    assert!(
+        finding.sentence.contains("http://host/Vllm") && finding.sentence.contains("several servers"),
+        "{}",
+        finding.sentence
+    );
 }
 
 #[test]
@@ -160,30 +167,162 @@ fn replicas_add_up() {
     assert_eq!(server.times[&ServerTime::Ttft].count, 20.0);
 }
 
-#[test]
-fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
+/// The known run with a GPU that tells power and energy every 100 ms.
+fn with_device(told: impl Fn(u64) -> (f64, f64)) -> RunLog {
     let mut log = known();
     log.header.telemetry.push(source(PageKind::Dcgm));
-    let told = |millis, power: f64, joules: f64| {
+    log.telemetry.readings.extend((0..=10).map(|i| {
+        let (power, joules) = told(i * 100);
         let device = DeviceReading {
             gauges: [(Gauge::PowerW, power), (Gauge::Utilisation, power / 1_000.0)].into(),
             counters: [(Counter::EnergyJ, joules)].into(),
         };
-        Reading { devices: [("0".to_owned(), device)].into(), ..reading(1, millis) }
-    };
-    let readings = [told(0, 100.0, 5_000.0), told(500, 300.0, 5_110.0), told(1_000, 100.0, 5_220.0)];
-    log.telemetry.readings.extend(readings);
-    let energy = summarise(&log, &[]).server.unwrap().energy.unwrap();
+        Reading { devices: [("0".to_owned(), device)].into(), ..reading(1, i * 100) }
+    }));
+    log
+}
+
+fn energy(log: &RunLog) -> Option<EnergyUse> {
+    summarise(log, &[]).server.unwrap().energy
+}
+
+#[test]
+fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
+    let mut log =
+        with_device(|millis| (if millis == 500 { 300.0 } else { 100.0 }, 5_000.0 + 0.22 * millis as f64));
+    let told = energy(&log).unwrap();
     // 220 J in a second, in which 40 tokens came and ten requests ended.
-    assert_eq!((energy.source, energy.power_w, energy.window_j), (EnergySource::Counters, 220.0, 220.0));
-    assert_eq!((energy.per_output_token_j, energy.per_request_j), (Some(5.5), Some(22.0)));
+    assert_eq!(told.source, EnergySource::Counters);
+    assert!((told.power_w - 220.0).abs() < 1e-9 && (told.window_j - 220.0).abs() < 1e-9, "{told:?}");
+    let (token, request) = (told.per_output_token_j.unwrap(), told.per_request_j.unwrap());
+    assert!((token - 5.5).abs() < 1e-9 && (request - 22.0).abs() < 1e-9, "{told:?}");
+    // One generator of several saw but a share of what the server was used for.
+    log.header.shard = Some("1/2".parse().unwrap());
+    let shard = energy(&log).unwrap();
+    assert_eq!((shard.power_w, shard.per_output_token_j, shard.per_request_j), (told.power_w, None, None));
+    log.header.shard = None;
     for reading in &mut log.telemetry.readings {
         reading.devices.values_mut().for_each(|device| device.counters.clear());
     }
     let server = summarise(&log, &[]).server.unwrap();
-    // Up and down between 100 and 300 W: two trapezoids of 100 J.
-    let energy = server.energy.unwrap();
-    assert_eq!((energy.source, energy.power_w), (EnergySource::Power, 200.0));
+    // 100 W, and from 400 to 600 ms up to 300 and down: a triangle of 20 J.
+    let told = server.energy.unwrap();
+    assert_eq!(told.source, EnergySource::Power);
+    assert!((told.power_w - 120.0).abs() < 1e-9, "{told:?}");
     let busy = server.devices[0].utilisation.unwrap();
-    assert_eq!((busy.mean, busy.max), (0.2, 0.3));
+    assert!((busy.mean - 0.12).abs() < 1e-12 && busy.max == 0.3, "{busy:?}");
+    // Where a page with further devices may have been there, these are not all.
+    log.header.telemetry.push(TelemetrySource { kind: None, ..source(PageKind::Tgi) });
+    assert_eq!(energy(&log), None);
+    log.header.engine.url = "http://host".to_owned();
+    assert!(energy(&log).is_some(), "the server's own page tells of no devices");
+}
+
+/// An exporter that collects more seldom than it is read: its counter stands still, and then jumps.
+#[test]
+fn a_counter_that_moves_in_steps_is_taken_where_it_moved() {
+    // Never, once, twice, three times but only over 600 ms: 400 W all the while.
+    let steps: [&[u64]; 4] = [&[], &[500], &[100, 900], &[100, 400, 700]];
+    for steps in steps {
+        let moved = |millis| steps.iter().filter(|&&step| step <= millis).count() as f64;
+        let told = energy(&with_device(|millis| (400.0, 1e6 + 120.0 * moved(millis)))).unwrap();
+        assert_eq!(told.source, EnergySource::Power, "{steps:?}");
+        assert!((told.power_w - 400.0).abs() < 1e-9, "{told:?}");
+    }
+    // Five steps of 80 J, 200 ms apart, the first of them just before the window: 400 W, not 320 or 480.
+    let told = energy(&with_device(|millis| (1.0, 1e6 + 80.0 * ((millis + 100) / 200) as f64))).unwrap();
+    assert_eq!(told.source, EnergySource::Counters);
+    assert!((told.power_w - 400.0).abs() < 1e-9, "{told:?}");
+    // A driver that was loaded anew counts from 0.
+    let told = energy(&with_device(|millis| (400.0, if millis < 500 { 1e6 } else { millis as f64 })));
+    assert_eq!(told.unwrap().source, EnergySource::Power);
+}
+
+#[test]
+fn a_series_that_appears_during_the_run_began_at_nothing() {
+    let mut log = known();
+    let [first, .., end, _] = &mut log.telemetry.readings[..] else { panic!() };
+    first.histograms.clear();
+    first.counters.remove(&Counter::RequestsSucceeded);
+    end.counters.insert(Counter::Preemptions, 6.0);
+    for reading in &mut log.telemetry.readings[2..] {
+        reading.histograms = ttft(10.0);
+    }
+    let server = summarise(&log, &[]).server.unwrap();
+    assert_eq!(server.span_s, Some((0.0, 1.0)), "the first reading is one without histograms, not none");
+    assert_eq!(server.rise(Counter::Preemptions), Some(6.0));
+    assert_eq!(server.rise(Counter::RequestsSucceeded), Some(110.0));
+    assert_eq!(server.times[&ServerTime::Ttft].count, 10.0);
+    assert_eq!(server.rise(Counter::CacheHits), None, "that it never told");
+}
+
+#[test]
+fn answers_that_are_not_streamed_count_too() {
+    let mut log = known();
+    let whole = |i| record(i).sent_at(i * 100, i * 100, i * 100).whole_answer(i * 100 + 80, 4).build();
+    log.records = (0..10).map(whole).collect();
+    for reading in &mut log.telemetry.readings {
+        let times = reading.histograms.remove(&ServerTime::Ttft);
+        reading.histograms.extend(times.map(|times| (ServerTime::E2e, times)));
+    }
+    let accounts = summarise(&log, &[]).server.unwrap().accounts.unwrap();
+    assert_eq!(accounts.output_tokens, Some(CountBeside { client: 40, server: 40.0 }));
+    let e2e = accounts.e2e.unwrap();
+    assert_eq!((e2e.client_ms, e2e.client_n, e2e.server_n), (80.0, 10, 10.0));
+}
+
+/// SGLang adds up the tokens of a request when it ends.
+#[test]
+fn tokens_are_counted_when_the_server_counts_them() {
+    let mut log = known();
+    // The last of ten has two of its four tokens in the window, and ends after it.
+    log.records[9] = record(9).sent_at(900, 900, 900).paced(980, 10, 4).build();
+    let client =
+        |log: &RunLog| summarise(log, &[]).server.unwrap().accounts.unwrap().output_tokens.unwrap().client;
+    assert_eq!(client(&log), 38);
+    log.header.telemetry = vec![source(PageKind::Sglang)];
+    assert_eq!(client(&log), 36);
+}
+
+#[test]
+fn means_of_other_requests_are_not_subtracted() {
+    let mut log = known();
+    for reading in &mut log.telemetry.readings {
+        for times in reading.histograms.values_mut() {
+            times.sum_s = times.count * 0.02;
+        }
+    }
+    let finding = |log: &RunLog| {
+        let summary = summarise(log, &[]);
+        let told = summary.findings.iter().any(|finding| finding.kind == FindingKind::OutsideServer);
+        (summary.server.unwrap().accounts.unwrap().ttft.unwrap().same_requests, told)
+    };
+    assert_eq!(finding(&log), (true, true));
+    // Another client asked for five more.
+    for reading in &mut log.telemetry.readings[2..] {
+        reading.histograms.values_mut().for_each(|times| times.count += 5.0);
+    }
+    assert_eq!(finding(&log), (false, false));
+}
+
+#[test]
+fn a_page_that_stops_answering_is_told_of() {
+    let mut log = known();
+    let brief = |millis, running| Reading {
+        gauges: [(Gauge::Running, running)].into(),
+        counters: BTreeMap::new(),
+        ..reading(0, millis)
+    };
+    log.telemetry.readings = (0..4).map(|i| brief(i * 100, i as f64)).collect();
+    let summary = summarise(&log, &[]);
+    let server = summary.server.as_ref().unwrap();
+    assert_eq!(server.pages[0].gap_s, Some((0.3, 1.0)));
+    let running = server.gauge(Gauge::Running).unwrap();
+    assert!((running.mean - 1.5).abs() < 1e-9 && (running.covered_s - 0.3).abs() < 1e-9, "{running:?}");
+    let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::PageUnread).unwrap();
+    assert!(finding.sentence.contains("http://host/Vllm (not from 0.300 to 1.00 s)"), "{}", finding.sentence);
+    // Power of a third of the window is not that of the work.
+    let mut log = with_device(|_| (400.0, 0.0));
+    log.telemetry.readings.retain(|reading| reading.source == 0 || reading.asked < at(400));
+    assert_eq!(energy(&log), None);
 }

@@ -30,7 +30,7 @@ use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
 use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
-    Calibration, EngineFacts, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
+    Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions, SampleSink};
 use crate::telemetry::{FoundPage, Scraping};
@@ -205,6 +205,13 @@ impl Field<'_> {
         Self { calibration, prompts, salt, ..self }
     }
 
+    /// The address of a page that was asked for and is of an engine, other than the server's own.
+    pub(super) fn page_of_another_engine(&self) -> Option<&str> {
+        let own = self.session.engine.metrics_page().map(|page| page.url());
+        let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
+        of_engine.map(|page| page.source.url.as_str()).find(|url| Some(*url) != own.as_deref())
+    }
+
     /// Refuses a workload that asks for more than this machine can be trusted with.
     pub(super) fn bears(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         machine::bears(self.setup, self.calibration.as_ref(), spec)
@@ -253,6 +260,7 @@ impl Field<'_> {
         };
         let told = counted_before.and_then(|reading| reading.block_tokens());
         let cache_block_tokens = told.or(engine.facts().cache_block_tokens);
+        let pages = session.runtime.block_on(FoundPage::again(pages));
         // All that may take long is done; connections are opened last, before servers close them again.
         start::wait(share.start_at, *printer);
         session.runtime.block_on(engine.warm_up(sending.opened_ahead(options.max_concurrency)));
@@ -290,8 +298,8 @@ impl Field<'_> {
 
         let progress = Arc::new(Progress::default());
         let times = pages::times(&setup.run.telemetry, &plan);
-        let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress));
-        let scraping = Scraping::start(pages, times, clock, told);
+        let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress), times.every);
+        let scraping = Scraping::start(&pages, times, clock, told);
         let samples = Some(SampleSink::new(keeper.client_keeper()));
         let watched =
             Watched::of(&header, (part, setup.objectives), (Arc::clone(&progress), clock, options.drain));

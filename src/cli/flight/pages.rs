@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cli::args::{OwnPage, TelemetryArgs};
 use crate::cli::exit::Stop;
@@ -52,8 +53,8 @@ pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> Times {
 }
 
 /// What becomes of a reading: it is kept, and whoever looks on is told how the server is.
-pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>) -> impl Fn(Reading) {
-    let latest = RefCell::new(Latest::default());
+pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>, every: Duration) -> impl Fn(Reading) {
+    let latest = RefCell::new(Latest::every(every));
     move |reading| {
         progress.server_told(latest.borrow_mut().with(&reading));
         keep(reading);

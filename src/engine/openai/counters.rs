@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
 use crate::engine::dialect::CounterNames;
-use crate::engine::exposition::samples;
+use crate::engine::exposition::{Sample, samples};
 use crate::record::ServerCounters;
 
 /// How long a reading may take in all: a run waits no longer for it.
@@ -30,9 +30,11 @@ impl CounterReading {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
         let (now, then) = (&self.counters, &earlier.counters);
-        let rise = |now: Option<u64>, then: Option<u64>| match (now, then) {
-            (Some(now), Some(then)) => now.checked_sub(then).map(Some),
-            _ => Some(None),
+        // What the earlier page did not have yet was 0: Prometheus' clients show a series with labels only once it has
+        // counted something.
+        let rise = |now: Option<u64>, then: Option<u64>| match now {
+            Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
+            None => Some(None),
         };
         Some(ServerCounters {
             prompt_tokens: rise(now.prompt_tokens, then.prompt_tokens)?,
@@ -91,7 +93,10 @@ pub(super) async fn present(control: &Control, names: CounterNames) -> Option<u6
 }
 
 fn present_on(page: &str, names: CounterNames) -> Option<u64> {
-    let gauges = names.present.map(|name| total(page, name));
+    let gauges = names.present.map(|name| {
+        let of_name = |sample: &Sample<'_>| sample.name == name && !sample.is_of_one_priority();
+        summed(samples(page).filter(of_name))
+    });
     gauges.into_iter().flatten().reduce(u64::saturating_add)
 }
 
@@ -110,7 +115,11 @@ async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, 
 /// The sum over all label sets of the series `name`, but for those of requests that ended badly. `None` where there is no
 /// such series, or a value that no counter of things can have.
 fn total(page: &str, name: &str) -> Option<u64> {
-    let mut values = samples(page).filter(|sample| sample.name == name).peekable();
+    summed(samples(page).filter(|sample| sample.name == name))
+}
+
+fn summed<'a>(samples: impl Iterator<Item = Sample<'a>>) -> Option<u64> {
+    let mut values = samples.peekable();
     values.peek()?;
     let sum: f64 = values.filter(|sample| !sample.is_of_failures()).map(|sample| sample.value).sum();
     (sum.is_finite() && sum >= 0.0).then(|| sum.round() as u64)
@@ -144,6 +153,12 @@ mod tests {
         assert_eq!(present_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
         assert_eq!(present_on(busy, names), Some(5));
+        // SGLang with priorities: ten in all, six and four of them of either priority.
+        let names = Dialect::Sglang.traits().counters.unwrap();
+        let prioritised = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
+                           sglang:num_running_reqs{priority=\"1\"} 4\nsglang:num_queue_reqs{priority=\"\"} 3\n\
+                           sglang:num_queue_reqs{priority=\"0\"} 3\n";
+        assert_eq!(present_on(prioritised, names), Some(13));
         assert_eq!(block_size("a:b{block_size=\"0\"} 1\na:c{block_size=\"32\"} 1\n", "a:b"), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
@@ -178,5 +193,10 @@ mod tests {
         assert_eq!(reading(130, Some(50)).since(&before), Some(counters(Some(30), Some(0), None)));
         assert_eq!(reading(130, Some(40)).since(&before), None);
         assert_eq!(reading(130, None).since(&before), Some(counters(Some(30), None, None)));
+        // A series that is there only since something was counted began at 0.
+        assert_eq!(
+            reading(130, Some(40)).since(&reading(100, None)),
+            Some(counters(Some(30), Some(40), None))
+        );
     }
 }

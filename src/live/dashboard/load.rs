@@ -7,6 +7,7 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::Seen;
 use super::layout::is_roomy;
+use crate::live::view::Paced;
 use crate::runner::{RECENT_S, Rates};
 use crate::units::{count, three_digits};
 
@@ -52,10 +53,15 @@ fn figures(seen: &Seen<'_>) -> Vec<Figure> {
     };
     let plan = &seen.watched.plan;
     let window_s = plan.window_end.since(plan.window_start).as_secs_f64();
-    let planned = three_digits(plan.measured_requests as f64 / window_s);
+    let rate_planned = three_digits(plan.measured_requests as f64 / window_s);
+    let planned = match seen.watched.paced {
+        Paced::Requests => format!("planned {rate_planned}/s"),
+        Paced::Sessions => format!("{rate_planned} sessions/s"),
+        Paced::Nothing => String::new(),
+    };
     let figure = |name, value, beside| Figure { name, value, beside, troubles: false };
     vec![
-        figure("offered", rate(|rates| rates.released), format!("planned {planned}/s")),
+        figure("offered", rate(|rates| rates.released), planned),
         figure("completed", rate(|rates| rates.completed), format!("{} in all", count(snapshot.completed))),
         Figure {
             troubles: snapshot.failed > 0,

@@ -30,6 +30,7 @@ use super::stage::Stage;
 use super::view::Watched;
 use crate::clock::Timestamp;
 use crate::runner::Snapshot;
+use crate::units::steers;
 
 /// Time between two pictures.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -113,7 +114,8 @@ impl Seen<'_> {
     }
 }
 
-/// A text that cannot steer the terminal: diagnostics come coloured, and may hold what a server said.
+/// A text that can neither steer the terminal nor turn what stands beside it round: diagnostics come coloured, and may hold
+/// what a server said.
 fn plain(text: &str) -> String {
-    strip_ansi_codes(text).chars().filter(|c| !c.is_control()).collect()
+    strip_ansi_codes(text).chars().filter(|&c| !steers(c)).collect()
 }

@@ -75,7 +75,11 @@ fn of_engine(state: &ServerState) -> Vec<String> {
         told(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
         told(Gauge::CacheHitRate).map(|hits| format!("prefix hits {}", percent(hits))),
     ];
-    words.into_iter().flatten().collect()
+    let silent = (state.silent > 0).then(|| match state.silent {
+        1 => "a page of metrics does not answer".to_owned(),
+        pages => format!("{} pages of metrics do not answer", count(pages)),
+    });
+    silent.into_iter().chain(words.into_iter().flatten()).collect()
 }
 
 /// The mean of how busy they are, and the sums of their memory and power.
@@ -113,7 +117,7 @@ mod tests {
             (Gauge::MemoryFreeBytes, 88_687.0 * 1_048_576.0),
             (Gauge::PowerW, 483.75),
         ];
-        ServerState { gauges: gauges.into(), devices: 2 }
+        ServerState { gauges: gauges.into(), devices: 2, ..ServerState::default() }
     }
 
     #[test]
@@ -123,6 +127,8 @@ mod tests {
         // 74,278 MiB are 72.5 GiB, and with what is free 159.1.
         let all = "2 together: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
         assert_eq!(joined(&of_devices(&state)), all);
+        let silent = ServerState { silent: 1, ..ServerState::default() };
+        assert_eq!(of_engine(&silent), ["a page of metrics does not answer"]);
         state.devices = 1;
         state.gauges.remove(&Gauge::MemoryFreeBytes);
         assert_eq!(joined(&of_devices(&state)), "46.5 % busy · memory 72.5 GiB · 484 W");

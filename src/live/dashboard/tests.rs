@@ -6,6 +6,7 @@ use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::clock::RunClock;
+use crate::live::view::Paced;
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, Progress, Rates, Second, Spread, Tally};
 
@@ -28,6 +29,7 @@ fn watched() -> Watched {
             window_start: at(10.0),
             window_end: at(70.0),
         },
+        paced: Paced::Requests,
         drained: at(130.0),
         objectives: Vec::new(),
     }
@@ -100,7 +102,7 @@ fn in_trouble() -> (Watched, Snapshot) {
     snapshot.failures = vec![(FailureKind::HttpStatus(503), 40), (FailureKind::Reset, 2)];
     let gauges =
         [(Gauge::Running, 32.0), (Gauge::Waiting, 9.0), (Gauge::KvUsage, 0.983), (Gauge::CacheHitRate, 0.12)];
-    snapshot.server = ServerState { gauges: gauges.into(), devices: 0 };
+    snapshot.server = ServerState { gauges: gauges.into(), ..ServerState::default() };
     (watched, snapshot)
 }
 
@@ -121,6 +123,18 @@ fn with_devices(mut snapshot: Snapshot) -> Snapshot {
 #[test]
 fn a_run_in_its_window_at_80_by_24() {
     insta::assert_snapshot!(picture(80, 24, &watched(), 41.2, in_the_window(), &[]));
+}
+
+#[test]
+fn a_plan_is_told_of_what_is_planned() {
+    let planned = |paced| {
+        let watched = Watched { paced, ..watched() };
+        let picture = picture(80, 24, &watched, 41.2, in_the_window(), &[]);
+        picture.lines().find(|line| line.contains("offered")).unwrap().to_owned()
+    };
+    assert!(planned(Paced::Requests).contains("planned 20.0/s"));
+    assert!(planned(Paced::Sessions).contains("  20.0 sessions/s"));
+    assert!(!planned(Paced::Nothing).contains("planned"));
 }
 
 #[test]
@@ -192,7 +206,7 @@ fn a_terminal_made_too_small_shows_a_line() {
 #[test]
 fn no_text_from_outside_steers_the_terminal() {
     let mut watched = watched();
-    watched.server = "\u{1b}[2J\u{7}evil\u{9b}31m".to_owned();
+    watched.server = "\u{1b}[2J\u{7}evil\u{9b}31m\u{202e}\u{2066}\u{ad}".to_owned();
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let seen = Seen {
         watched: &watched,
@@ -203,7 +217,7 @@ fn no_text_from_outside_steers_the_terminal() {
     };
     terminal.draw(|frame| seen.draw(frame)).unwrap();
     let cells = terminal.backend().buffer().content();
-    assert!(cells.iter().all(|cell| !cell.symbol().contains(char::is_control)));
+    assert!(cells.iter().all(|cell| !cell.symbol().contains(steers)));
     // Without colours there are none.
     assert!(cells.iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
 }

@@ -274,9 +274,17 @@ fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
     parts[1].log.header.telemetry = vec![page("b"), page("a")];
     parts[1].log.telemetry.readings = vec![reading(0, 5), reading(1, 12)];
     parts[1].log.header.started_at += Duration::from_nanos(10);
-    let log = merge(parts).unwrap().log;
+    let log = merge(parts.clone()).unwrap().log;
     assert_eq!(log.header.telemetry, [page("a"), page("b")]);
     let later =
         Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
-    assert_eq!(log.telemetry.readings, [reading(0, 10), later, reading(0, 30)]);
+    assert_eq!(log.telemetry.readings, [reading(0, 10), later.clone(), reading(0, 30)]);
+    // The first could not read its page before the run: the second's account of it counts, and it is there once.
+    parts[0].log.header.telemetry[0].kind = None;
+    parts[0].log.telemetry.readings.clear();
+    let log = merge(parts).unwrap().log;
+    assert_eq!(log.header.telemetry, [page("a"), page("b")]);
+    let of_second =
+        Reading { asked: Timestamp::from_nanos(22), answered: Timestamp::from_nanos(23), ..reading(0, 12) };
+    assert_eq!(log.telemetry.readings, [later, of_second]);
 }

@@ -114,9 +114,15 @@ fn ends_are_counted_by_their_kinds() {
 #[test]
 fn the_server_is_as_it_last_told() {
     let progress = Progress::default();
-    let state =
-        |gauges: &[(Gauge, f64)]| ServerState { gauges: gauges.iter().copied().collect(), devices: 0 };
+    let state = |gauges: &[(Gauge, f64)]| ServerState {
+        gauges: gauges.iter().copied().collect(),
+        until: Some(at(5_000)),
+        ..ServerState::default()
+    };
     progress.server_told(state(&[(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
     progress.server_told(state(&[(Gauge::Running, 9.0)]));
-    assert_eq!(progress.snapshot(at(0)).server, state(&[(Gauge::Running, 9.0)]));
+    assert_eq!(progress.snapshot(at(5_000)).server, state(&[(Gauge::Running, 9.0)]));
+    // A server that says nothing more is not as it was.
+    let silent = progress.snapshot(at(5_001)).server;
+    assert_eq!(silent, ServerState { silent: 1, ..ServerState::default() });
 }

@@ -1,0 +1,143 @@
+//! What became of the pages that were asked for.
+
+use serde::Serialize;
+
+use super::span::Span;
+use crate::record::{PageKind, Reading, TelemetrySource};
+
+/// A page was not read for longer than so many times the usual from one reading to the next: that is a gap.
+const GAP: f64 = 3.0;
+/// Readings that are so much of the window apart are those at its ends.
+const WHOLE: f64 = 0.95;
+/// Totals that are back above where they fell from within so many readings are those of another server again.
+const SOON: usize = 5;
+
+/// A page of metrics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PageSummary {
+    /// Its address.
+    pub url: String,
+    /// Whose names its series have; absent where it could not be read.
+    pub kind: Option<PageKind>,
+    /// The devices that it tells of, such as `2 × NVIDIA H100 80GB HBM3`; absent where it tells of none.
+    pub hardware: Option<String>,
+    /// The version of their driver; absent where it does not tell.
+    pub driver: Option<String>,
+    /// How often it was read in the whole run.
+    pub readings: u64,
+    /// Longest stretch of the window without a reading, seconds since the run began, where it is longer than three times
+    /// the usual from one reading to the next. Absent where there is none, and where the page was never read.
+    pub gap_s: Option<(f64, f64)>,
+    /// How its totals went back inside the window; absent where they only grew, as totals do.
+    pub went_back: Option<WentBack>,
+}
+
+/// How totals went back, which a server's never do while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WentBack {
+    /// Once: the server was started anew, or the address leads to another one since.
+    Once,
+    /// And forth, or again and again: the address leads to several servers, each with totals of its own.
+    AndForth,
+}
+
+impl PageSummary {
+    pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f64)) -> Self {
+        let TelemetrySource { url, kind, hardware, driver } = page.clone();
+        let engine = kind.is_some_and(PageKind::is_of_engine);
+        let span = Span::of(readings, window).filter(|_| engine);
+        Self {
+            url,
+            kind,
+            hardware,
+            driver,
+            readings: readings.len() as u64,
+            gap_s: gap(readings, window),
+            went_back: span.as_ref().and_then(went_back),
+        }
+    }
+}
+
+/// The longest stretch of the window without a reading, if it is a gap.
+fn gap(readings: &[&Reading], (from, until): (f64, f64)) -> Option<(f64, f64)> {
+    let moments: Vec<f64> = readings.iter().map(|reading| reading.moment_s()).collect();
+    let (first, last) = (*moments.first()?, *moments.last()?);
+    let mut apart: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    apart.sort_by(f64::total_cmp);
+    let usual = apart.get(apart.len() / 2).copied().unwrap_or_default();
+    // A page that is read more seldom than the window is long is read at its ends alone.
+    let all_of_it = |&(a, b): &(f64, f64)| b.min(until) - a.max(from) >= WHOLE * (until - from);
+    let between = moments.windows(2).map(|pair| (pair[0], pair[1])).filter(|pair| !all_of_it(pair));
+    let within = between.chain([(from, first), (last, until)]).map(|(a, b)| (a.max(from), b.min(until)));
+    let long = within.filter(|(a, b)| b - a > GAP * usual);
+    long.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))
+}
+
+fn went_back(span: &Span<'_>) -> Option<WentBack> {
+    let falls: Vec<usize> = (1..span.between.len()).filter(|&now| !span.fallen(now).is_empty()).collect();
+    let [once] = falls[..] else { return (!falls.is_empty()).then_some(WentBack::AndForth) };
+    let soon = span.between.iter().skip(once + 1).take(SOON);
+    let again = span.fallen(once).into_iter().any(|(counter, before)| {
+        soon.clone().any(|reading| reading.counters.get(&counter).is_some_and(|&now| now >= before))
+    });
+    Some(if again { WentBack::AndForth } else { WentBack::Once })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::record::Counter;
+
+    fn readings(told: &[(u64, f64)]) -> Vec<Reading> {
+        let reading = |&(second, tokens): &(u64, f64)| Reading {
+            source: 0,
+            asked: Timestamp::from_nanos(second * 1_000_000_000),
+            answered: Timestamp::from_nanos(second * 1_000_000_000),
+            gauges: BTreeMap::new(),
+            counters: [(Counter::GenerationTokens, tokens)].into(),
+            devices: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+        };
+        told.iter().map(reading).collect()
+    }
+
+    fn gap_of(seconds: &[u64]) -> Option<(f64, f64)> {
+        let readings = readings(&seconds.iter().map(|&second| (second, 0.0)).collect::<Vec<_>>());
+        gap(&readings.iter().collect::<Vec<_>>(), (2.0, 14.0))
+    }
+
+    #[test]
+    fn a_page_that_stops_answering_leaves_a_gap() {
+        assert_eq!(gap_of(&[0, 1, 2, 3, 4, 5, 6, 7]), Some((7.0, 14.0)));
+        assert_eq!(gap_of(&[0, 1, 2, 3, 9, 10, 11, 12, 13, 14]), Some((3.0, 9.0)));
+        assert_eq!(gap_of(&[8, 9, 10, 11, 12, 13, 14]), Some((2.0, 8.0)));
+        assert_eq!(gap_of(&[0]), Some((2.0, 14.0)));
+        // Three intervals are no gap yet, nor is what lies before or after the window.
+        assert_eq!(gap_of(&[2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14]), None);
+        assert_eq!(gap_of(&[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 40]), None);
+        assert_eq!(gap_of(&[0, 5, 10, 15]), None);
+        assert_eq!(gap_of(&[0, 2, 14, 16]), None, "at the ends of the window alone");
+        assert_eq!(gap_of(&[]), None);
+    }
+
+    #[test]
+    fn a_new_start_is_told_from_several_servers() {
+        let back = |tokens: &[f64]| {
+            let told: Vec<_> = (0..).zip(tokens).map(|(second, &tokens)| (second, tokens)).collect();
+            let readings = readings(&told);
+            let all: Vec<_> = readings.iter().collect();
+            went_back(&Span::of(&all, (0.0, tokens.len() as f64 - 1.0)).unwrap())
+        };
+        assert_eq!(back(&[10.0, 20.0, 20.0, 30.0]), None);
+        assert_eq!(back(&[900.0, 950.0, 5.0, 60.0, 120.0, 180.0]), Some(WentBack::Once));
+        assert_eq!(back(&[900.0, 5_000.0, 950.0, 5_050.0, 1_000.0]), Some(WentBack::AndForth));
+        assert_eq!(back(&[900.0, 5_000.0, 950.0, 5_050.0]), Some(WentBack::AndForth), "fell once, came back");
+        assert_eq!(back(&[900.0, 5.0, 60.0, 3.0]), Some(WentBack::AndForth));
+    }
+}
