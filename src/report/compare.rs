@@ -94,17 +94,14 @@ fn against_baseline(page: &mut Page, compared: &Compared, against: &Against) {
     promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
 }
 
+/// A figure of both sides: what it was with its interval, and by how much it changed.
+pub(crate) const COLUMNS: [(&str, u8); 6] =
+    [("", ALWAYS), ("baseline", ALWAYS), ("95 %", 3), ("here", ALWAYS), ("95 %", 3), ("change", ALWAYS)];
+
 /// Every figure on both sides, and what is to be thought of the difference.
 pub(crate) fn grid(against: &Against) -> Grid {
     let several = against.pairing != Pairing::OneRunEach;
-    let mut columns = vec![
-        ("", ALWAYS),
-        ("baseline", ALWAYS),
-        ("95 %", 3),
-        ("here", ALWAYS),
-        ("95 %", 3),
-        ("change", ALWAYS),
-    ];
+    let mut columns = COLUMNS.to_vec();
     if several {
         columns.extend([("95 %", 6), ("p, Holm", 5), ("seen from", 4)]);
     }

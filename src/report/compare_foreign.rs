@@ -1,6 +1,6 @@
 //! Runs of several tools against a baseline as a person reads them.
 
-use super::compare::{cells, differences};
+use super::compare::{COLUMNS, cells, differences};
 use super::foreign::NO_VERDICT;
 use super::grid::{ALWAYS, Grid};
 use super::latency;
@@ -63,15 +63,7 @@ fn in_words(side: &AnySideDescription) -> String {
 
 fn against_baseline(page: &mut Page, against: &AgainstForeign) {
     page.heading(&format!("{} against the baseline: one run a side", against.side));
-    let mut grid = Grid::new(&[
-        ("", ALWAYS),
-        ("baseline", ALWAYS),
-        ("95 %", 3),
-        ("here", ALWAYS),
-        ("95 %", 3),
-        ("change", ALWAYS),
-        ("", ALWAYS),
-    ]);
+    let mut grid = Grid::new(&[&COLUMNS[..], &[("", ALWAYS)]].concat());
     for row in &against.rows {
         grid.row(cells(row, false));
     }
