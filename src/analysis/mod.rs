@@ -95,7 +95,7 @@ pub use prefix_cache::{HitSource, MeasuredHits, PrefixCache};
 pub use quality::{CheckExample, CheckPasses, Passes, Quality};
 pub use quantile::{Mark, Quantile};
 pub use rates::Rates;
-pub use reproduction::{Reproduction, Untold};
+pub use reproduction::{Fact, Reproduction, Teller, ToldFact};
 pub use sampled::{Dot, Fate, SampledRequests, Scatter};
 pub use scope::{PartKind, Scope};
 pub use sessions::{Sessions, TurnGroup};

@@ -75,7 +75,7 @@ pub struct Summary {
     pub pauses: Option<PauseImpact>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
-    /// What of the description of the run nobody told.
+    /// What was told of the server, by whom, and what of the description of the run nobody told.
     pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,

@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    ChunkTrain, DeploymentFacts, EngineFacts, Failure, HostFacts, Limits, Outcome, Phase, PlanFacts,
-    PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog, StampSource,
-    Telemetry, TokenChunk, TokenSource, Usage,
+    ChunkTrain, DeploymentFacts, EngineFacts, Failure, HostFacts, Limits, Outcome, PageKind, Phase,
+    PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
+    StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
     ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
@@ -12,6 +12,16 @@ use crate::workload::{
 
 pub(crate) const fn ms(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
+}
+
+/// A page of one GPU that says what it is.
+pub(crate) fn exporter() -> TelemetrySource {
+    TelemetrySource {
+        url: "http://x:9400/metrics".to_owned(),
+        kind: Some(PageKind::Dcgm),
+        hardware: Some("1 × NVIDIA H100".to_owned()),
+        driver: Some("580.1".to_owned()),
+    }
 }
 
 /// A record in the making: completed, measured, of class 0, high priority; 100 prompt tokens asked for, and as

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{LoadForm, Reproduction, RunDescription, Summary, Window};
+use crate::analysis::{Fact, LoadForm, Reproduction, RunDescription, Summary, Teller, Window};
 use crate::record::{DeploymentFacts, EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -86,8 +86,12 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
     if let Some(parameters) = engine.parameters.as_ref().filter(|parameters| !parameters.are_usual()) {
         page.entry(Tone::Normal, "  parameters ", &parameters.to_string());
     }
-    if let Some(serving) = deployment(&run.deployment).filter(|_| engine.modelled.is_empty()) {
-        page.entry(Tone::Normal, "  deployment ", &serving);
+    if engine.modelled.is_empty() {
+        let mut label = "  deployment ";
+        for line in deployment(summary) {
+            page.entry(Tone::Normal, label, &line);
+            label = "             ";
+        }
     }
     if let Some(untold) = untold(&summary.reproduction) {
         page.entry(Tone::Normal, "  not told   ", &untold);
@@ -160,8 +164,31 @@ fn client(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// What serves, as the person said who flew the run: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
-fn deployment(facts: &DeploymentFacts) -> Option<String> {
+/// What serves, by who told it, a line each. What the server told of its version stands beside its name.
+fn deployment(summary: &Summary) -> Vec<String> {
+    let run = &summary.run;
+    let by = |source: Teller| {
+        let told = summary.reproduction.told.iter().filter(move |told| told.source == source);
+        let words = told.filter_map(|told| match told.name {
+            Fact::EngineVersion => None,
+            Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
+            name => Some(format!("{} {}", name.name(), told.value)),
+        });
+        let words: Vec<_> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let all = [
+        (Teller::Person, said(&run.deployment)),
+        (Teller::Server, by(Teller::Server)),
+        (Teller::Exporter, by(Teller::Exporter)),
+    ];
+    let line =
+        |(source, words): (Teller, Option<String>)| Some(format!("{} (told by {})", words?, source.name()));
+    all.into_iter().filter_map(line).collect()
+}
+
+/// What the person said who flew the run: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
+fn said(facts: &DeploymentFacts) -> Option<String> {
     let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
     let mut parts = Vec::new();
     match (gpus, hardware) {

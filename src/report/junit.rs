@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Told, printable};
-use crate::analysis::{Judgement, Objective, Status, Summary};
+use crate::analysis::{Fact, Judgement, Objective, Status, Summary};
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";
@@ -45,10 +45,15 @@ fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
         ("started_at", run.started_at.to_string()),
         ("skyline_version", run.skyline_version.clone()),
     ];
-    all.extend(run.engine.server_version.clone().map(|version| ("server_version", version)));
-    all.extend(run.deployment.hardware.clone().map(|hardware| ("hardware", hardware)));
-    all.extend(run.deployment.gpus.map(|gpus| ("gpus", gpus.to_string())));
-    all.extend(run.deployment.precision.clone().map(|precision| ("precision", precision)));
+    let told = |fact| summary.reproduction.value(fact).map(str::to_owned);
+    let server = [
+        ("server_version", told(Fact::EngineVersion)),
+        ("hardware", told(Fact::Hardware)),
+        ("gpus", run.deployment.gpus.map(|gpus| gpus.to_string())),
+        ("precision", told(Fact::Precision)),
+        ("driver", told(Fact::Driver)),
+    ];
+    all.extend(server.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let requests = &summary.requests;
     all.extend([
         ("requests_planned", requests.planned.to_string()),

@@ -14,3 +14,96 @@ pub struct Told<'a> {
     /// What else there is to say.
     pub beside: Beside<'a>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::analysis::test_runs::exporter;
+    use crate::report::html::run_page;
+    use crate::report::sample_runs::{minute, told};
+    use crate::report::{
+        Style, benchmark_report, decision_fields, json_beside, junit, openmetrics, text, vllm_json,
+    };
+
+    /// The run in every form that says what served: the text, the page, the summary, and those for others.
+    fn forms(log: &RunLog) -> (String, String, Value, [String; 5]) {
+        told(log, &[], |told| {
+            let (mut vllm, mut report) = (Vec::new(), Vec::new());
+            vllm_json(told, &mut vllm).unwrap();
+            benchmark_report(told, &mut report).unwrap();
+            let report: Value = serde_json::from_slice(&report).unwrap();
+            let others = [
+                junit(told).unwrap(),
+                decision_fields(told),
+                openmetrics(told.summary).unwrap(),
+                String::from_utf8(vllm).unwrap(),
+                report["scenario"]["stack"][0]["standardized"].to_string(),
+            ];
+            let summary = json_beside(told.summary, Beside::default()).unwrap();
+            (
+                text(told.summary, Style::PLAIN),
+                run_page(log, told.summary, Beside::default()),
+                serde_json::from_str(&summary).unwrap(),
+                others,
+            )
+        })
+    }
+
+    #[test]
+    fn what_served_is_in_every_form_with_who_told_it() {
+        let mut log = minute();
+        log.header.telemetry.push(exporter());
+        log.header.engine.server_version = Some("0.21.0".to_owned());
+        for (name, value) in [("dtype", json!("bfloat16")), ("max_num_seqs", json!(64))] {
+            log.header.engine.serving_flags.insert(name.to_owned(), value);
+        }
+        let (text, page, summary, others) = forms(&log);
+        let server = "precision bfloat16, 2 serving flags (told by the server)";
+        let exporter = "hardware 1 × NVIDIA H100, driver 580.1 (told by an exporter)";
+        assert!(text.contains(&format!("\n  deployment {server}\n             {exporter}\n")), "{text}");
+        assert!(page.contains(&format!("<dt>deployment</dt><dd>{server}</dd><dd>{exporter}</dd>")), "{page}");
+        assert_eq!(
+            summary["reproduction"],
+            json!({
+                "told": [
+                    { "name": "hardware", "value": "1 × NVIDIA H100", "source": "exporter" },
+                    { "name": "precision", "value": "bfloat16", "source": "server" },
+                    { "name": "driver", "value": "580.1", "source": "exporter" },
+                    { "name": "engine_version", "value": "0.21.0", "source": "server" },
+                    { "name": "serving_flags", "value": "dtype=bfloat16, max_num_seqs=64", "source": "server" },
+                ],
+                "missing": ["sampling_settings"],
+            })
+        );
+        for form in others {
+            for value in ["1 × NVIDIA H100", "580.1", "bfloat16", "0.21.0"] {
+                assert!(form.contains(value), "{value} is not in {form}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_person_wins_over_an_exporter() {
+        let mut log = minute();
+        log.header.telemetry.push(exporter());
+        log.header.deployment.hardware = Some("h200".to_owned());
+        log.header.deployment.gpus = Some(2);
+        let (text, page, summary, others) = forms(&log);
+        for form in [text, page] {
+            assert!(form.contains("2 × h200 (told by a person)"), "{form}");
+            assert!(
+                form.contains("driver 580.1 (told by an exporter)") && !form.contains("NVIDIA"),
+                "{form}"
+            );
+        }
+        assert_eq!(
+            summary["reproduction"]["told"][0],
+            json!({ "name": "hardware", "value": "h200", "source": "person" })
+        );
+        for form in others {
+            assert!(form.contains("h200") && !form.contains("NVIDIA"), "{form}");
+        }
+    }
+}

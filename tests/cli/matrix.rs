@@ -8,7 +8,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-use crate::support::{Desk, signal};
+use crate::support::{Desk, Seen, answer, control, serve, signal, stream};
 
 /// A port that is free now.
 fn free_port() -> u16 {
@@ -176,6 +176,50 @@ fn variants_are_started_flown_decided_on_and_ended() {
         .assert()
         .code(2)
         .stderr(contains("of another experiment").and(contains("151ms")));
+}
+
+/// Two servers that are there all the time, at addresses of their own.
+fn two_addresses(a: &str, b: &str) -> String {
+    format!(
+        r#"
+name = "places"
+[defaults]
+workload = "quick.toml"
+[server]
+engine = "mock"
+[[variants]]
+name = "one"
+url = "{a}"
+[[variants]]
+name = "other"
+url = "{b}"
+[[rows]]
+name = "A"
+"#
+    )
+}
+
+#[test]
+fn the_page_of_one_server_is_not_read_for_all_variants() {
+    let desk = Desk::new();
+    let server = || serve(|seen: &Seen| control(seen).unwrap_or_else(|| stream(8)));
+    let (a, b) = (format!("http://{}", server()), format!("http://{}", server()));
+    desk.file("t.toml", &two_addresses(&a, &b));
+    let flown = |table: &str, page: &str| {
+        let mut command = desk.skyline(&["matrix", table, "--no-calibration", "--allow-invalid"]);
+        command.args(["--metrics-url", page]).assert()
+    };
+    // That of a variant is known by its address, and that of another engine by what it says.
+    let page = serve(|_| answer("200 OK", "text/plain", "vllm:num_requests_running 3\n"));
+    for page in [format!("{b}/metrics"), format!("http://{page}/metrics")] {
+        let refused = contains("is the page of a server, and would count for every variant");
+        flown("t.toml", &page).code(2).stderr(refused.and(contains("only pages of GPUs")));
+    }
+    // That of devices is read in the runs of both, and that of a server where all rows have the same.
+    let gpus = serve(|_| answer("200 OK", "text/plain", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 90\n"));
+    flown("t.toml", &format!("http://{gpus}/metrics")).code(0);
+    desk.file("same.toml", &two_addresses(&a, &a));
+    flown("same.toml", &format!("http://{page}/metrics")).code(0);
 }
 
 #[test]

@@ -149,12 +149,15 @@ fn an_exporter_beside_tells_devices_and_energy() {
     let header = &desk.lines("header")[0];
     assert_eq!(header["telemetry"][1]["hardware"], "2 × NVIDIA L4");
     assert_eq!(header["telemetry"][1]["driver"], "580.1");
+    let told = &summary["reproduction"]["told"][0];
+    assert_eq!((&told["name"], &told["source"]), (&Value::from("hardware"), &Value::from("exporter")));
     // The password is in no file and on no screen.
     let output = asserted.get_output();
     let kept = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
     let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     assert!(!format!("{kept}{}{}{summary}", said[0], said[1]).contains("hunter2"));
     assert!(said[0].contains("J a token"), "{}", said[0]);
+    assert!(said[0].contains("hardware 2 × NVIDIA L4, driver 580.1 (told by an exporter)"), "{}", said[0]);
 }
 
 #[test]

@@ -102,11 +102,8 @@ impl<'a> Ground<'a> {
             .open(self.spec, datasets, checked, self.interrupts, self.printer)
             .map_err(|stop| stop.about(&format!("side {side}")))?;
         // Where one machine serves in turn, its pages are of whoever is served.
-        if let (None, Some(page)) = (&self.args.sides.switch_cmd, field.page_of_another_engine()) {
-            return Err(Stop::usage(format!(
-                "--metrics-url: {page} is the page of a server, and would count for both sides\n\
-                 hint: the page of each side's own server is read anyway; only pages of GPUs can be added"
-            )));
+        if self.args.sides.switch_cmd.is_none() {
+            field.no_page_of_engine("both sides")?;
         }
         let common = self.common.get_or_insert_with(|| field.common()).clone();
         let field = field.having(common);

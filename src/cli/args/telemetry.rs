@@ -15,7 +15,9 @@ use crate::engine::MetricsUrl;
 #[command(next_help_heading = "Telemetry")]
 pub(in crate::cli) struct TelemetryArgs {
     /// Page of metrics in Prometheus' format to read while a run is on, beside the server's own: of another of its
-    /// replicas, or of a DCGM exporter for utilisation, memory and power of GPUs; may be repeated [default: none]
+    /// replicas, or of a DCGM exporter for utilisation, memory and power of GPUs; may be repeated. Where servers at several
+    /// addresses are compared, by `ab` or `matrix`, of exporters alone: the page of one server would count for all
+    /// [default: none]
     #[arg(long = "metrics-url", value_name = "URL")]
     urls: Vec<String>,
 

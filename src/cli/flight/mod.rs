@@ -38,6 +38,7 @@ use crate::workload::WorkloadSpec;
 
 pub(super) use self::asked::AskedOfServer;
 pub(super) use self::machine::Lowered;
+pub(super) use self::pages::of_one_server;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
 const LEAD: Duration = Duration::from_millis(50);
@@ -205,11 +206,14 @@ impl Field<'_> {
         Self { calibration, prompts, salt, ..self }
     }
 
-    /// The address of a page that was asked for and is of an engine, other than the server's own.
-    pub(super) fn page_of_another_engine(&self) -> Option<&str> {
-        let own = self.session.engine.metrics_page().map(|page| page.url());
+    /// Refuses a page that was named and is of an engine, be it the server's own, because it would count for `all`.
+    pub(super) fn no_page_of_engine(&self, all: &str) -> Result<(), Stop> {
+        let named: Vec<_> = self.setup.run.telemetry.urls()?.iter().map(ToString::to_string).collect();
         let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
-        of_engine.map(|page| page.source.url.as_str()).find(|url| Some(*url) != own.as_deref())
+        match of_engine.map(|page| &page.source.url).find(|url| named.contains(url)) {
+            Some(page) => Err(of_one_server(page, all)),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a workload that asks for more than this machine can be trusted with.

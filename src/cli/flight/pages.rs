@@ -47,6 +47,14 @@ pub(super) fn find(
     Ok(found)
 }
 
+/// Why the page of a server is refused that would count for `all` of several.
+pub(in crate::cli) fn of_one_server(page: &str, all: &str) -> Stop {
+    Stop::usage(format!(
+        "--metrics-url: {page} is the page of a server, and would count for {all}\n\
+         hint: each server's own page is read anyway; only pages of GPUs can be added"
+    ))
+}
+
 /// When they are read in a run of this plan.
 pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> Times {
     Times { every: args.interval(), window_start: plan.window_start, window_end: plan.window_end }

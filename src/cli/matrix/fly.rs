@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::MatrixArgs;
-use super::planned::PlannedCell;
+use super::planned::{Places, PlannedCell};
 use super::serving::Serving;
 use super::show;
 use crate::analysis::summarise;
@@ -23,6 +23,7 @@ use crate::record::RunEnding;
 pub(super) struct Flight<'a> {
     pub(super) args: &'a MatrixArgs,
     pub(super) experiments: &'a Experiments,
+    pub(super) places: Places,
     pub(super) shelf: &'a Shelf,
     pub(super) interrupts: &'a Interrupts,
     pub(super) printer: Printer,
@@ -192,6 +193,7 @@ impl<'a> Flight<'a> {
             self.printer,
         )?;
         serving.serves();
+        self.places.fit(&field)?;
         let of = planned.len();
         for run in planned {
             let name = folder_of(&folder, &run);

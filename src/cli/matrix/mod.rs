@@ -14,7 +14,7 @@ use clap::Args;
 
 pub(super) use self::again::stored;
 use self::fly::Flight;
-use self::planned::Asked;
+use self::planned::{Asked, Places};
 pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
@@ -142,6 +142,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with the file is found before anything is sent or started.
     let experiments = args.experiments()?;
     let planned = planned::all(args, &experiments, printer)?;
+    let places = Places::of(args, &planned)?;
     if args.plan {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
@@ -158,6 +159,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let flight = Flight {
         args,
         experiments: &experiments,
+        places,
         shelf: &shelf,
         interrupts: &interrupts,
         printer,

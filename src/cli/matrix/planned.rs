@@ -1,6 +1,6 @@
 //! What of a table is flown, checked before anything is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
 use crate::cli::datasets::Opened;
 use crate::cli::exit::Stop;
-use crate::cli::flight::{self, AskedOfServer, Checked, Lowered, Setup};
+use crate::cli::flight::{self, AskedOfServer, Checked, Field, Lowered, Setup};
 use crate::cli::outcome;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
@@ -157,6 +157,48 @@ fn one(
     }
     let folder = folder_of(experiments, slot);
     Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, typed })
+}
+
+/// Where the rows that are asked for find their servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {
+    /// All at one address, one after the other.
+    One,
+    /// At several, so that what one of them tells is not about the others.
+    Several,
+}
+
+impl Places {
+    /// Their pages are read anyway; one that was named would count for all of them.
+    const ALL: &'static str = "every variant";
+
+    /// Looks whether a page that was named is of one of several servers, as far as addresses tell.
+    pub(super) fn of(args: &MatrixArgs, planned: &[PlannedCell]) -> Result<Self, Stop> {
+        let mut roots = BTreeSet::new();
+        for cell in planned.iter().filter(|cell| args.wants(&cell.row)) {
+            roots.insert(match cell.typed.server.server()? {
+                Server::At(url) => Some(url.join("/")),
+                Server::EmbeddedMock => None,
+            });
+        }
+        if roots.len() < 2 {
+            return Ok(Self::One);
+        }
+        for page in args.run.telemetry.urls()?.iter().map(ToString::to_string) {
+            if roots.iter().flatten().any(|root| page.starts_with(root)) {
+                return Err(flight::of_one_server(&page, Self::ALL));
+            }
+        }
+        Ok(Self::Several)
+    }
+
+    /// Looks the same up in what pages tell that `field` found.
+    pub(super) fn fit(self, field: &Field<'_>) -> Result<(), Stop> {
+        match self {
+            Self::One => Ok(()),
+            Self::Several => field.no_page_of_engine(Self::ALL),
+        }
+    }
 }
 
 /// The folder of a row under a variant inside that of the table.

@@ -22,7 +22,7 @@ pub fn benchmark_report(told: Told<'_>, out: &mut dyn io::Write) -> io::Result<(
     let report = json!({
         "version": "0.2",
         "run": run(told),
-        "scenario": { "stack": [scenario::server(&told.log.header)], "load": scenario::load(told) },
+        "scenario": { "stack": [scenario::server(told)], "load": scenario::load(told) },
         "results": results::results(told)?,
     });
     Ok(write_indented(out, &report)?)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::identity;
-use crate::analysis::{LoadForm, serving};
+use crate::analysis::{Fact, LoadForm, serving};
 use crate::record::{Phase, RunHeader};
 use crate::report::{Told, arrivals};
 use crate::workload::{Distribution, PromptSource, WorkloadSpec};
@@ -12,9 +12,11 @@ use crate::workload::{Distribution, PromptSource, WorkloadSpec};
 pub(super) const SERVER: &str = "server";
 
 /// What answered, as an `inference_engine` where all that the schema demands of one is known, else as `generic`.
-pub(super) fn server(header: &RunHeader) -> Value {
+pub(super) fn server(told: Told<'_>) -> Value {
+    let header = &told.log.header;
+    let known = |fact| told.summary.reproduction.value(fact);
     let (engine, said) = (&header.engine, &header.deployment);
-    let version = serving::version(header).unwrap_or("unknown");
+    let version = known(Fact::EngineVersion).unwrap_or("unknown");
     let mut standardized = json!({ "kind": "generic", "tool": engine.engine, "tool_version": version });
     let facts = match accelerator(header) {
         Some(accelerator) => json!({
@@ -26,9 +28,10 @@ pub(super) fn server(header: &RunHeader) -> Value {
         }),
         None => json!({
             "model": engine.model,
-            "hardware": said.hardware,
+            "hardware": known(Fact::Hardware),
             "gpus": said.gpus,
-            "precision": serving::precision(header),
+            "precision": known(Fact::Precision),
+            "driver": known(Fact::Driver),
         }),
     };
     if let (Value::Object(standardized), Value::Object(facts)) = (&mut standardized, facts) {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::risk::risk;
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Judgement, Summary, serving};
-use crate::record::{Outcome, Phase, PromptMethod, RequestRecord, RunHeader};
+use crate::analysis::{Fact, Group, Judgement, Summary};
+use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
 use crate::report::markdown::text;
 use crate::report::{Told, arrivals, promises};
 use crate::units::count;
@@ -15,18 +15,18 @@ use crate::units::count;
 #[must_use]
 pub fn decision_fields(told: Told<'_>) -> String {
     let (summary, run) = (told.summary, &told.summary.run);
-    let header = &told.log.header;
+    let known = |fact| summary.reproduction.value(fact);
     let revision = run.deployment.labels.get("revision").map(String::as_str);
     let model = run.model_names();
-    let driver = or_missing(serving::driver(header), "driver", "--label driver=…");
+    let driver = or_missing(known(Fact::Driver), "driver", "--label driver=…");
     let (risk, reasons) = risk(summary);
     let fields = [
         ("Model / revision", format!("{model} / {}", or_missing(revision, "revision", "--label revision=…"))),
         ("Tokenizer / template", tokenizer(told)),
-        ("Runtime / version", runtime(header)),
-        ("Hardware / driver", format!("{} / {driver}", hardware(header))),
-        ("Precision / quantization", or_missing(serving::precision(header), "precision", "--precision")),
-        ("Serving flags", or_missing(serving::flags(header).as_deref(), "serving flags", "--label flags=…")),
+        ("Runtime / version", runtime(summary)),
+        ("Hardware / driver", format!("{} / {driver}", hardware(summary))),
+        ("Precision / quantization", or_missing(known(Fact::Precision), "precision", "--precision")),
+        ("Serving flags", or_missing(known(Fact::ServingFlags), "serving flags", "--label flags=…")),
         ("Traffic mix", traffic(told)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),
@@ -63,17 +63,18 @@ fn tokenizer(told: Told<'_>) -> String {
     format!("{source} / {template}")
 }
 
-fn runtime(header: &RunHeader) -> String {
-    let version = serving::version(header).unwrap_or("the server does not tell its version");
-    format!("{} / {version}", header.engine.engine)
+fn runtime(summary: &Summary) -> String {
+    let version = summary.reproduction.value(Fact::EngineVersion);
+    let version = version.unwrap_or("the server does not tell its version");
+    format!("{} / {version}", summary.run.engine.engine)
 }
 
-fn hardware(header: &RunHeader) -> String {
-    let said = &header.deployment;
+fn hardware(summary: &Summary) -> String {
+    let said = &summary.run.deployment;
     match (&said.hardware, said.gpus) {
         (Some(hardware), Some(gpus)) => format!("{gpus} × {hardware}"),
         (Some(hardware), None) => hardware.clone(),
-        (None, _) => or_missing(serving::hardware(header), "hardware", "--hardware, --gpus"),
+        (None, _) => or_missing(summary.reproduction.value(Fact::Hardware), "hardware", "--hardware, --gpus"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Family, Point, Unit};
 use crate::analysis::{
-    Attainment, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+    Attainment, Fact, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
 };
 use crate::report::sides::{Known, SideUnit, Statistic, side_figures};
 
@@ -27,13 +27,15 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
 pub(super) fn facts(summary: &Summary) -> Vec<(String, String)> {
     let run = &summary.run;
     let (engine, said) = (&run.engine, &run.deployment);
+    let told = |fact| summary.reproduction.value(fact).map(str::to_owned);
     let facts = [
         ("engine", Some(engine.engine.clone())),
         ("url", Some(engine.url.clone())),
-        ("server_version", engine.server_version.clone()),
-        ("hardware", said.hardware.clone()),
+        ("server_version", told(Fact::EngineVersion)),
+        ("hardware", told(Fact::Hardware)),
         ("gpus", said.gpus.map(|gpus| gpus.to_string())),
-        ("precision", said.precision.clone()),
+        ("precision", told(Fact::Precision)),
+        ("driver", told(Fact::Driver)),
         ("seed", Some(run.seed.to_string())),
         ("plan_hash", Some(run.plan_hash.clone())),
         ("skyline_version", Some(run.skyline_version.clone())),

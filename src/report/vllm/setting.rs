@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::{Summary, serving};
+use crate::analysis::{Fact, Summary, serving};
 use crate::record::{EngineFacts, PromptMethod};
 use crate::report::{Told, arrivals};
 use crate::workload::ArrivalPattern;
@@ -32,12 +32,14 @@ fn metadata(told: Told<'_>) -> Map<String, Value> {
     let said = &run.deployment;
     let mut map: Map<String, Value> =
         said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let known = |fact| summary.reproduction.value(fact).map(Value::from);
     let facts = [
-        ("hardware", said.hardware.clone().map(Value::from)),
+        ("hardware", known(Fact::Hardware)),
         ("gpus", said.gpus.map(Value::from)),
-        ("precision", said.precision.clone().map(Value::from)),
+        ("precision", known(Fact::Precision)),
+        ("driver", known(Fact::Driver)),
         ("tensor_parallel_size", serving::tensor_parallel(&told.log.header).map(Value::from)),
-        ("server_version", run.engine.server_version.clone().map(Value::from)),
+        ("server_version", known(Fact::EngineVersion)),
         ("skyline_version", Some(json!(run.skyline_version))),
         ("skyline_workload", Some(json!(run.workload))),
         ("skyline_seed", Some(json!(run.seed))),
