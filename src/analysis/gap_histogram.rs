@@ -84,8 +84,13 @@ impl GapHistogram {
         if of_whole == 0 {
             return Some(0.0);
         }
-        let share = of_whole as f64 / self.whole.len() as f64;
-        (rank <= self.ended()).then(|| self.whole.value_at_quantile(share) as f64 / 1e6)
+        if rank > self.ended() {
+            return None;
+        }
+        let known = self.whole.value_at_quantile(of_whole as f64 / self.whole.len() as f64);
+        // From the shortest of those on, more of them may have been shorter than the whole ones.
+        let cut_off = (!self.open.is_empty()).then(|| self.open.min());
+        cut_off.is_none_or(|shortest| known < shortest).then(|| known as f64 / 1e6)
     }
 
     /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
@@ -175,5 +180,16 @@ mod tests {
         let bars = gaps.bars();
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [2, 1, 1]);
         assert!(bars[2].from_ms <= 2_000.0 && bars[2].to_ms > 2_000.0);
+    }
+
+    /// Gaps of 10 ms, one of 500 ms, and one that was cut off after 150 ms: it may have been longer than that or not.
+    #[test]
+    fn nothing_is_known_from_the_shortest_cut_off_gap_on() {
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 150 ms");
+        let chunks = [(0, 1), (10, 1), (20, 1), (30, 1), (40, 1), (540, 1)];
+        let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(690, silent).build();
+        let gaps = GapHistogram::of(&run(3_000, vec![cut])).unwrap();
+        assert!((gaps.at_share(0.6).unwrap() - 10.0).abs() < 0.1);
+        assert_eq!((gaps.at_share(0.8), gaps.at_share(1.0)), (None, None));
     }
 }

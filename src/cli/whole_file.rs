@@ -37,7 +37,7 @@ pub(super) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
 /// Finds out whether a file can be written to `path`; nothing is left of the attempt.
 pub(super) fn try_whole_file(path: &Path) -> io::Result<()> {
     match replaced(path)? {
-        None => Ok(()),
+        None => through_could_be_written(path),
         Some(_) => unfinished(path).and_then(|(beside, _)| fs::remove_file(beside)),
     }
 }
@@ -51,6 +51,9 @@ enum Found {
 /// `None` of what is no file by itself, and is written through.
 fn replaced(path: &Path) -> io::Result<Option<Found>> {
     match path.symlink_metadata() {
+        Ok(found) if found.is_file() && found.permissions().readonly() => {
+            Err(io::Error::new(ErrorKind::PermissionDenied, "it is kept from being written"))
+        }
         Ok(found) if found.is_file() => Ok(Some(Found::File(found.permissions()))),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(Found::Nothing)),
@@ -62,6 +65,18 @@ fn replaced(path: &Path) -> io::Result<Option<Found>> {
 fn through(path: &Path) -> io::Result<File> {
     let there = path.exists();
     OpenOptions::new().write(true).create(!there).truncate(true).open(path)
+}
+
+/// Finds out whether it could be, and leaves it as it is. A pipe is believed, for opening one waits for its reader.
+fn through_could_be_written(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(target) if target.is_file() => OpenOptions::new().write(true).open(path).map(drop),
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let target = path.with_file_name(fs::read_link(path)?);
+            unfinished(&target).and_then(|(beside, _)| fs::remove_file(beside))
+        }
+    }
 }
 
 /// A file of nobody else's beside `path`, under a name that it has until it is whole.
@@ -87,6 +102,22 @@ mod tests {
 
     fn written(path: &Path, text: &str) {
         whole_file(path, |out| out.write_all(text.as_bytes())).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_found_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let [kept, dangling, new] = ["kept", "dangling", "new"].map(|name| folder.path().join(name));
+        written(&kept, "mine");
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o444)).unwrap();
+        assert_eq!(try_whole_file(&kept).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(whole_file(&kept, |_| Ok(())).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "mine");
+        symlink("nowhere/at-all", &dangling).unwrap();
+        assert_eq!(try_whole_file(&dangling).unwrap_err().kind(), ErrorKind::NotFound);
+        symlink("to-be-made", &new).unwrap();
+        try_whole_file(&new).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left of it");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::compare::{COLUMNS, cells, differences};
 use super::foreign::NO_VERDICT;
 use super::grid::{ALWAYS, Grid};
+use super::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;
@@ -19,9 +20,7 @@ const ADVICE: [&str; 3] = [
 
 /// The comparison as indented JSON with a line break at its end.
 pub fn compared_foreign_json(compared: &ComparedForeign) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(compared)?;
-    text.push('\n');
-    Ok(text)
+    indented(compared)
 }
 
 /// The comparison as text.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
+use super::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
@@ -21,9 +22,7 @@ struct Document<'a> {
 
 /// The runs as indented JSON with a line break at its end.
 pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&Document { schema: SCHEMA, runs })?;
-    text.push('\n');
-    Ok(text)
+    indented(&Document { schema: SCHEMA, runs })
 }
 
 /// The runs as text.

@@ -1,7 +1,7 @@
 //! The figures of the server, of its devices and of this client one by one, for tables and series.
 
 use crate::analysis::{
-    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, ServerSide, Summary, TimeBeside, TimeSummary,
+    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, Mark, ServerSide, Summary, TimeBeside, TimeSummary,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 
@@ -19,6 +19,8 @@ pub(super) struct SideFigure {
     pub(super) value: Known,
     /// Samples that it rests on, where they are counted.
     pub(super) n: Option<u64>,
+    /// Its reservation.
+    pub(super) mark: Option<Mark>,
 }
 
 /// How well a figure is known.
@@ -78,7 +80,7 @@ impl SideUnit {
             Self::Share => "share",
             Self::Requests => "requests",
             Self::Tokens => "tokens",
-            Self::TokensPerSecond => "1/s",
+            Self::TokensPerSecond => "tokens/s",
             Self::Preemptions => "preemptions",
             Self::Bytes => "bytes",
             Self::Joules => "J",
@@ -107,7 +109,7 @@ fn exactly(
     value: Option<f64>,
 ) -> Option<SideFigure> {
     let value = Known::Exactly(value?);
-    Some(SideFigure { metric, meaning, statistic, unit, value, n: None })
+    Some(SideFigure { metric, meaning, statistic, unit, value, n: None, mark: None })
 }
 
 /// Mean and largest of a value over the window.
@@ -185,10 +187,11 @@ fn times(server: &ServerSide) -> Vec<SideFigure> {
         ("server_e2e", "Time to the last token by the server, from arrival", ServerTime::E2e),
     ];
     let figures = known.into_iter().filter_map(|(metric, meaning, time)| {
-        let TimeSummary { count, mean_ms, p50, p99, .. } = *server.times.get(&time)?;
+        let TimeSummary { count, mean_ms, p50, p99, p99_mark } = *server.times.get(&time)?;
         let figure = |statistic, value| {
             let (unit, n) = (SideUnit::Milliseconds, Some(count.round() as u64));
-            Some(SideFigure { metric, meaning, statistic, unit, value, n })
+            let mark = p99_mark.filter(|_| statistic == Statistic::P99);
+            Some(SideFigure { metric, meaning, statistic, unit, value, n, mark })
         };
         Some([
             figure(Statistic::Mean, Known::Exactly(mean_ms)),

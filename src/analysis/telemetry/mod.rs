@@ -94,7 +94,8 @@ impl ServerSide {
             pages.iter().map(|(place, page)| PageSummary::of(page, &of_page(*place), window)).collect();
         let restarted = summaries.iter().any(|page| page.went_back.is_some());
         let whole = if restarted { &[] } else { spans.as_slice() };
-        let (counters, times) = (rises(whole), times(whole));
+        let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
+        let (counters, times) = (rises(whole, kind_of), times(whole));
         let alone = log.header.shard.is_none();
         let accounts = (alone && !whole.is_empty())
             .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
@@ -177,9 +178,14 @@ fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, Gaug
     GAUGES.into_iter().filter_map(summary).collect()
 }
 
-fn rises(spans: &[Span<'_>]) -> BTreeMap<Counter, f64> {
+/// Of all pages together. One that does not have a total which another of its kind has counted nothing of it yet.
+fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) -> BTreeMap<Counter, f64> {
     let rise = |counter: Counter| {
-        let rises = spans.iter().map(|span| span.rise(counter)).collect::<Option<Vec<_>>>()?;
+        let telling = |span: &&Span<'_>| span.last.counters.contains_key(&counter);
+        let kinds: Vec<_> = spans.iter().filter(telling).map(&kind_of).collect();
+        let none_yet = |span: &Span<'_>| (!telling(&span) && kinds.contains(&kind_of(span))).then_some(0.0);
+        let rises = spans.iter().map(|span| span.rise(counter).or_else(|| none_yet(span)));
+        let rises = rises.collect::<Option<Vec<_>>>()?;
         (!rises.is_empty()).then(|| (counter, rises.into_iter().sum()))
     };
     COUNTERS.into_iter().filter_map(rise).collect()

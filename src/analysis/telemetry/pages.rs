@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::span::Span;
-use crate::record::{PageKind, Reading, TelemetrySource};
+use crate::record::{Counter, PageKind, Reading, TelemetrySource};
 
 /// A page was not read for longer than so many times the usual from one reading to the next: that is a gap.
 const GAP: f64 = 3.0;
@@ -79,9 +79,14 @@ fn gap(readings: &[&Reading], (from, until): (f64, f64)) -> Option<(f64, f64)> {
 fn went_back(span: &Span<'_>) -> Option<WentBack> {
     let falls: Vec<usize> = (1..span.between.len()).filter(|&now| !span.fallen(now).is_empty()).collect();
     let [once] = falls[..] else { return (!falls.is_empty()).then_some(WentBack::AndForth) };
-    let soon = span.between.iter().skip(once + 1).take(SOON);
-    let again = span.fallen(once).into_iter().any(|(counter, before)| {
-        soon.clone().any(|reading| reading.counters.get(&counter).is_some_and(|&now| now >= before))
+    let mut soon = span.between.iter().skip(once + 1).take(SOON);
+    let fallen = span.fallen(once);
+    // A total that was small is soon there again after a new start; those of another server are all there in one reading.
+    let again = soon.any(|reading| {
+        let is_back = |(counter, before): &(Counter, f64)| {
+            reading.counters.get(counter).is_some_and(|now| now >= before)
+        };
+        fallen.iter().all(is_back)
     });
     Some(if again { WentBack::AndForth } else { WentBack::Once })
 }
@@ -92,7 +97,6 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::record::Counter;
 
     fn readings(told: &[(u64, f64)]) -> Vec<Reading> {
         let reading = |&(second, tokens): &(u64, f64)| Reading {
@@ -124,6 +128,17 @@ mod tests {
         assert_eq!(gap_of(&[0, 5, 10, 15]), None);
         assert_eq!(gap_of(&[0, 2, 14, 16]), None, "at the ends of the window alone");
         assert_eq!(gap_of(&[]), None);
+    }
+
+    #[test]
+    fn a_small_total_is_soon_there_again_after_a_new_start() {
+        let told = [(90_000.0, 2.0), (90_500.0, 2.0), (10.0, 0.0), (90.0, 1.0), (170.0, 2.0), (250.0, 3.0)];
+        let mut readings = readings(&(0..).zip(told.map(|(tokens, _)| tokens)).collect::<Vec<_>>());
+        for (reading, (_, preemptions)) in readings.iter_mut().zip(told) {
+            reading.counters.insert(Counter::Preemptions, preemptions);
+        }
+        let all: Vec<_> = readings.iter().collect();
+        assert_eq!(went_back(&Span::of(&all, (0.0, 5.0)).unwrap()), Some(WentBack::Once));
     }
 
     #[test]

@@ -110,6 +110,24 @@ fn what_lies_outside_the_server_is_named() {
     );
 }
 
+/// Two replicas, of which one has put requests back: the other does not show a total that it has counted nothing of.
+#[test]
+fn a_total_that_one_replica_shows_is_that_of_both() {
+    let mut log = known();
+    log.header
+        .telemetry
+        .push(TelemetrySource { url: "http://other/metrics".to_owned(), ..source(PageKind::Vllm) });
+    let other = log.telemetry.readings.iter().map(|reading| Reading { source: 1, ..reading.clone() });
+    let other: Vec<_> = other.collect();
+    log.telemetry.readings.extend(other);
+    log.telemetry.readings[2].counters.insert(Counter::Preemptions, 3.0);
+    let rise = |log: &RunLog, counter| summarise(log, &[]).server.unwrap().rise(counter);
+    assert_eq!(rise(&log, Counter::Preemptions), Some(3.0));
+    assert_eq!(rise(&log, Counter::RequestsSucceeded), Some(20.0));
+    log.header.telemetry[1].kind = Some(PageKind::Sglang);
+    assert_eq!(rise(&log, Counter::Preemptions), None, "another kind may not know of it");
+}
+
 #[test]
 fn a_server_that_was_started_anew_tells_no_totals() {
     let mut log = known();

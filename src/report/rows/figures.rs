@@ -113,7 +113,7 @@ impl<'a> Scope<'a> {
             Known::Within(least, most) => (None, Some(least), most),
         };
         let row = self.row(figure.metric, figure.statistic.name(), value, figure.unit.sign());
-        FigureRow { at_least, at_most, n: figure.n, ..row }
+        FigureRow { at_least, at_most, n: figure.n, mark: mark(figure.mark), ..row }
     }
 
     /// The same of a figure of which perhaps only bounds are known.
