@@ -73,6 +73,9 @@ impl Gaps {
 
 pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
+    let latency_or_recount =
+        fields.any("median_e2e_latency_ms").or(fields.any("total_output_tokens_retokenized"));
+    fields.must("median_e2e_latency_ms", latency_or_recount)?;
     let backend = fields.text("backend")?.unwrap_or_default();
     let failed = errors(fields)?.map(|errors| (errors.len() as u64).saturating_sub(completed));
     let requests = ForeignRequests { completed, failed, cut_off: None };

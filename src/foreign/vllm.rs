@@ -40,6 +40,7 @@ const REFUSED: [(&str, &str); 10] = [
 
 pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
+    fields.must("model_id", fields.any("model_id"))?;
     let sent = errors(fields)?.map(|errors| errors.len() as u64);
     let failed = match fields.count("failed")? {
         Some(failed) => Some(failed),
@@ -70,6 +71,9 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
              are; write it with --save-detailed"
                 .to_owned(),
         );
+    }
+    if failed.is_none() {
+        reservations.push("vLLM does not say how many requests failed (--save-detailed does)".to_owned());
     }
     if ours {
         reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());

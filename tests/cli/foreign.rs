@@ -66,6 +66,33 @@ fn what_is_no_result_is_refused_with_what_is_missing() {
 }
 
 #[test]
+fn a_file_that_came_only_in_part_or_through_a_pipe() {
+    let desk = Desk::new();
+    let vllm = std::fs::read_to_string(sample("vllm.json")).unwrap();
+    let sglang = std::fs::read_to_string(sample("sglang.jsonl")).unwrap();
+    let refused = |name: &str, text: &str, sentence: &str| {
+        desk.file(name, text);
+        desk.skyline(&["report", name]).assert().code(2).stdout("").stderr(contains(sentence));
+    };
+    let short = "{\"completed\": 3,\n \"model_id\": \"pl";
+    refused("part.json", short, "is JSON up to line 2, column 16 and breaks off");
+    let lines = format!("{}\n{}", sglang.trim(), &sglang[..9]);
+    refused("part.jsonl", &lines, "is JSON up to line 2, column 9 and breaks off");
+    refused("empty.json", "", "empty.json is empty");
+    let one: Value = serde_json::from_str(&vllm).unwrap();
+    refused("mixed.jsonl", &format!("{}\n{one}", sglang.trim()), "in its run 2, it is a result of vLLM");
+    desk.skyline(&["report", &sample("vllm.json"), "--from", "sglang"])
+        .assert()
+        .code(2)
+        .stderr(contains("cannot be read as a result of SGLang: it is a result of vLLM"));
+    desk.skyline(&["report", "/dev/stdin"])
+        .write_stdin(vllm)
+        .assert()
+        .code(0)
+        .stdout(contains("vLLM: plain"));
+}
+
+#[test]
 fn results_of_two_tools_are_held_against_each_other() {
     let desk = Desk::new();
     let (vllm, sglang, guidellm) = (sample("vllm.json"), sample("sglang.jsonl"), sample("guidellm.json"));
