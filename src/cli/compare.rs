@@ -68,7 +68,7 @@ Exit codes:
   0  compared, and every demand met
   1  a regression was found, or an improvement missed
   2  the runs cannot be held against each other
-  3  one of them is INVALID";
+  3  one of them is INVALID, or too many requests of another tool's result failed";
 
 /// What to name in place of something else.
 const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
@@ -165,9 +165,7 @@ fn several_tools(
         });
     }
     for side in &sides {
-        if let AnySide::Ours(side) = side {
-            believe(side.name(), side.reasons(), args.validity.policy())?;
-        }
+        believe_any(side, args.validity.policy())?;
     }
     let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
     printer.data(&outcome::render_compared_foreign(&compared, format(args))?)?;
@@ -278,4 +276,20 @@ fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop>
          the same with --allow-invalid",
         reasons.concat()
     )))
+}
+
+/// The same of a side that may be another tool's, which has no verdict.
+fn believe_any(side: &AnySide, invalid: Invalid) -> Result<(), Stop> {
+    let reasons = side.reasons();
+    match side {
+        AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == Invalid::Refused => {
+            Err(Stop::impossible(format!(
+                "nothing can be said by {name}:\n  ✗ {}\nhint: run it again with a load that the server answers, or compare it all \
+                 the same with --allow-invalid",
+                reasons.join("\n  ✗ ")
+            )))
+        }
+        AnySide::Foreign(..) => Ok(()),
+        AnySide::Ours(_) => believe(side.name(), &reasons, invalid),
+    }
 }

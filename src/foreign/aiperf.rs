@@ -97,6 +97,9 @@ pub(super) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
             told.into_iter().filter(keeps).collect()
         }
     };
+    if let Some(duration) = fields.object("benchmark_duration")? {
+        is_in(&duration, "benchmark_duration", "sec")?;
+    }
     if fields.truth("was_cancelled")? == Some(true) || fields.truth("is_complete")? == Some(false) {
         let why = fields.text("incomplete_reason")?.unwrap_or("it was cancelled");
         reservations.push(format!("the run did not come to its end: {why}"));
@@ -159,20 +162,20 @@ fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
     let metrics = record.inner("metrics")?;
     let ms = |name| -> Result<Option<f64>, Problem> {
         let Some(figure) = metrics.object(name)? else { return Ok(None) };
-        is_in_ms(&figure, name)?;
-        figure.number("value")
+        is_in(&figure, name, "ms")?;
+        figure.time("value")
     };
     let tokens = |name| -> Result<Option<u64>, Problem> {
         metrics.object(name)?.map(|figure| figure.count("value")).transpose().map(Option::flatten)
     };
     let gaps = match metrics.object(ICL.1)? {
         Some(figure) => {
-            is_in_ms(&figure, ICL.1)?;
-            figure.numbers("value")?.unwrap_or_default()
+            is_in(&figure, ICL.1, "ms")?;
+            figure.times("value")?.unwrap_or_default()
         }
         None => Vec::new(),
     };
-    let sent = metadata.must("request_start_ns", metadata.count("request_start_ns")?)?;
+    let sent = metadata.must("request_start_ns", metadata.nanoseconds("request_start_ns")?)?;
     let kept = Kept {
         ttft_ms: ms(TTFT.1)?,
         e2e_ms: ms(LATENCY.1)?,
@@ -183,10 +186,10 @@ fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
     Ok(Some((sent, kept)))
 }
 
-fn is_in_ms(figure: &Fields<'_>, name: &str) -> Result<(), Problem> {
+fn is_in(figure: &Fields<'_>, name: &str, unit: &str) -> Result<(), Problem> {
     match figure.text("unit")? {
-        Some("ms") => Ok(()),
-        other => Err(Problem(format!("`{name}` is in {}, and ms is wanted", other.unwrap_or("no unit")))),
+        Some(found) if found == unit => Ok(()),
+        other => Err(Problem(format!("`{name}` is in {}, and {unit} is wanted", other.unwrap_or("no unit")))),
     }
 }
 
@@ -195,7 +198,7 @@ fn told(fields: &Fields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, Proble
     let mut all = Vec::new();
     for (metric, theirs) in [TTFT, (tpot, ITL), ICL, LATENCY] {
         let Some(figure) = fields.object(theirs)? else { continue };
-        is_in_ms(&figure, theirs)?;
+        is_in(&figure, theirs, "ms")?;
         let n = figure.count("count")?;
         if let Some(told) = ToldFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
             all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
@@ -229,7 +232,7 @@ fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
     // Of several phases none is that of the figures.
     if let [phase] = measured.as_slice() {
         let cap = phase.count("concurrency")?;
-        conditions.rate_per_s = phase.any("rate").and_then(super::fields::number);
+        conditions.rate_per_s = phase.rate("rate")?;
         conditions.max_concurrency = Some(cap.map_or(Cap::Uncapped, Cap::At));
         conditions.arrival = phase.text("type")?.map(|kind| match kind {
             "concurrency" => "closed".to_owned(),

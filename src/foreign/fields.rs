@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::Cap;
+
 /// What is wrong with a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem(pub(super) String);
@@ -25,6 +27,20 @@ fn shown(value: &Value) -> String {
 }
 
 const NUMBER: &str = "a number of at least 0";
+const TIME: &str = "a time from 0 to 1e9";
+/// The longest time that is believed, in whichever unit it stands.
+const LONGEST: f64 = 1e9;
+/// Whole numbers from here on have no float of their own (2⁵³).
+const LARGEST: u64 = 1 << 53;
+
+/// A number above 0, or a word in its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pace {
+    Finite(f64),
+    Infinite,
+    /// As a trace has it.
+    Trace,
+}
 
 /// An object, and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +104,37 @@ impl<'a> Fields<'a> {
         self.read(key, "a whole number", whole)
     }
 
+    /// A moment, whole nanoseconds.
+    pub(super) fn nanoseconds(&self, key: &str) -> Result<Option<u64>, Problem> {
+        self.read(key, "a whole number", Value::as_u64)
+    }
+
+    /// A time.
+    pub(super) fn time(&self, key: &str) -> Result<Option<f64>, Problem> {
+        self.read(key, TIME, time)
+    }
+
+    /// A rate, or what else is above 0 and may be infinite.
+    pub(super) fn pace(&self, key: &str) -> Result<Option<Pace>, Problem> {
+        self.read(key, "a number above 0, or \"inf\",", |value| match value.as_str() {
+            Some("inf" | "Infinity") => Some(Pace::Infinite),
+            Some("trace") => Some(Pace::Trace),
+            Some(_) => None,
+            None => number(value).filter(|&number| number > 0.0).map(Pace::Finite),
+        })
+    }
+
+    /// The same where it cannot be but a number.
+    pub(super) fn rate(&self, key: &str) -> Result<Option<f64>, Problem> {
+        Ok(self.pace(key)?.and_then(|pace| if let Pace::Finite(rate) = pace { Some(rate) } else { None }))
+    }
+
+    /// A cap, of which null and 0 are none; `None` where nothing is said of one.
+    pub(super) fn cap(&self, key: &str) -> Result<Option<Cap>, Problem> {
+        let most = self.count(key)?.filter(|&most| most > 0);
+        Ok(self.object.contains_key(key).then(|| most.map_or(Cap::Uncapped, Cap::At)))
+    }
+
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Problem> {
         self.read(key, "a text", Value::as_str)
     }
@@ -125,16 +172,14 @@ impl<'a> Fields<'a> {
         items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Some)
     }
 
-    /// A list of numbers of at least 0.
-    pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
-        self.list(key, NUMBER, number)
+    /// A list of times.
+    pub(super) fn times(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
+        self.list(key, TIME, time)
     }
 
-    /// A list of lists of such numbers.
-    pub(super) fn lists_of_numbers(&self, key: &str) -> Result<Option<Vec<Vec<f64>>>, Problem> {
-        self.list(key, "a list of numbers of at least 0", |value| {
-            value.as_array()?.iter().map(number).collect()
-        })
+    /// A list of lists of times.
+    pub(super) fn lists_of_times(&self, key: &str) -> Result<Option<Vec<Vec<f64>>>, Problem> {
+        self.list(key, "a list of times from 0 to 1e9", |value| value.as_array()?.iter().map(time).collect())
     }
 
     /// A list of objects.
@@ -145,12 +190,16 @@ impl<'a> Fields<'a> {
     }
 }
 
-pub(super) fn number(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|number| (0.0..LARGEST as f64).contains(number))
+}
+
+fn time(value: &Value) -> Option<f64> {
+    number(value).filter(|&time| time <= LONGEST)
 }
 
 /// A whole number, also one that Python wrote as `24.0`.
 pub(super) fn whole(value: &Value) -> Option<u64> {
-    let rounded = || number(value).filter(|number| number.fract() == 0.0 && *number < 2f64.powi(53));
-    value.as_u64().or_else(|| rounded().map(|number| number as u64))
+    let rounded = || number(value).filter(|number| number.fract() == 0.0);
+    value.as_u64().filter(|&whole| whole < LARGEST).or_else(|| rounded().map(|number| number as u64))
 }

@@ -67,11 +67,18 @@ impl ToldFigures {
     ) -> Result<Option<Self>, Problem> {
         let mut values = [None; 8];
         for (value, name) in values.iter_mut().zip(names) {
-            *value = fields.number(&key(name))?.map(|number| number * factor);
+            *value = fields.time(&key(name))?.map(|number| number * factor);
         }
         let [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms] = values;
         let any = values.iter().any(Option::is_some);
         Ok(any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }))
+    }
+
+    /// Whether nothing but zeros was told.
+    pub(super) fn is_zero(&self) -> bool {
+        let Self { n: _, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms } = self;
+        let all = [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms];
+        all.into_iter().flatten().all(|&value| value == 0.0)
     }
 
     const fn percentile(&self, quantile: Quantile) -> Option<f64> {

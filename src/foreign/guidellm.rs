@@ -216,20 +216,23 @@ fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
     let Some(strategy) = config.object("strategy")? else { return Ok(conditions) };
     let kind = strategy.text("type_")?.unwrap_or_default();
     let cap = match config.object("profile")? {
-        Some(profile) => profile.count("max_concurrency")?.map_or(Cap::Uncapped, Cap::At),
-        None => Cap::Uncapped,
+        Some(profile) => profile.cap("max_concurrency")?,
+        None => None,
     };
     let streams = strategy.count("streams")?;
     let (arrival, cap) = match kind {
-        "poisson" | "constant" => (kind, Some(cap)),
+        "poisson" | "constant" => (kind, cap),
         "concurrent" => ("closed", streams.map(Cap::At)),
         "synchronous" => ("closed", Some(Cap::At(1))),
-        "throughput" => ("all_at_once", Some(cap)),
+        "throughput" => match strategy.cap("max_concurrency")?.or(cap) {
+            Some(Cap::At(most)) => ("closed", Some(Cap::At(most))),
+            none => ("all_at_once", none),
+        },
         other => (other, None),
     };
     conditions.arrival = (!arrival.is_empty()).then(|| arrival.to_owned());
     conditions.rate_per_s =
-        if matches!(kind, "poisson" | "constant") { strategy.number("rate")? } else { None };
+        if matches!(kind, "poisson" | "constant") { strategy.rate("rate")? } else { None };
     conditions.max_concurrency = cap;
     Ok(conditions)
 }

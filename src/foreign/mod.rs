@@ -13,6 +13,7 @@ mod lenient;
 mod read;
 mod refused;
 mod run;
+mod serving;
 mod sglang;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, Problem};
 use super::{ForeignRun, Tool, aiperf, guidellm, lenient, sglang, vllm};
+use crate::record::RunLog;
 
 /// A file of another tool: what it holds, in its order.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,24 @@ pub enum ForeignError {
         tool: Tool,
         /// Where it stops being JSON.
         problem: String,
+    },
+    /// It holds nothing.
+    #[error("{path} is empty\nhint: the tool that should have written it did not come to its end")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is JSON whose end is missing.
+    #[error(
+        "{path} is JSON up to line {line}, column {column} and breaks off\nhint: it was not written or copied to its end"
+    )]
+    BreaksOff {
+        /// The file.
+        path: PathBuf,
+        /// The last line.
+        line: usize,
+        /// The last column of it.
+        column: usize,
     },
     /// A field is missing, or is not what it should be.
     #[error("{path} cannot be read as a result of {tool}: {problem}\nhint: wanted is {}", .tool.looks_like())]
@@ -88,14 +107,18 @@ impl ForeignFile {
             Err(error) if error.kind() == io::ErrorKind::InvalidData && from.is_none() => return Ok(None),
             Err(source) => return Err(ForeignError::Io { path: file, source }),
         };
-        let values = match values(&text) {
-            Ok(values) => values,
-            Err(problem) => {
-                return match from {
-                    Some(tool) => Err(ForeignError::NotJson { path: file, tool, problem }),
-                    None => Ok(None),
-                };
+        if text.trim().is_empty() && !file.ends_with(RunLog::FILE_NAME) {
+            return Err(ForeignError::Empty { path: file });
+        }
+        let values = match (values(&text), from) {
+            (Ok(values), _) => values,
+            (Err(NoJson::BreaksOff { line, column }), _) => {
+                return Err(ForeignError::BreaksOff { path: file, line, column });
             }
+            (Err(NoJson::Other(problem)), Some(tool)) => {
+                return Err(ForeignError::NotJson { path: file, tool, problem });
+            }
+            (Err(NoJson::Other(_)), None) => return Ok(None),
         };
         let found = from.or_else(|| values.first().and_then(Tool::of));
         let Some(tool) = found else { return Err(ForeignError::Unknown { path: file }) };
@@ -105,18 +128,20 @@ impl ForeignFile {
             Tool::GuideLlm => {
                 one(&values).and_then(|value| guidellm::read(&Fields::of(value)?)).map_err(malformed)?
             }
-            Tool::Vllm => each(&values, vllm::read).map_err(malformed)?,
-            Tool::Sglang => each(&values, sglang::read).map_err(malformed)?,
+            Tool::Vllm => each(&values, tool, vllm::read).map_err(malformed)?,
+            Tool::Sglang => each(&values, tool, sglang::read).map_err(malformed)?,
         };
         Ok(Some(Self { runs }))
     }
 }
 
-/// Whether a file is a run of Skyline, which may be far too long to be read twice.
+/// Whether a file is a run of Skyline, which may be far too long to be read twice. Of a pipe nothing can be looked at
+/// before it is read.
 fn is_a_run_log(file: &Path) -> bool {
     const BEGINNING: &[u8] = b"{\"header\"";
     let mut first = [0; BEGINNING.len()];
-    File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == BEGINNING
+    let mut begins = || File::open(file).and_then(|mut file| file.read_exact(&mut first));
+    file.is_file() && begins().is_ok() && first == BEGINNING
 }
 
 /// The file that `path` names, or holds; `None` for a folder without one.
@@ -135,20 +160,40 @@ fn summary_beside(file: &Path) -> Option<PathBuf> {
     Some(file.with_file_name(format!("{name}{AIPERF_SUFFIX}"))).filter(|summary| summary.is_file())
 }
 
+/// Why a text is no JSON.
+enum NoJson {
+    /// Its end is missing.
+    BreaksOff { line: usize, column: usize },
+    /// What the parser said.
+    Other(String),
+}
+
 /// The values of a file: one, a list of them, or one a line.
-fn values(text: &str) -> Result<Vec<Value>, String> {
+fn values(text: &str) -> Result<Vec<Value>, NoJson> {
     let whole = match lenient::parse(text) {
         Ok(Value::Array(items)) => return Ok(items),
         Ok(value) => return Ok(vec![value]),
         Err(error) => error,
     };
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let values: Result<Vec<Value>, _> = lines.map(lenient::parse).collect();
-    values.map_err(|_| whole.to_string())
+    if whole.is_eof() {
+        return Err(NoJson::BreaksOff { line: whole.line(), column: whole.column() });
+    }
+    let mut values = Vec::new();
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+        match lenient::parse(line) {
+            Ok(value) => values.push(value),
+            Err(error) if error.is_eof() && !values.is_empty() => {
+                return Err(NoJson::BreaksOff { line: number, column: error.column() });
+            }
+            Err(_) => return Err(NoJson::Other(whole.to_string())),
+        }
+    }
+    Ok(values)
 }
 
 fn each(
     values: &[Value],
+    tool: Tool,
     read: impl Fn(&Fields<'_>, u64) -> Result<ForeignRun, Problem>,
 ) -> Result<Vec<ForeignRun>, Problem> {
     if values.is_empty() {
@@ -160,7 +205,11 @@ fn each(
             let of = |Problem(text)| {
                 if values.len() > 1 { Problem(format!("in its run {number}, {text}")) } else { Problem(text) }
             };
-            Fields::of(value).and_then(|fields| read(&fields, number)).map_err(of)
+            let other = Tool::of(value).filter(|&other| other != tool);
+            other
+                .map_or(Ok(()), |other| Err(Problem(format!("it is a result of {other}"))))
+                .and_then(|()| read(&Fields::of(value)?, number))
+                .map_err(of)
         })
         .collect()
 }

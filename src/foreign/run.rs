@@ -39,8 +39,10 @@ pub struct ForeignConditions {
     pub endpoint: Option<String>,
     /// Whether answers were streamed.
     pub streamed: Option<bool>,
-    /// How requests came: `poisson`, `constant`, `gamma`, `all_at_once`, `closed`, or the tool's own word.
+    /// How requests came: `poisson`, `constant`, `gamma`, `all_at_once`, `closed`, `ramp_up`, or the tool's own word.
     pub arrival: Option<String>,
+    /// Shape of gamma gaps, of which 1 is Poisson: only of arrivals that are `gamma`.
+    pub burstiness: Option<f64>,
     /// Requests per second that were asked for.
     pub rate_per_s: Option<f64>,
     /// Most requests in flight.
@@ -90,8 +92,14 @@ impl ForeignRequests {
     #[must_use]
     pub fn error_rate(&self) -> Option<f64> {
         let failed = self.failed?;
-        let sent = self.completed + failed + self.cut_off.unwrap_or(0);
+        let sent = self.sent()?;
         (sent > 0).then(|| failed as f64 / sent as f64)
+    }
+
+    /// Those that were sent; `None` where it is not known how many failed.
+    #[must_use]
+    pub fn sent(&self) -> Option<u64> {
+        Some(self.completed + self.failed? + self.cut_off.unwrap_or(0))
     }
 }
 

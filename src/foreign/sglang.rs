@@ -3,13 +3,11 @@
 //! What its fields mean stands in `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
-use super::answer::{Answer, latencies, tpot_ms};
-use super::fields::{Fields, Problem};
+use super::answer::{Answer, latencies};
+use super::fields::{Fields, Pace, Problem};
 use super::refused::{BLENDED, OTHER_GOODPUT, TOTAL};
-use super::{
-    Cap, ForeignConditions, ForeignFigures, ForeignLatency, ForeignRequests, ForeignRun, ForeignTokens,
-    Refused, ToldFigures, Tool, WholeRun,
-};
+use super::serving::{Kept, errors, told};
+use super::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, Refused, Tool, WholeRun};
 use crate::analysis::Metric;
 
 const REFUSED: [(&str, &str); 11] = [
@@ -26,7 +24,8 @@ const REFUSED: [(&str, &str); 11] = [
     ("cache_report", "the server's own counts over the run"),
 ];
 
-const STATISTICS: [&str; 8] = ["mean", "min", "median", "p90", "p95", "p99", "p99.9", "max"];
+/// Latencies that only answers have that were streamed.
+const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 
 /// What a sample of its ITL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +73,11 @@ impl Gaps {
 
 pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
+    let latency_or_recount =
+        fields.any("median_e2e_latency_ms").or(fields.any("total_output_tokens_retokenized"));
+    fields.must("median_e2e_latency_ms", latency_or_recount)?;
     let backend = fields.text("backend")?.unwrap_or_default();
-    let errors = fields.list("errors", "a text", serde_json::Value::as_str)?;
-    let failed = errors.as_ref().map(|errors| (errors.len() as u64).saturating_sub(completed));
+    let failed = errors(fields)?.map(|errors| (errors.len() as u64).saturating_sub(completed));
     let requests = ForeignRequests { completed, failed, cut_off: None };
     let tokens = ForeignTokens {
         input: fields.count("total_input_tokens")?,
@@ -84,20 +85,29 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         counted_by: "the server's usage; where it sent none, SGLang takes the length asked for",
     };
     let mut reservations = Vec::new();
-    let kept = match &errors {
-        Some(errors) => answers(fields, errors)?,
-        None => None,
+    let mut refused = Refused::found(&REFUSED, fields);
+    let kept = Kept::read(fields)?.map(|kept| answers(&kept));
+    let kept = kept.filter(|(answers, _)| answers.len() as u64 == completed);
+    let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
+    let (mut latency, streamed) = match &kept {
+        Some((answers, streamed)) => (latencies(answers, &Gaps::kept(backend).names()), *streamed),
+        None if completed == 0 => (Vec::new(), None),
+        None => {
+            let streamed = was_whole(fields)?.then_some(false);
+            (told(fields, completed, &Gaps::told(backend, drafts).names(), &mut refused)?, streamed)
+        }
     };
-    let mut latency = match kept.filter(|answers| answers.len() as u64 == completed) {
-        Some(answers) => latencies(&answers, &Gaps::kept(backend).names()),
-        None => Vec::new(),
-    };
+    if streamed == Some(false) {
+        latency.retain(|latency| latency.metric == Metric::E2eFromSend);
+        refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
+        let reason = "the answers were not streamed: all of each came at its end";
+        refused.extend(STREAMED_ONLY.map(|name| Refused { name, reason }));
+    }
     if completed == 0 {
         reservations.push(
             "no request completed, and the zeros that SGLang writes then are no measurements".to_owned(),
         );
-    } else if latency.is_empty() {
-        latency = told(fields, completed, backend)?;
+    } else if kept.is_none() {
         reservations.push(
             "its requests are not in the file, or not all of them: the figures are SGLang's own, and nothing says how sure \
              they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]"
@@ -119,59 +129,49 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
                 .to_owned(),
         );
     }
-    let mut refused = Refused::found(&REFUSED, fields);
-    if Gaps::kept(backend) == Gaps::Unknown && fields.any("mean_itl_ms").is_some() {
+    if streamed != Some(false) && Gaps::kept(backend) == Gaps::Unknown && fields.any("mean_itl_ms").is_some()
+    {
         refused.push(Refused { name: "itl", reason: "how this backend's gaps are counted is not known" });
     }
     Ok(ForeignRun {
         tool: Tool::Sglang,
         tool_version: None,
         number,
-        conditions: conditions(fields, backend)?,
+        conditions: ForeignConditions { streamed, ..conditions(fields, backend)? },
         requests,
         tokens,
-        whole_run: WholeRun::of(fields.number("duration")?, requests, tokens),
+        whole_run: WholeRun::of(fields.time("duration")?, requests, tokens),
         latency,
         reservations,
         refused,
     })
 }
 
-/// The requests that succeeded, in the order in which they were sent; `None` where they are not in the file.
+/// The requests that succeeded, in the order in which they were sent, and whether they were streamed, as far as that shows.
 ///
-/// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending.
-fn answers(fields: &Fields<'_>, errors: &[&str]) -> Result<Option<Vec<Answer>>, Problem> {
-    let (Some(ttfts), Some(gaps), Some(tokens)) = (
-        fields.numbers("ttfts")?,
-        fields.lists_of_numbers("itls")?,
-        fields.list("output_lens", "a whole number", super::fields::whole)?,
-    ) else {
-        return Ok(None);
-    };
-    if [ttfts.len(), gaps.len(), tokens.len()].iter().any(|&length| length != errors.len()) {
-        return Err(Problem("its lists of requests are not of one length".to_owned()));
-    }
+/// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending. An answer without text
+/// has a TTFT of 0. One that was not streamed has its whole latency for TTFT, and no gap.
+fn answers(kept: &Kept<'_>) -> (Vec<Answer>, Option<bool>) {
+    let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
+    let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
+    let streamed = if has_gaps { Some(true) } else { has_tokens.then_some(false) };
     let answer = |i: usize| {
-        let ttft_ms = Some(ttfts[i] * 1e3);
-        let e2e_ms = Some((ttfts[i] + gaps[i].iter().sum::<f64>()) * 1e3);
-        let gaps_ms = gaps[i].iter().map(|gap| gap * 1e3).collect();
-        Answer { ttft_ms, e2e_ms, tpot_ms: tpot_ms(e2e_ms, ttft_ms, Some(tokens[i])), gaps_ms }
+        let ttft = kept.ttfts[i];
+        let end = ttft + kept.gaps[i].iter().sum::<f64>();
+        match kept.answer(i, ttft, end) {
+            Answer { gaps_ms, .. } if ttft == 0.0 => Answer { gaps_ms, ..Answer::default() },
+            Answer { e2e_ms, .. } if streamed == Some(false) => Answer { e2e_ms, ..Answer::default() },
+            whole => whole,
+        }
     };
-    Ok(Some((0..errors.len()).filter(|&i| errors[i].is_empty()).map(answer).collect()))
+    (kept.succeeded().map(answer).collect(), streamed)
 }
 
-/// The figures that SGLang computed itself, with numpy's default percentiles.
-fn told(fields: &Fields<'_>, completed: u64, backend: &str) -> Result<Vec<ForeignLatency>, Problem> {
-    let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
-    let mut all = Vec::new();
-    for (metric, theirs) in Gaps::told(backend, drafts).names() {
-        let one_each = matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
-        let key = |statistic: &str| format!("{statistic}_{theirs}_ms");
-        if let Some(told) = ToldFigures::read(fields, STATISTICS, key, 1.0, one_each.then_some(completed))? {
-            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
-        }
-    }
-    Ok(all)
+/// Whether its own figures show that nothing was streamed: no gap, and a first token that came with the last.
+fn was_whole(fields: &Fields<'_>) -> Result<bool, Problem> {
+    let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
+    let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
+    Ok(mean("itl")? == Some(0.0) && ttft == e2e && ttft.is_some_and(|ttft| ttft > 0.0))
 }
 
 fn conditions(fields: &Fields<'_>, backend: &str) -> Result<ForeignConditions, Problem> {
@@ -180,17 +180,15 @@ fn conditions(fields: &Fields<'_>, backend: &str) -> Result<ForeignConditions, P
         Some(server) => server.text("served_model_name")?.or(server.text("model_path")?),
         None => None,
     };
-    let asked = fields.any("request_rate");
-    let rate_per_s = asked.and_then(super::fields::number);
-    let max_concurrency = fields.count("max_concurrency")?;
-    let arrival = match (asked, rate_per_s) {
-        (None, _) => None,
+    let pace = fields.pace("request_rate")?;
+    let max_concurrency = fields.cap("max_concurrency")?;
+    let arrival = pace.map(|pace| match pace {
         // SGLang draws gaps from the exponential.
-        (Some(_), Some(_)) => Some("poisson"),
-        (Some(word), None) if word == "trace" => Some("trace"),
-        (Some(_), None) if max_concurrency.is_some() => Some("closed"),
-        (Some(_), None) => Some("all_at_once"),
-    };
+        Pace::Finite(_) => "poisson",
+        Pace::Trace => "trace",
+        Pace::Infinite if matches!(max_concurrency, Some(Cap::At(_))) => "closed",
+        Pace::Infinite => "all_at_once",
+    });
     let endpoint = match backend {
         "" => None,
         "sglang-oai-chat" | "vllm-chat" | "lmdeploy-chat" => Some("chat"),
@@ -202,7 +200,8 @@ fn conditions(fields: &Fields<'_>, backend: &str) -> Result<ForeignConditions, P
         endpoint: endpoint.map(str::to_owned),
         streamed: None,
         arrival: arrival.map(str::to_owned),
-        rate_per_s,
-        max_concurrency: Some(max_concurrency.map_or(Cap::Uncapped, Cap::At)),
+        burstiness: None,
+        rate_per_s: if let Some(Pace::Finite(rate)) = pace { Some(rate) } else { None },
+        max_concurrency,
     })
 }

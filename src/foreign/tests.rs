@@ -1,5 +1,7 @@
 //! Results that the tools themselves wrote (`tests/data/foreign`), against what the same files say they printed.
 
+mod odd;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -341,7 +343,7 @@ fn what_cannot_be_a_figure_is_named() {
         (with("vllm.json", "completed", json!(-3)), "`completed` is -3, and a whole number"),
         (with("vllm.json", "itls", json!(7)), "`itls` is 7, and a list is wanted"),
         (with("vllm.json", "ttfts", json!([0.1])), "not of one length"),
-        (with("vllm.json", "duration", json!("NaN")), "`duration` is \"NaN\", and a number of at least 0"),
+        (with("vllm.json", "duration", json!("NaN")), "`duration` is \"NaN\", and a time from 0 to 1e9"),
         (with("vllm.json", "errors", json!([1])), "`errors[0]` is 1, and a text is wanted"),
         (with("sglang.jsonl", "backend", json!([])), "`backend` is a list, and a text is wanted"),
     ] {

@@ -3,13 +3,11 @@
 //! What its fields mean stands in `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and in
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
-use super::answer::{Answer, latencies, tpot_ms};
-use super::fields::{Fields, Problem};
+use super::answer::{Answer, latencies};
+use super::fields::{Fields, Pace, Problem};
 use super::refused::{BLENDED, OTHER_GOODPUT, TOTAL};
-use super::{
-    Cap, ForeignConditions, ForeignFigures, ForeignLatency, ForeignRequests, ForeignRun, ForeignTokens,
-    Refused, ToldFigures, Tool, WholeRun,
-};
+use super::serving::{Kept, errors, told};
+use super::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, Refused, Tool, WholeRun};
 use crate::analysis::Metric;
 
 /// Our names for its latencies, which all count from sending:
@@ -40,12 +38,10 @@ const REFUSED: [(&str, &str); 10] = [
     ("spec_decode_*", "the server's counters of drafts"),
 ];
 
-/// Statistics under its keys: those of [`ToldFigures::read`], which it has no least and no largest of.
-const STATISTICS: [&str; 8] = ["mean", "min", "median", "p90", "p95", "p99", "p99.9", "max"];
-
 pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
-    let sent = fields.list("errors", "a text", serde_json::Value::as_str)?.map(|errors| errors.len() as u64);
+    fields.must("model_id", fields.any("model_id"))?;
+    let sent = errors(fields)?.map(|errors| errors.len() as u64);
     let failed = match fields.count("failed")? {
         Some(failed) => Some(failed),
         None => sent.or(fields.count("num_prompts")?).map(|sent| sent.saturating_sub(completed)),
@@ -59,22 +55,25 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
     let conditions = conditions(fields)?;
     let ours = fields.any("skyline_version").is_some();
     let mut reservations = Vec::new();
-    let kept = answers(fields)?;
-    let mut latency = match kept.filter(|answers| answers.len() as u64 == completed) {
-        Some(answers) => latencies(&answers, &NAMES),
-        None => Vec::new(),
+    let mut refused = Refused::found(&REFUSED, fields);
+    let kept = answers(fields)?.filter(|answers| answers.len() as u64 == completed);
+    let latency = match &kept {
+        Some(answers) => latencies(answers, &NAMES),
+        None if completed == 0 => Vec::new(),
+        None => told(fields, completed, &NAMES, &mut refused)?,
     };
-    let detailed = !latency.is_empty();
     if completed == 0 {
         reservations
             .push("no request completed, and the zeros that vLLM writes then are no measurements".to_owned());
-    } else if !detailed {
-        latency = told(fields, completed)?;
+    } else if kept.is_none() {
         reservations.push(
             "its requests are not in the file, or not all of them: the figures are vLLM's own, and nothing says how sure they \
              are; write it with --save-detailed"
                 .to_owned(),
         );
+    }
+    if failed.is_none() {
+        reservations.push("vLLM does not say how many requests failed (--save-detailed does)".to_owned());
     }
     if ours {
         reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());
@@ -92,79 +91,56 @@ pub(super) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         conditions,
         requests,
         tokens,
-        whole_run: WholeRun::of(fields.number("duration")?, requests, tokens),
+        whole_run: WholeRun::of(fields.time("duration")?, requests, tokens),
         latency,
         reservations,
-        refused: Refused::found(&REFUSED, fields),
+        refused,
     })
 }
 
 /// The requests that succeeded, in the order in which they were sent; `None` where they are not in the file.
 fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
-    let (Some(errors), Some(ttfts), Some(gaps), Some(tokens)) = (
-        fields.list("errors", "a text", serde_json::Value::as_str)?,
-        fields.numbers("ttfts")?,
-        fields.lists_of_numbers("itls")?,
-        fields.list("output_lens", "a whole number", super::fields::whole)?,
-    ) else {
-        return Ok(None);
-    };
-    let ends = fields.numbers("latencies")?;
-    let all = errors.len();
-    let lengths = [ttfts.len(), gaps.len(), tokens.len(), ends.as_ref().map_or(all, Vec::len)];
-    if lengths.iter().any(|&length| length != all) {
-        return Err(Problem("its lists of requests are not of one length".to_owned()));
-    }
+    let Some(kept) = Kept::read(fields)? else { return Ok(None) };
+    let ends = fields.times("latencies")?;
+    ends.as_ref().map_or(Ok(()), |ends| kept.fits(ends.len()))?;
     let answer = |i: usize| {
-        let (ttft, gaps) = (ttfts[i], &gaps[i]);
+        let ttft = kept.ttfts[i];
         // Files of before have no `latencies`, which are this sum.
-        let end = ends.as_ref().map_or_else(|| ttft + gaps.iter().sum::<f64>(), |ends| ends[i]);
-        let (ttft_ms, e2e_ms) = (Some(ttft * 1e3), Some(end * 1e3));
-        Answer {
-            ttft_ms,
-            e2e_ms,
-            tpot_ms: tpot_ms(e2e_ms, ttft_ms, Some(tokens[i])),
-            gaps_ms: gaps.iter().map(|gap| gap * 1e3).collect(),
+        let end = ends.as_ref().map_or_else(|| ttft + kept.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
+        if end < ttft {
+            return Err(Problem(format!(
+                "`latencies[{i}]` is {end}, and its first token came at {ttft} (`ttfts[{i}]`)"
+            )));
         }
+        Ok(kept.answer(i, ttft, end))
     };
-    Ok(Some((0..all).filter(|&i| errors[i].is_empty()).map(answer).collect()))
-}
-
-/// The figures that vLLM computed itself, with numpy's default percentiles.
-fn told(fields: &Fields<'_>, completed: u64) -> Result<Vec<ForeignLatency>, Problem> {
-    let mut all = Vec::new();
-    for (metric, theirs) in NAMES {
-        // Answers of one token have no TPOT, and nothing says how many chunks came.
-        let one_each = matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
-        let n = one_each.then_some(completed);
-        let key = |statistic: &str| format!("{statistic}_{theirs}_ms");
-        if let Some(told) = ToldFigures::read(fields, STATISTICS, key, 1.0, n)? {
-            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
-        }
-    }
-    Ok(all)
+    kept.succeeded().map(answer).collect::<Result<_, _>>().map(Some)
 }
 
 fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
     let backend = fields.text("backend")?.or(fields.text("endpoint_type")?);
-    let rate_per_s = fields.any("request_rate").and_then(super::fields::number);
-    let max_concurrency = fields.count("max_concurrency")?;
-    let burstiness = fields.any("burstiness");
-    let arrival = match (rate_per_s, burstiness.and_then(super::fields::number)) {
-        (None, _) if fields.any("request_rate").is_none() => None,
-        (None, _) if max_concurrency.is_some() => Some("closed"),
-        (None, _) => Some("all_at_once"),
-        (Some(_), Some(1.0)) => Some("poisson"),
-        (Some(_), Some(_)) => Some("gamma"),
-        (Some(_), None) => burstiness.map(|_| "constant"),
+    let (pace, burstiness) = (fields.pace("request_rate")?, fields.pace("burstiness")?);
+    let max_concurrency = fields.cap("max_concurrency")?;
+    let ramps = fields.text("ramp_up_strategy")?.is_some();
+    let arrival = match (pace, burstiness) {
+        _ if ramps => Some("ramp_up"),
+        (None, _) | (Some(Pace::Finite(_)), None) => None,
+        (Some(Pace::Trace), _) => Some("trace"),
+        (Some(Pace::Infinite), _) if matches!(max_concurrency, Some(Cap::At(_))) => Some("closed"),
+        (Some(Pace::Infinite), _) => Some("all_at_once"),
+        (Some(Pace::Finite(_)), Some(Pace::Finite(1.0))) => Some("poisson"),
+        (Some(Pace::Finite(_)), Some(Pace::Finite(_))) => Some("gamma"),
+        (Some(Pace::Finite(_)), Some(_)) => Some("constant"),
     };
+    let finite = |pace: Option<Pace>| if let Some(Pace::Finite(number)) = pace { Some(number) } else { None };
     Ok(ForeignConditions {
         model: fields.text("model_id")?.map(str::to_owned),
         endpoint: backend.map(|backend| endpoint(backend).to_owned()),
         streamed: None,
         arrival: arrival.map(str::to_owned),
-        rate_per_s,
-        max_concurrency: Some(max_concurrency.map_or(Cap::Uncapped, Cap::At)),
+        burstiness: finite(burstiness).filter(|_| arrival == Some("gamma")),
+        rate_per_s: finite(pace).filter(|_| !ramps),
+        max_concurrency,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::experiment::compare::{AgainstForeign, AnySideDescription, ComparedFor
 /// What a reader must know of every such comparison.
 const ADVICE: [&str; 3] = [
     "latencies of other tools are of completed requests of the whole run, its beginning and its end included; those of Skyline \
-     of the requests of its window, whatever became of them",
+     of the requests of its window, those that were cut off as at least so long",
     "rates are not compared: theirs are totals over the whole run, ours those of a window in which load keeps coming",
     "one run a side cannot tell a small difference: its intervals know what varies inside a run, not between runs",
 ];
@@ -48,6 +48,10 @@ pub fn compared_foreign_text(compared: &ComparedForeign, style: Style) -> String
     for against in &compared.against {
         against_baseline(&mut page, against);
     }
+    page.heading("To know of such comparisons");
+    for line in ADVICE {
+        page.entry(Tone::Faint, "  → ", line);
+    }
     page.finish()
 }
 
@@ -71,9 +75,6 @@ fn against_baseline(page: &mut Page, against: &AgainstForeign) {
         if !names.is_empty() {
             page.entry(Tone::Normal, &format!("  only {of} has "), &names.join(", "));
         }
-    }
-    for line in ADVICE {
-        page.entry(Tone::Faint, "  → ", line);
     }
     let levels = || against.rows.iter().flat_map(|row| [row.baseline, row.other]);
     for (sign, text) in [

@@ -66,10 +66,42 @@ fn what_is_no_result_is_refused_with_what_is_missing() {
 }
 
 #[test]
+fn a_file_that_came_only_in_part_or_through_a_pipe() {
+    let desk = Desk::new();
+    let vllm = std::fs::read_to_string(sample("vllm.json")).unwrap();
+    let sglang = std::fs::read_to_string(sample("sglang.jsonl")).unwrap();
+    let refused = |name: &str, text: &str, sentence: &str| {
+        desk.file(name, text);
+        desk.skyline(&["report", name]).assert().code(2).stdout("").stderr(contains(sentence));
+    };
+    let short = "{\"completed\": 3,\n \"model_id\": \"pl";
+    refused("part.json", short, "is JSON up to line 2, column 16 and breaks off");
+    let lines = format!("{}\n{}", sglang.trim(), &sglang[..9]);
+    refused("part.jsonl", &lines, "is JSON up to line 2, column 9 and breaks off");
+    refused("empty.json", "", "empty.json is empty");
+    let one: Value = serde_json::from_str(&vllm).unwrap();
+    refused("mixed.jsonl", &format!("{}\n{one}", sglang.trim()), "in its run 2, it is a result of vLLM");
+    desk.skyline(&["report", &sample("vllm.json"), "--from", "sglang"])
+        .assert()
+        .code(2)
+        .stderr(contains("cannot be read as a result of SGLang: it is a result of vLLM"));
+    desk.skyline(&["report", "/dev/stdin"])
+        .write_stdin(vllm)
+        .assert()
+        .code(0)
+        .stdout(contains("vLLM: plain"));
+}
+
+#[test]
 fn results_of_two_tools_are_held_against_each_other() {
     let desk = Desk::new();
     let (vllm, sglang, guidellm) = (sample("vllm.json"), sample("sglang.jsonl"), sample("guidellm.json"));
-    let compared = desk.skyline(&["compare", &vllm, &sglang, "--json"]).assert().code(0);
+    // A fifth of their requests failed, and latencies are of the others.
+    desk.skyline(&["compare", &vllm, &sglang]).assert().code(3).stdout("").stderr(
+        contains("nothing can be said by vllm.json:\n  ✗ 20.8 % of its requests failed (bar 1.00 %)")
+            .and(contains("--allow-invalid")),
+    );
+    let compared = desk.skyline(&["compare", &vllm, &sglang, "--json", "--allow-invalid"]).assert().code(0);
     let json: Value = serde_json::from_slice(&compared.get_output().stdout).unwrap();
     let row = |figure: &str| {
         let rows = json["against"][0]["rows"].as_array().unwrap();
@@ -82,14 +114,16 @@ fn results_of_two_tools_are_held_against_each_other() {
     assert_eq!(row("error_rate")["difference"]["value"], 0.0);
     assert_eq!(json["unchecked"][0]["fact"], "model");
     assert!(json["sides"][0]["valid"].is_null());
-    desk.skyline(&["compare", &vllm, &sglang]).assert().code(0).stdout(
+    desk.skyline(&["compare", &vllm, &sglang, "--allow-invalid"]).assert().code(0).stdout(
         contains("model: not told by sglang.jsonl")
             .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
             .and(contains("no verdict"))
             .and(contains("rates are not compared")),
     );
     let gated = |gate: &str, code| {
-        desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate]).assert().code(code);
+        desk.skyline(&["compare", &vllm, &sglang, "--max-regression", gate, "--allow-invalid"])
+            .assert()
+            .code(code);
     };
     gated("p50 ttft_from_send 1%", 0);
     gated("p50 chunk_gap 1%", 1);
@@ -99,11 +133,11 @@ fn results_of_two_tools_are_held_against_each_other() {
             .and(contains("guidellm.json:2  GuideLLM 0.8.1: plain, chat, poisson, 20.0 requests/s")),
     );
     let first = format!("{guidellm}:1");
-    desk.skyline(&["compare", &vllm, &first])
+    desk.skyline(&["compare", &vllm, &first, "--allow-invalid"])
         .assert()
         .code(2)
         .stderr(contains("rate_per_s: 20 (vllm.json), 10 (guidellm.json:1)").and(contains("--vary rate")));
-    desk.skyline(&["compare", &vllm, &first, "--vary", "rate", "--vary", "workload"])
+    desk.skyline(&["compare", &vllm, &first, "--allow-invalid", "--vary", "rate", "--vary", "workload"])
         .assert()
         .code(0)
         .stdout(contains("only the baseline has ").and(contains("mean chunk_gap")));
@@ -118,9 +152,9 @@ fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused(
     assert!(text.contains(told));
     for (tokens, code) in [(640, 0), (536, 0), (652, 2), (520, 2)] {
         desk.file("other.json", &text.replace(told, &format!("\"total_input_tokens\": {tokens}")));
-        desk.skyline(&["compare", &vllm, "other.json"]).assert().code(code);
+        desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().code(code);
     }
-    desk.skyline(&["compare", &vllm, "other.json"]).assert().stderr(
+    desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().stderr(
         contains("mean_input_tokens: 31.0 (vllm.json), 27.4 (other.json)").and(contains("--vary workload")),
     );
     // Another model, and a cap on one side.
@@ -130,14 +164,33 @@ fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused(
             .replace("\"plain\"", "\"fancy\"")
             .replace("\"max_concurrency\": null", "\"max_concurrency\": 4"),
     );
-    desk.skyline(&["compare", &vllm, "other.json"]).assert().code(2).stderr(
+    desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().code(2).stderr(
         contains("model: plain (vllm.json), fancy (other.json)")
             .and(contains("max_concurrency: none (vllm.json), 4")),
     );
-    desk.skyline(&["compare", &vllm, "other.json", "--vary", "model", "--vary", "limits"])
+    desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid", "--vary", "model", "--vary", "limits"])
         .assert()
         .code(0)
         .stdout(contains("on purpose model: plain → fancy"));
+}
+
+#[test]
+fn a_silent_side_hides_no_difference_of_the_others() {
+    let desk = Desk::new();
+    let (vllm, sglang) = (sample("vllm.json"), sample("sglang.jsonl"));
+    desk.file("fancy.json", &std::fs::read_to_string(&vllm).unwrap().replace("\"plain\"", "\"fancy\""));
+    let all = ["compare", &vllm, "fancy.json", &sglang, "--allow-invalid"];
+    desk.skyline(&all).assert().code(2).stdout("").stderr(
+        contains("model: plain (vllm.json), fancy (fancy.json), not said (sglang.jsonl)")
+            .and(contains("--vary model")),
+    );
+    let json = desk.skyline(&[&all[..], &["--vary", "model", "--json"]].concat()).assert().code(0);
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["differences"][0]["values"], serde_json::json!(["plain", "fancy", null]));
+    assert_eq!(json["unchecked"][0]["untold_by"], serde_json::json!(["sglang.jsonl"]));
+    let text = desk.skyline(&[&all[..], &["--vary", "model"]].concat()).assert().code(0);
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert_eq!(text.matches("rates are not compared").count(), 1, "{text}");
 }
 
 #[test]

@@ -3,13 +3,15 @@
 use serde::Serialize;
 
 use super::condition::{Condition, Role};
-use super::facts::{Difference, Facts, differences};
+use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, held};
 use super::side::{Side, Unit};
+use super::told::{Unchecked, told_by_sides};
 use super::{NotComparable, Standing};
-use crate::analysis::{Figure, Metric, Quantile, Share, Statistic, Subject};
-use crate::foreign::{Cap, ForeignRun};
+use crate::analysis::wording::percent;
+use crate::analysis::{ERROR_RATE_BAR, Figure, Metric, Quantile, Share, Statistic, Subject};
+use crate::foreign::ForeignRun;
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -28,9 +30,6 @@ const STATISTICS: [Statistic; 4] = [
     Statistic::Percentile(Quantile::P95),
     Statistic::Percentile(Quantile::P99),
 ];
-
-/// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
-const SAME_LENGTH: f64 = 0.1;
 
 /// A side of such a comparison.
 #[derive(Clone, Debug)]
@@ -69,17 +68,6 @@ pub struct AnySideDescription {
     pub valid: Option<bool>,
     /// What a reader must know of its figures.
     pub reservations: Vec<String>,
-}
-
-/// A fact that not all sides tell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Unchecked {
-    /// What it is about.
-    pub condition: Condition,
-    /// The fact by its name.
-    pub fact: String,
-    /// The sides that do not tell it.
-    pub untold_by: Vec<String>,
 }
 
 /// One side against the baseline.
@@ -140,7 +128,7 @@ impl ComparedForeign {
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
-        let (facts, unchecked) = told_by_all(sides);
+        let (facts, unchecked) = told_by_sides(sides);
         let (forbidden, told): (Vec<_>, Vec<_>) =
             differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
@@ -245,6 +233,22 @@ impl AnySide {
         }
     }
 
+    /// Why its figures do not deserve belief; empty if nothing speaks against them. Latencies of completed requests look
+    /// the better, the more of the slow ones fail.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let run = match self {
+            Self::Ours(side) => return side.reasons.clone(),
+            Self::Foreign(_, run) => run,
+        };
+        let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
+        let sentence = |rate| {
+            let (share, bar) = (percent(rate), percent(ERROR_RATE_BAR));
+            format!("{share} of its requests failed (bar {bar}), and its latencies are of the others only")
+        };
+        rate.map(sentence).into_iter().collect()
+    }
+
     fn figure(&self, subject: Subject) -> Option<Figure> {
         match self {
             Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
@@ -279,109 +283,10 @@ impl AnySide {
             Self::Foreign(_, run) => {
                 let version =
                     run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-                (format!("{}{version}", run.tool), run.requests.completed, None, run.reservations.clone())
+                let reservations = [run.reservations.clone(), self.reasons()].concat();
+                (format!("{}{version}", run.tool), run.requests.completed, None, reservations)
             }
         };
         AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
-    }
-
-    /// What it tells of what it was flown under, in the order of the conditions.
-    fn facts(&self) -> Vec<(Condition, &'static str, Option<String>)> {
-        let (input, output) = self.mean_tokens();
-        let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
-        let lengths =
-            [(Condition::Workload, INPUT, rounded(input)), (Condition::Workload, OUTPUT, rounded(output))];
-        let others = match self {
-            Self::Ours(side) => {
-                let (header, arrival) = (&side.header, &side.header.workload.arrival);
-                let rate = Some(arrival.mean_rate_per_s()).filter(|_| arrival.users().is_none());
-                let cap = header.limits.max_concurrency.into_iter().chain(arrival.users()).min();
-                [
-                    (Condition::Model, "model", Some(header.engine.model.clone())),
-                    (Condition::Rate, "arrival", Some(kind_of(side))),
-                    (Condition::Rate, "rate_per_s", rate.map(|rate| rate.to_string())),
-                    (Condition::Endpoint, "endpoint", Some(header.engine.endpoint.clone())),
-                    (Condition::Streaming, "streamed", Some(header.engine.streamed.to_string())),
-                    (
-                        Condition::Limits,
-                        "max_concurrency",
-                        Some(cap.map_or(Cap::Uncapped, Cap::At).to_string()),
-                    ),
-                ]
-            }
-            Self::Foreign(_, run) => {
-                let told = &run.conditions;
-                [
-                    (Condition::Model, "model", told.model.clone()),
-                    (Condition::Rate, "arrival", told.arrival.clone()),
-                    (Condition::Rate, "rate_per_s", told.rate_per_s.map(|rate| rate.to_string())),
-                    (Condition::Endpoint, "endpoint", told.endpoint.clone()),
-                    (Condition::Streaming, "streamed", told.streamed.map(|streamed| streamed.to_string())),
-                    (Condition::Limits, "max_concurrency", told.max_concurrency.map(|cap| cap.to_string())),
-                ]
-            }
-        };
-        others.into_iter().chain(lengths).collect()
-    }
-
-    /// Tokens of a prompt and of an answer, on average.
-    fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
-        match self {
-            Self::Ours(side) => {
-                let each = |of: fn(&crate::analysis::TokenAccount) -> crate::analysis::Balance| {
-                    let balance = side.runs.first().map(|run| of(&run.tokens))?;
-                    (balance.requests > 0).then(|| balance.got_tokens as f64 / balance.requests as f64)
-                };
-                (each(|tokens| tokens.input), each(|tokens| tokens.output))
-            }
-            Self::Foreign(_, run) => run.mean_tokens(),
-        }
-    }
-}
-
-const INPUT: &str = "mean_input_tokens";
-const OUTPUT: &str = "mean_output_tokens";
-
-/// The kind of a run's arrivals, under the names that [`crate::foreign::ForeignConditions`] has.
-fn kind_of(side: &Side) -> String {
-    let arrival = &side.header.workload.arrival;
-    if arrival.users().is_some() {
-        return "closed".to_owned();
-    }
-    let value = serde_json::to_value(arrival).unwrap_or_default();
-    value["kind"].as_str().unwrap_or("unknown").to_owned()
-}
-
-/// What all sides tell, and what some do not. What none of them has is nothing to tell: a closed loop has no rate.
-fn told_by_all(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
-    let told: Vec<_> = sides.iter().map(AnySide::facts).collect();
-    let mut facts = vec![Facts::new(); sides.len()];
-    let mut unchecked = Vec::new();
-    for (place, (condition, fact, _)) in told.first().into_iter().flatten().enumerate() {
-        let values: Vec<Option<&String>> = told.iter().map(|facts| facts[place].2.as_ref()).collect();
-        if values.iter().all(Option::is_some) {
-            if alike(fact, &values) {
-                continue;
-            }
-            for (facts, value) in facts.iter_mut().zip(values.into_iter().flatten()) {
-                facts.insert((*condition, (*fact).to_owned()), value.clone());
-            }
-        } else if values.iter().any(Option::is_some) || *condition == Condition::Model {
-            let silent = sides.iter().zip(&values).filter(|(_, value)| value.is_none());
-            let untold_by = silent.map(|(side, _)| side.name().to_owned()).collect();
-            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), untold_by });
-        }
-    }
-    (facts, unchecked)
-}
-
-/// Whether values are the same; of mean lengths, nearly.
-fn alike(fact: &str, values: &[Option<&String>]) -> bool {
-    let lengths: Vec<f64> = values.iter().flatten().filter_map(|value| value.parse().ok()).collect();
-    match lengths.as_slice() {
-        [first, others @ ..] if matches!(fact, INPUT | OUTPUT) => {
-            others.iter().all(|other| (other - first).abs() <= SAME_LENGTH * first)
-        }
-        _ => values.windows(2).all(|pair| pair[0] == pair[1]),
     }
 }

@@ -10,16 +10,18 @@ mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod told;
 mod trend;
 
 pub use compared::{Against, Compared, NotComparable};
 pub use condition::{Condition, Role};
 pub use facts::Difference;
 pub use foreign::{
-    AgainstForeign, AnySide, AnySideDescription, ComparedForeign, NoEqual, NotComparableForeign, Unchecked,
+    AgainstForeign, AnySide, AnySideDescription, ComparedForeign, NoEqual, NotComparableForeign,
 };
 pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{Interval, Level, Pairing, Row, Standing};
 pub use side::{Side, SideDescription, Unit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
+pub use told::Unchecked;
 pub use trend::{Trend, TrendLine};
