@@ -94,7 +94,7 @@ fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> Request
 
 /// Of an optimised build: `cargo test --release --test page -- --ignored --nocapture`.
 #[test]
-#[ignore = "needs 2 GB of memory; `.ci/run` runs it: `cargo test --release --test page -- --ignored`"]
+#[ignore = "needs 2 GB of memory; `.ci/run` runs it; by hand: `cargo test --release --test page -- --ignored`"]
 #[allow(clippy::print_stderr, reason = "a measurement is to be read")]
 fn a_million_requests_have_a_small_page_soon() {
     let mut log = stored(1);

@@ -84,7 +84,7 @@ fn the_highest_load_of_queues_is_found() {
 }
 
 #[test]
-#[ignore = "60 searches of 40 runs take minutes unoptimised; `.ci/run` runs it: `cargo test --release --test experiment -- --ignored`"]
+#[ignore = "60 searches of 40 runs take minutes unoptimised; `.ci/run` runs it; by hand: `cargo test --release --test experiment -- --ignored`"]
 fn of_twenty_searches_eighteen_find_the_truth_and_hold_it() {
     for (queue, samples) in
         [(Queue::one_place(), 3_000), (Queue::mean_of_one_place(), 1_000), (Queue::eight_places(), 1_000)]
