@@ -7,32 +7,23 @@
 //! line.
 
 mod ab;
-mod bottleneck;
 pub mod capacity;
 pub mod compare;
-mod comparison;
 mod diagnosis;
 mod driver;
 mod engine_fit;
-mod evidence;
 mod fitting;
-mod later_turns;
-mod leading;
 pub mod matrix;
 mod paired_open;
-mod prediction;
 mod repeats;
 mod sweep;
-mod virtual_log;
-mod virtual_run;
+mod virtual_time;
 
 pub use ab::{
     AbClass, AbDesign, AbEstimate, AbExperiment, AbMetric, AbOverall, AbPair, AbRound, AbRun, AbSide,
     AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power,
     Scale, TooFewRounds, Unlike, fewest_rounds,
 };
-pub use bottleneck::{Bottleneck, Limit};
-pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use diagnosis::{
     CouldNotTell, Diagnosis, JointDiagnosis, JointSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
 };
@@ -44,10 +35,8 @@ pub use engine_fit::{
     CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
     PredictedRates, RunCheck,
 };
-pub use evidence::Evidence;
 pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
-pub use prediction::{Prediction, fly_virtually, predict};
 pub use repeats::{
     AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatRun, RepeatedRun,
     Repeats, RepeatsExperiment, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
@@ -57,4 +46,7 @@ pub use sweep::{
     Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
     Swept, Trial, UnreadableSweep, Unsearchable, Wanted,
 };
-pub use virtual_run::{Flown, VirtualRun};
+pub use virtual_time::{
+    Bottleneck, Comparison, ComparisonRow, Evidence, Flown, Latency, Limit, Prediction, Side, VirtualRun,
+    fly_virtually, predict,
+};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::Latency;
+use super::virtual_time::Latency;
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
 use crate::record::RunEnding;

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::metric::AbPair;
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
 use crate::analysis::{Figure, Measure, Subject};
@@ -51,6 +50,18 @@ impl Scale {
             Self::Difference => length,
         }
     }
+}
+
+/// A metric in one round; a figure that is not known is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AbPair {
+    /// Number of the round, from 1.
+    pub round: u64,
+    /// A's figure.
+    pub a: Option<f64>,
+    /// B's.
+    pub b: Option<f64>,
 }
 
 /// The figures of the rounds that have them on both sides, round by round.

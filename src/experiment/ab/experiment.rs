@@ -1,8 +1,8 @@
 //! An A/B test as an experiment: rounds of two runs, whose order alternates.
 
 use super::design::{AbDesign, AbSide};
-use super::outcome::{AbTest, NotRounds};
-use super::rounds::{AbRound, InvalidRuns};
+use super::outcome::AbTest;
+use super::rounds::{AbRound, InvalidRuns, NotRounds};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::differences::{Differences, Scale};
+use super::differences::{AbPair, Differences, Scale};
 use super::power::{LEVEL, Power};
 use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
@@ -72,18 +72,6 @@ pub enum AbUnit {
     PerS,
     /// A share between 0 and 1.
     Share,
-}
-
-/// A metric in one round; a figure that is not known is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AbPair {
-    /// Number of the round, from 1.
-    pub round: u64,
-    /// A's figure.
-    pub a: Option<f64>,
-    /// B's.
-    pub b: Option<f64>,
 }
 
 /// A figure with its interval; an end is absent where nothing bounds it.

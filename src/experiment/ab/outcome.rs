@@ -6,7 +6,7 @@ use super::design::{AbDesign, AbSide};
 use super::family::{Family, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};
-use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
+use super::rounds::{AbRound, FlownRound, InvalidRuns, NotRounds, failed_share, fails_more};
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::{counted, percent};
@@ -65,39 +65,6 @@ pub struct AbClass {
     pub verdict: AbOverall,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,
-}
-
-/// Runs that are no rounds of one experiment.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRounds {
-    /// No round has both its runs.
-    #[error("no round has been flown on both sides")]
-    Nothing,
-    /// The two runs of a round flew different plans.
-    #[error("the two runs of round {round} did not fly the same plan")]
-    OtherPlans {
-        /// Its number.
-        round: u64,
-    },
-    /// A side was not one server throughout.
-    #[error(
-        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
-         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
-    )]
-    OtherServer {
-        /// Whose server it was.
-        side: AbSide,
-        /// What changed.
-        what: String,
-        /// Number of the first round.
-        first: u64,
-        /// What it was then.
-        before: String,
-        /// Number of the first round in which it was something else.
-        round: u64,
-        /// What it was in that.
-        now: String,
-    },
 }
 
 impl AbTest {

@@ -65,6 +65,39 @@ pub struct FlownSide {
     pub failed: u64,
 }
 
+/// Runs that are no rounds of one experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRounds {
+    /// No round has both its runs.
+    #[error("no round has been flown on both sides")]
+    Nothing,
+    /// The two runs of a round flew different plans.
+    #[error("the two runs of round {round} did not fly the same plan")]
+    OtherPlans {
+        /// Its number.
+        round: u64,
+    },
+    /// A side was not one server throughout.
+    #[error(
+        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
+         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
+    )]
+    OtherServer {
+        /// Whose server it was.
+        side: AbSide,
+        /// What changed.
+        what: String,
+        /// Number of the first round.
+        first: u64,
+        /// What it was then.
+        before: String,
+        /// Number of the first round in which it was something else.
+        round: u64,
+        /// What it was in that.
+        now: String,
+    },
+}
+
 impl AbRound<'_> {
     /// Whether its latencies and rates count.
     pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {

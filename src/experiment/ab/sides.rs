@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::design::AbSide;
-use super::outcome::NotRounds;
-use super::rounds::AbRound;
+use super::rounds::{AbRound, NotRounds};
 use crate::analysis::Summary;
 use crate::record::{DeploymentFacts, EngineFacts};
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Contract, Offer};
+use super::contract::Contract;
+use super::offer::Offer;
 use crate::units::three_digits;
 
 /// What was offered for a contract; `skyline capacity --json` prints this.

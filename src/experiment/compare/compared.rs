@@ -10,7 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::row::{Pairing, Row};
 use super::side::{Side, SideDescription, Unit};
 use super::trend::Trend;
-use crate::experiment::{Symptom, warm_like_cold};
+use crate::experiment::diagnosis::{Symptom, warm_like_cold};
 
 /// Runs held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,16 +2,15 @@
 
 use serde::Serialize;
 
+use super::any_side::{AnySide, AnySideDescription};
+use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Level, Pairing, Row, Sampled, held};
-use super::side::{Side, Unit};
+use super::row::{Pairing, Row, Standing, held};
+use super::side::Unit;
 use super::told::{Unchecked, told_by_sides};
-use super::{NotComparable, Standing};
-use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, Metric, Quantile, Share, Statistic, Subject};
-use crate::foreign::ForeignRun;
+use crate::analysis::{Metric, Quantile, Share, Statistic, Subject};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -31,15 +30,6 @@ const STATISTICS: [Statistic; 4] = [
     Statistic::Percentile(Quantile::P99),
 ];
 
-/// A side of such a comparison.
-#[derive(Clone, Debug)]
-pub enum AnySide {
-    /// A run of Skyline.
-    Ours(Box<Side>),
-    /// A run of another tool, under the name of its file.
-    Foreign(String, Box<ForeignRun>),
-}
-
 /// Runs of several tools held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedForeign {
@@ -53,21 +43,6 @@ pub struct ComparedForeign {
     pub unchecked: Vec<Unchecked>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstForeign>,
-}
-
-/// What a report tells of a side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AnySideDescription {
-    /// The file or folder, as it was named.
-    pub name: String,
-    /// Who flew it: `skyline` or another tool, with the version where it tells.
-    pub tool: String,
-    /// Requests that completed, of which the latencies are; of Skyline's run those of its window.
-    pub completed: u64,
-    /// Whether the figures can be trusted; absent where nothing proves it.
-    pub valid: Option<bool>,
-    /// What a reader must know of its figures.
-    pub reservations: Vec<String>,
 }
 
 /// One side against the baseline.
@@ -221,72 +196,4 @@ fn from_send(
         "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
         Subject::Latency(statistic, there)
     ))
-}
-
-impl AnySide {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Ours(side) => &side.name,
-            Self::Foreign(name, _) => name,
-        }
-    }
-
-    /// Why its figures do not deserve belief; empty if nothing speaks against them. Latencies of completed requests look
-    /// the better, the more of the slow ones fail.
-    #[must_use]
-    pub fn reasons(&self) -> Vec<String> {
-        let run = match self {
-            Self::Ours(side) => return side.reasons.clone(),
-            Self::Foreign(_, run) => run,
-        };
-        let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
-        let sentence = |rate| {
-            let (share, bar) = (percent(rate), percent(ERROR_RATE_BAR));
-            format!("{share} of its requests failed (bar {bar}), and its latencies are of the others only")
-        };
-        rate.map(sentence).into_iter().collect()
-    }
-
-    fn figure(&self, subject: Subject) -> Option<Figure> {
-        match self {
-            Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
-            Self::Foreign(_, run) => run.figure(subject),
-        }
-    }
-
-    fn sampled(&self, subject: Subject) -> Sampled {
-        let figures = vec![self.figure(subject)];
-        let level = match self {
-            Self::Ours(side) => Level::of(subject, side),
-            Self::Foreign(_, run) => {
-                let (low, high) = run.interval(subject);
-                let value = run.figure(subject).and_then(Figure::exact);
-                Level { value, at_least: None, low, high, mark: run.mark(subject) }
-            }
-        };
-        Sampled { level, figures }
-    }
-
-    fn describe(&self) -> AnySideDescription {
-        let (tool, completed, valid, reservations) = match self {
-            Self::Ours(side) => {
-                let completed = side.runs.iter().map(|run| run.requests.completed).sum();
-                (
-                    format!("skyline {}", side.header.skyline_version),
-                    completed,
-                    Some(side.reasons.is_empty()),
-                    Vec::new(),
-                )
-            }
-            Self::Foreign(_, run) => {
-                let version =
-                    run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-                let reservations = [run.reservations.clone(), self.reasons()].concat();
-                (format!("{}{version}", run.tool), run.requests.completed, None, reservations)
-            }
-        };
-        AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
-    }
 }

@@ -1,5 +1,6 @@
 //! Stored runs held against a baseline: what must be equal, what differs, by how much, and whether that is chance.
 
+mod any_side;
 mod compared;
 mod condition;
 mod facts;
@@ -13,12 +14,11 @@ mod tests;
 mod told;
 mod trend;
 
+pub use any_side::{AnySide, AnySideDescription};
 pub use compared::{Against, Compared, NotComparable};
 pub use condition::{Condition, Role};
 pub use facts::Difference;
-pub use foreign::{
-    AgainstForeign, AnySide, AnySideDescription, ComparedForeign, NoEqual, NotComparableForeign,
-};
+pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{Interval, Level, Pairing, Row, Standing};
 pub use side::{Side, SideDescription, Unit};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::side::{Side, Unit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
 use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Subject, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// What is held against the baseline.
 pub(super) const SUBJECTS: [Subject; 13] = {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{Figure, Objective, Subject, Summary};
-use crate::experiment::{NotRepeats, Repeats};
+use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
 /// A run, or runs that repeat one another, with the name under which a person knows them.

@@ -8,8 +8,10 @@ use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
-use crate::experiment::{
-    AcrossRuns, Begun, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
+use crate::experiment::paired_open::Begun;
+use crate::experiment::repeats::AcrossRuns;
+use crate::experiment::sweep::{
+    HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
 };
 use crate::record::RunHeader;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::seed_of_run;
+use crate::experiment::repeats::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
 /// Four requests, each with its first token after the time given.

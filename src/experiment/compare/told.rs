@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::any_side::AnySide;
 use super::condition::Condition;
 use super::facts::Facts;
-use super::foreign::AnySide;
 use super::side::Side;
 use crate::analysis::LoadForm;
 use crate::foreign::Cap;

@@ -1,6 +1,6 @@
 //! Whether answers slow down as more of them are made at a time, and whether the server gets more done by it.
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::line::{Line, at_share};
 use super::symptom::{Opinion, Regime, seen};
 use crate::units::{count, three_digits};

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Evidence;
 use super::crowd::Crowd;
+use super::evidence::Evidence;
 use super::line::median;
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};

@@ -1,7 +1,7 @@
 //! Decode held against the memory and the arithmetic of the hardware that was named.
 
-use super::Evidence;
 use super::crowd::{Answer, Crowd};
+use super::evidence::Evidence;
 use super::line::median;
 use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom, seen};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{CouldNotTell, Diagnosis, KEPT, Symptom};
+use super::findings::{CouldNotTell, Diagnosis, KEPT};
+use super::symptom::Symptom;
 use crate::analysis::wording::counted;
 
 /// The regimes in which runs that repeat one another found the server.

@@ -1,7 +1,7 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
-use super::Evidence;
 use super::crowd::{Answer, Crowd};
+use super::evidence::Evidence;
 use super::line::{Line, at_share, median};
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;

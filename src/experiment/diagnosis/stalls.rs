@@ -1,7 +1,7 @@
 //! What answers waited for when they paused: the prompts of others, or nothing that requests show.
 
-use super::Evidence;
 use super::crowd::Crowd;
+use super::evidence::Evidence;
 use super::line::median;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::{counted, percent, seconds};

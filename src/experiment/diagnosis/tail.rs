@@ -1,9 +1,10 @@
 //! What the slowest first tokens waited for: their own prompts, a queue, or the long prompts of others.
 
 use super::crowd::Answer;
+use super::evidence::Evidence;
 use super::line::median;
+use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
-use super::{Evidence, prefill};
 use crate::analysis::wording::{percent, seconds};
 use crate::analysis::{Metric, Quantile, Rule};
 use crate::units::{count, three_digits};

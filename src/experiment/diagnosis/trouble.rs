@@ -1,6 +1,6 @@
 //! What keeps a server from being measured, or from serving: the client's own limits, refusals, overload, a cap.
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Rule};

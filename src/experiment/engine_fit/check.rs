@@ -2,16 +2,25 @@
 
 use serde::Serialize;
 
-use super::MeasuredRun;
 use super::reach::Reach;
 use super::replay::replay;
 use crate::analysis::{Figure, Metric, Quantile, Summary, summarise};
+use crate::record::RunLog;
 use crate::simulator::{BadFleet, Fleet};
 
 /// Medians that are off by no more than this make a good fit …
 const GOOD: f64 = 0.1;
 /// … and by no more than this one that is good for a guess.
 const ROUGH: f64 = 0.25;
+
+/// A run that an engine is fitted to, under the name by which it is told.
+#[derive(Clone, Debug)]
+pub struct MeasuredRun {
+    /// Its folder.
+    pub name: String,
+    /// What happened.
+    pub log: RunLog,
+}
 
 /// A run beside what the engine makes of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]

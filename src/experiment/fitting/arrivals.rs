@@ -1,6 +1,6 @@
 //! The process by which requests came.
 
-use super::ArrivalFit;
+use super::report::ArrivalFit;
 use crate::analysis::fit::{GapFit, GapLaw, Stretch, fit_gaps, rate_course};
 use crate::workload::{ArrivalPattern, Stage};
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{FittedWorkload, assemble, class_fit};
-use super::{ClassFit, FitError, prefixes};
+use super::prefixes;
+use super::report::ClassFit;
+use super::spec::{FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::percent;
 use crate::generator::{Traced, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};

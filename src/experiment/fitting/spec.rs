@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ArrivalFit, ClassFit, FitReport, arrivals};
+use super::arrivals;
+use super::report::{ArrivalFit, ClassFit, FitReport};
 use crate::analysis::fit::fit_lengths;
 use crate::record::Shard;
 use crate::units::count;

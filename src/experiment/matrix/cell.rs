@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::accept::Accept;
 use super::contract::{Contract, Cost};
-use super::file::Slot;
 use super::measured::RowFigures;
-use super::row::Row;
+use super::table::{Accept, Row, Slot, Variable, Variant};
 use super::tested::{Believed, Standing, Tested};
-use super::variable::Variable;
-use super::variant::Variant;
 use crate::analysis::{Rule, Summary};
 use crate::experiment::driver::{FailedBy, Failure};
-use crate::experiment::sweep::OF_SERVERS;
-use crate::experiment::{Repeats, Trial};
+use crate::experiment::repeats::Repeats;
+use crate::experiment::sweep::{OF_SERVERS, Trial};
 
 /// Whose figures are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

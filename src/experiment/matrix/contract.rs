@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::accept::Accept;
 use super::measured::RowFigures;
-use super::variant::Variant;
+use super::table::{Accept, Variant};
 use crate::analysis::{Flow, Objective, Status, Subject, Summary};
-use crate::experiment::AcrossJudgement;
+use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
 /// What became of the contract in a row.

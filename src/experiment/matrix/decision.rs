@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::accept::Accept;
 use super::cell::Cell;
-use super::file::Experiments;
-use super::variant::Variant;
+use super::table::{Accept, Experiments, Variant};
 use crate::experiment::driver::FailedBy;
 
 /// What was decided.

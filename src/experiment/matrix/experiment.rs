@@ -1,11 +1,9 @@
 //! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
 
-use super::accept::StopWhen;
 use super::cell::{CellRuns, RowRun, Trust};
 use super::decision::Stopped;
-use super::file::{Experiments, Slot};
 use super::result::Matrix;
-use super::row::Row;
+use super::table::{Accept, Experiments, Row, Slot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
     Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource, RunsLeft, Step,
@@ -108,7 +106,7 @@ impl MatrixExperiment {
 
     /// Ends the table after a variant that is accepted, where one is enough and more would follow.
     fn stop_if_accepted(&mut self) {
-        let first = |accept: &super::accept::Accept| accept.stop_when == StopWhen::FirstAccepted;
+        let first = |accept: &Accept| accept.stop_when == StopWhen::FirstAccepted;
         if self.ending.is_some()
             || self.cell >= self.cells.len()
             || !self.experiments.accept.as_ref().is_some_and(first)

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,12 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellRuns, Flown, Trust};
-use super::claim::Claim;
 use super::decision::{Decision, Stopped};
-use super::file::{Experiments, Slot};
+use super::table::{Claim, Experiments, Slot, Variable, Variant};
 use super::tested::{Believed, Standing, Tested};
-use super::variable::Variable;
-use super::variant::Variant;
 
 /// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,12 +8,11 @@
 
 use serde::Serialize;
 
-use super::claim::{Claim, ClaimKind};
 use super::measured::Measured;
-use super::variable::Variable;
+use super::table::{Claim, ClaimKind, Variable};
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
 use crate::analysis::{Mark, Objective, Status, Subject, Summary};
-use crate::experiment::AcrossJudgement;
+use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
 /// What became of a claim.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::AcrossRuns;
+use super::across_runs::AcrossRuns;
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject, Summary};
 
 /// What is asked of each latency.

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use super::{AcrossJudgement, Figures};
+use super::figures::Figures;
+use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
     Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Rule, Statistic, Subject, Summary,
     counts_over_runs,
 };
-use crate::experiment::{Diagnosis, JointDiagnosis};
+use crate::experiment::diagnosis::{Diagnosis, JointDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 
 /// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judged, Load, Trial};
+use super::plan::Load;
+use super::trial::{Judged, Trial};
 use crate::analysis::Status;
 use crate::analysis::wording::seconds;
 

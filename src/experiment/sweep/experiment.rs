@@ -3,8 +3,8 @@
 
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::Found;
-use super::load::Load;
-use super::paired::PairedLoad;
+use super::plan::Load;
+use super::point::PairedLoad;
 use super::search::{Search, SearchStep};
 use super::trial::{Trial, Wanted};
 use super::whole::{Sweep, Swept};

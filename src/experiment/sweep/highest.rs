@@ -1,9 +1,9 @@
 //! Finds the highest load that meets the objectives in what was measured.
 
-use super::curve::{BAND, Unsure};
-use super::demand::Demand;
-use super::loads::{Tally, Tightest, tightest};
-use super::{HighestLoad, Load, LoadAxis, LoadClass, Search};
+use super::answer::HighestLoad;
+use super::plan::{Load, LoadAxis};
+use super::point::LoadClass;
+use super::search::{BAND, Demand, Search, Tally, Tightest, Unsure, tightest};
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
 

@@ -1,9 +1,8 @@
 //! Decides whether the figures of a sweep can be trusted, and says what to know besides.
 
-use super::demand::Demand;
-use super::loads::Tally;
-use super::search::MOST_REQUESTS;
-use super::{HighestLoad, LoadClass, Search, StopReason};
+use super::answer::{HighestLoad, StopReason};
+use super::point::LoadClass;
+use super::search::{Demand, MOST_REQUESTS, Search, Tally};
 use crate::analysis::Mark;
 use crate::analysis::wording::{counted, percent};
 use crate::units::count;

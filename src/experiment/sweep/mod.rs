@@ -5,38 +5,26 @@
 //! against a server, in virtual time, or were kept by a sweep that was interrupted.
 
 mod answer;
-mod bracket;
-mod curve;
-mod demand;
 mod experiment;
 mod frontier;
 mod highest;
 mod judge;
 mod knee;
-mod load;
-mod loads;
-mod paired;
 mod plan;
 mod point;
-mod read;
 mod readings;
-mod refine;
 mod search;
-mod shape;
 mod trial;
 mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
-pub use demand::Unsearchable;
 pub use experiment::{SweepExperiment, SweepRun};
-pub use load::Load;
-pub use paired::PairedLoad;
-pub use plan::{LoadAxis, SweepPlan};
-pub use point::{LoadClass, SweepPoint};
-pub use read::UnreadableSweep;
+pub use frontier::{Frontier, FrontierPoint};
+pub use knee::Knee;
+pub use plan::{Load, LoadAxis, SweepPlan};
+pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use readings::PointFigures;
-pub use search::{Search, SearchStep};
-pub use shape::{Frontier, FrontierPoint, Knee};
+pub use search::{Search, SearchStep, Unsearchable};
 pub(super) use trial::OF_SERVERS;
 pub use trial::{Judged, Trial, Wanted};
-pub use whole::{Sweep, Swept};
+pub use whole::{Sweep, Swept, UnreadableSweep};

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::plan::Load;
 use super::readings::PointFigures;
-use super::{Load, Trial};
+use super::trial::Trial;
+use crate::experiment::paired_open::PairedOpen;
 
 /// One load of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,4 +42,17 @@ pub enum LoadClass {
     Unknown,
     /// Nothing was demanded, and the server kept up.
     Measured,
+}
+
+/// What so many users hide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PairedLoad {
+    /// How many they are.
+    pub users: u64,
+    /// Name of the closed run's folder in the sweep's.
+    pub run: String,
+    /// Both runs.
+    pub pair: PairedOpen,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run, with its reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,23 @@
 //! Decides which run of a sweep comes next.
 
-use super::bracket::{self, Next};
-use super::demand::{Demand, Unsearchable};
-use super::loads::{Tally, tallies};
-use super::refine::Refinement;
-use super::{Load, LoadAxis, StopReason, SweepPlan, Trial, Wanted};
+mod bracket;
+mod curve;
+mod demand;
+mod refine;
+mod tally;
+
+pub use self::demand::Unsearchable;
+
+pub(super) use self::curve::{BAND, Unsure};
+pub(super) use self::demand::Demand;
+pub(super) use self::tally::{Tally, Tightest, tightest};
+
+use self::bracket::Next;
+use self::refine::Refinement;
+use self::tally::tallies;
+use super::answer::StopReason;
+use super::plan::{Load, LoadAxis, SweepPlan};
+use super::trial::{Trial, Wanted};
 use crate::analysis::Objective;
 use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
@@ -101,7 +114,9 @@ impl Search {
             return SearchStep::Done(StopReason::NoFigure);
         }
         let next = match self.refined_from {
-            Some(from) => Refinement { search: self, from }.next(),
+            Some(from) => {
+                Refinement { plan: &self.plan, demands: &self.demands, trials: &self.trials, from }.next()
+            }
             None => self.bracketing(),
         };
         match next {

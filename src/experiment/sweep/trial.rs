@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Load;
+use super::plan::Load;
 use super::readings::Readings;
 use crate::analysis::wording::percent;
 use crate::analysis::{Judgement, Mark, Rule, Status, Summary};

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::NoQueue;
 use crate::analysis::wording::counted;
 use crate::analysis::{Judgement, Objective, Rule, summarise};
-use crate::experiment::capacity::offer::tokens_per_request;
-use crate::experiment::{AcrossRuns, EngineFit, Sweep, SweepPoint, fly_virtually};
+use crate::experiment::capacity::instance::tokens_per_request;
+use crate::experiment::engine_fit::EngineFit;
+use crate::experiment::repeats::AcrossRuns;
+use crate::experiment::sweep::{Sweep, SweepPoint};
+use crate::experiment::virtual_time::fly_virtually;
 use crate::generator::Schedule;
 use crate::record::{HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::simulator::{Delay, Engine, Fleet, Layout, RoutingRule};
@@ -24,6 +26,59 @@ const WARMUP_SERVICES: f64 = 3.0;
 const MOST_TOKENS: f64 = 1e8;
 /// More places at once than any instance has.
 const MOST_PLACES: usize = 1 << 16;
+
+/// A sweep whose queues cannot be modelled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoQueue {
+    /// Its prompts or arrivals come from a file.
+    #[error(
+        "the queues cannot be modelled: the requests of `{0}` come from a dataset or a trace\nhint: leave --replicas out"
+    )]
+    Taken(String),
+    /// The pace of tokens decides, and no engine could be fitted that has it.
+    #[error(
+        "the queues are not modelled, for `{objective}` decides, which takes an engine fitted to the runs of the sweep: \
+         {why}; instances are by division alone"
+    )]
+    Unfitted {
+        /// The objective.
+        objective: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no time to serve by.
+    #[error(
+        "the queues cannot be modelled: no load was measured that was neither saturated nor invalid\nhint: leave --replicas out"
+    )]
+    NoPoint,
+    /// No number of places does what was measured.
+    #[error(
+        "the queues cannot be modelled: no number of places of the pace that was measured meets the objectives at {0}/s\n\
+         hint: leave --replicas out"
+    )]
+    Unlike(String),
+    /// Many more of them do not meet the objectives either.
+    #[error(
+        "by their queues {0} instances do not meet the objectives, twice as many as division says\nhint: ask for a lower rate"
+    )]
+    TooMany(u64),
+    /// One run of the model would take too long.
+    #[error(
+        "the queues cannot be modelled: a run that tells whether {instances} keep up at {rate}/s has {tokens} answer tokens\n\
+         hint: ask about a share of the target, such as a tenth of it with a tenth of the replicas, or leave --replicas out"
+    )]
+    TooLong {
+        /// How many instances, in words.
+        instances: String,
+        /// Requests per second.
+        rate: String,
+        /// Answer tokens of a run.
+        tokens: String,
+    },
+    /// The workload cannot be had at a rate.
+    #[error("the queues cannot be modelled: {0}")]
+    Workload(String),
+}
 
 /// How long a run of the model is.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
+use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
 
 /// Twenty seconds of ten requests a second whose first tokens take so long; the plan is told by seed and load alone.
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {

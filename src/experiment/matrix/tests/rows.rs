@@ -1,7 +1,7 @@
 //! Rows as they differ, pair and are expected to be.
 
-use super::super::tested::Believed;
 use super::*;
+use crate::experiment::matrix::tested::Believed;
 
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings { input_tokens: Some(256), rate_per_s: Some(1.0), ..Settings::default() };

@@ -1,7 +1,7 @@
 //! The first part of the automatic search: double until a load fails, then halve the bracket.
 
-use super::StopReason;
-use super::loads::Tally;
+use super::tally::Tally;
+use crate::experiment::sweep::answer::StopReason;
 
 /// The ends of a bracket this many times apart are near enough for the refinement.
 const ROUGH: f64 = 1.3;

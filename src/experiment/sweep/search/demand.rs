@@ -1,7 +1,7 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
-use super::Trial;
 use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
+use crate::experiment::sweep::trial::Trial;
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
 ///
@@ -10,7 +10,7 @@ use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
 /// too low, and 83 % of the runs met it. The share of the requests over the bound is: so of a percentile of a latency that
 /// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Demand {
+pub(crate) struct Demand {
     /// Absent: that the server keeps up.
     objective: Option<Objective>,
     pub(super) scale: Scale,
@@ -86,7 +86,7 @@ impl Demand {
     }
 
     /// As a person typed it, or would have.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
 use super::comparison::Comparison;
-use super::diagnosis::Diagnosis;
-use super::engine_fit::EngineFit;
-use super::paired_open::PairedOpen;
-use super::virtual_run::VirtualRun;
+use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
+use crate::experiment::diagnosis::Diagnosis;
+use crate::experiment::engine_fit::EngineFit;
+use crate::experiment::paired_open::PairedOpen;
 use crate::generator::Schedule;
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, Engine, Fleet, StepTime};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::later_turns::LaterTurns;
 use super::leading::leading;
-use super::virtual_log::{Log, job};
+use super::log::{Log, job};
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, Schedule};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};

@@ -17,7 +17,7 @@ use crate::workload::reading::{Fields, Given, Mistakes, Place, nearest, parse_js
 
 /// The table that is embedded in the program, by its name.
 const EXAMPLE: (&str, &str) =
-    ("rows_a_to_f", include_str!("../../../workloads/experiments/rows_a_to_f.toml"));
+    ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
 
 /// A table of experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -194,14 +194,14 @@ impl Experiments {
     }
 
     /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
-    pub(super) fn meant(&self, here: Slot, other: &Reference) -> Option<Slot> {
+    pub(crate) fn meant(&self, here: Slot, other: &Reference) -> Option<Slot> {
         let row = other.row.as_deref().map_or(Some(here.row), |name| self.row(name).ok())?;
         let variant = other.variant.as_deref().map_or(Some(here.variant), |name| self.variant(name).ok())?;
         Some(Slot { row, variant })
     }
 
     /// Whether the row of `slot` is flown under its variant.
-    pub(super) fn flies(&self, slot: Slot) -> bool {
+    pub(crate) fn flies(&self, slot: Slot) -> bool {
         self.rows[slot.row].is_under(&self.variants[slot.variant].name)
     }
 

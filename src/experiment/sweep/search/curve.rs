@@ -4,7 +4,7 @@ use super::demand::{Demand, Reading, Scale, pooled};
 use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
 
 /// Loads this many times smaller or larger than the crossing are another part of the curve.
-pub(super) const BAND: f64 = 1.35;
+pub(crate) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
@@ -28,15 +28,15 @@ pub(super) enum Course {
 
 /// Where a figure crosses its limit: requests per second, or users.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Crossing {
-    pub(super) estimate: f64,
+pub(crate) struct Crossing {
+    pub(crate) estimate: f64,
     /// The 95 % interval, or why there is none.
-    pub(super) interval: Result<(f64, f64), Unsure>,
+    pub(crate) interval: Result<(f64, f64), Unsure>,
 }
 
 /// Why a crossing has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unsure {
+pub(crate) enum Unsure {
     /// Fewer than three loads lie near it.
     FarApart,
     /// Fewer than six runs do.

@@ -40,7 +40,7 @@ impl Variable {
     ];
 
     /// Its name in stored files.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Workload => "workload",
             Self::InputTokens => "input_tokens",

@@ -1,0 +1,46 @@
+//! How a stored table ended: what its logs do not say.
+
+use serde::Deserialize;
+
+use super::cell::CellRuns;
+use super::decision::Stopped;
+use super::result::Unstopped;
+use super::table::{Experiments, Slot};
+use crate::experiment::driver::{FailedBy, Failure};
+
+/// How a table ended, as `matrix.json` tells.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ended {
+    /// Version of the file's format.
+    pub schema: u32,
+    cells: Vec<EndedCell>,
+    /// Why no more was flown.
+    pub stopped: Stopped,
+    /// Servers that could not be ended after their rows.
+    #[serde(default)]
+    pub unstopped: Vec<Unstopped>,
+}
+
+/// What kept a row from being flown.
+#[derive(Clone, Debug, Deserialize)]
+struct EndedCell {
+    row: String,
+    variant: String,
+    failed: Option<String>,
+    #[serde(default)]
+    failed_by: Option<FailedBy>,
+}
+
+impl Ended {
+    /// Adds to `runs`, those of the row in `slot` that are there, why there are no more; `None` where it was not come to.
+    #[must_use]
+    pub fn completed(&self, experiments: &Experiments, slot: Slot, runs: CellRuns) -> Option<CellRuns> {
+        let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
+        let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
+        let failed = ended.and_then(|cell| {
+            let by = cell.failed_by.unwrap_or(FailedBy::Server);
+            Some(Failure { why: cell.failed.clone()?, by })
+        });
+        (failed.is_some() || !runs.runs.is_empty()).then_some(CellRuns { failed, ..runs })
+    }
+}
