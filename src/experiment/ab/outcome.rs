@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::design::{AbDesign, AbSide};
-use super::family::{Family, judge};
+use super::family::{MetricFamily, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};
 use super::rounds::{AbRound, FlownRound, InvalidRuns, NotRounds, failed_share, fails_more};
@@ -85,7 +85,7 @@ impl AbTest {
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
         let failing: Vec<_> =
             rounds.iter().copied().filter(|round| round.counts_for_failures(invalid)).collect();
-        let judged = Judged {
+        let judged = JudgedRounds {
             design,
             counting: &counting,
             failing: &failing,
@@ -212,7 +212,7 @@ impl AbTest {
 }
 
 /// The rounds that count, and what they are judged by.
-struct Judged<'a> {
+struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
     failing: &'a [AbRound<'a>],
@@ -220,7 +220,7 @@ struct Judged<'a> {
     finished: bool,
 }
 
-impl Judged<'_> {
+impl JudgedRounds<'_> {
     fn fewest(&self) -> u64 {
         fewest_rounds(self.design.metrics().len() as u64)
     }
@@ -228,7 +228,7 @@ impl Judged<'_> {
     /// The metrics of one family, with verdicts where there are to be any.
     fn family(&self, measures: &[Measure]) -> Vec<AbMetric> {
         let (margin, tests) = (self.design.margin(), measures.len() as u64);
-        let mut metrics = Family { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
+        let mut metrics = MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
         if self.finished {
             judge(&mut metrics);
         }
@@ -251,7 +251,7 @@ impl Judged<'_> {
                 !metrics.iter().any(|known| known.subject == measure.subject && known.scope.is_none())
             })
             .collect();
-        let family = Family { measures: &measures, margin: self.design.margin(), tests: 1 };
+        let family = MetricFamily { measures: &measures, margin: self.design.margin(), tests: 1 };
         let mut explored = family.compared(|measure| self.rounds_of(measure));
         explored.retain(|metric| metric.rounds > 0);
         explored

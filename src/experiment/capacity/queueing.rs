@@ -14,7 +14,7 @@ use crate::analysis::{Metric, Objective, Quantile, Subject};
 use crate::experiment::engine_fit::{EngineFit, Grade};
 use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};
-use model::{Instance, Model};
+use model::{InstanceModel, Model};
 
 /// What the queues of several instances do behind a router that sends each request to the one with the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -98,8 +98,8 @@ impl Queueing {
             })?),
         };
         let instance = match &fitted {
-            None => Instance::Places(model.places_for(highest)?),
-            Some(fit) => Instance::Fitted(fit),
+            None => InstanceModel::Places(model.places_for(highest)?),
+            Some(fit) => InstanceModel::Fitted(fit),
         };
         let (rate, by_division) = (contract.with_headroom() / turns, contract.instances(basis.per_s()));
         let meets = |instances: u64| model.meets(instance, instances, rate);
@@ -110,12 +110,12 @@ impl Queueing {
         let met = asked == Replicas::Fewest || meets(instances)?;
         let sentence = sentence(contract, by_division, instances, asked, met, instance.why_fewer());
         let modelled = match instance {
-            Instance::Places(places) => ModelledInstance::Places {
+            InstanceModel::Places(places) => ModelledInstance::Places {
                 places: places as u64,
                 ttft_ms: model.pace.ttft_s * 1e3,
                 tpot_ms: model.pace.tpot_s * 1e3,
             },
-            Instance::Fitted(fit) => ModelledInstance::Engine {
+            InstanceModel::Fitted(fit) => ModelledInstance::Engine {
                 engine_fit: Box::new(fit.clone()),
                 alone_meets: model.meets(instance, 1, highest)?,
             },

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::crowd::Crowd;
-use super::evidence::Evidence;
+use super::concurrency::ConcurrencyContext;
+use super::evidence::RunEvidence;
 use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, decode, prefill, stalls, tail, trouble};
@@ -39,7 +39,7 @@ pub struct CouldNotTell {
 }
 
 /// A rule: what it is about, and how it looks.
-type Rule = (&'static str, fn(&Evidence<'_>) -> Opinion);
+type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
 
 /// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time goes.
 const RULES: [Rule; 10] = [
@@ -59,7 +59,7 @@ impl Diagnosis {
     /// Of one run and its summary.
     #[must_use]
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
-        let evidence = Evidence { log, summary, crowd: Crowd::of(log), physics: Physics::of(&log.header) };
+        let evidence = RunEvidence { log, summary, concurrency: ConcurrencyContext::of(log), physics: Physics::of(&log.header) };
         let mut diagnosis = Self {
             reservation: reservation(summary),
             slo_attainment: summary.slo.slo_attainment,

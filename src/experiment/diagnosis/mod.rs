@@ -7,7 +7,7 @@
 mod batching;
 mod cache;
 mod course;
-mod crowd;
+mod concurrency;
 mod decode;
 mod evidence;
 mod findings;

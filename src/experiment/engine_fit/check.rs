@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::reach::Reach;
+use super::reach::FitRange;
 use super::replay::replay;
 use crate::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use crate::record::RunLog;
@@ -39,7 +39,7 @@ pub struct RunCheck {
     pub figures: Vec<FigureCheck>,
     /// What it sent.
     #[serde(skip)]
-    pub(super) sent: Reach,
+    pub(super) sent: FitRange,
 }
 
 /// A latency as measured and as told again.
@@ -92,7 +92,7 @@ impl RunCheck {
             users: run.log.header.workload.arrival.users(),
             valid: measured.verdict.valid,
             figures: FigureCheck::all(&measured, &told),
-            sent: Reach::of(&run.log),
+            sent: FitRange::of(&run.log),
         })
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
-use super::family::{CostKind, Costs, Family};
-use super::rows::{Row, rows};
+use super::family::{CostKind, StepCosts, Family};
+use super::rows::{Equation, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::simulator::{BadFleet, Engine, Fleet, InstanceConfig};
@@ -88,9 +88,9 @@ impl EngineFit {
     ///
     /// When the runs tell too little.
     pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &Family) -> Result<Self, CannotFit> {
-        let rows: Vec<Vec<Row>> =
+        let rows: Vec<Vec<Equation>> =
             runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
-        let all: Vec<Row> = rows.iter().flatten().cloned().collect();
+        let all: Vec<Equation> = rows.iter().flatten().cloned().collect();
         if all.len() < LEAST {
             return Err(CannotFit::TooLittle(all.len()));
         }
@@ -98,7 +98,7 @@ impl EngineFit {
         let engine = FittedEngine::new(base, family, &costs);
         let mut held_out = Vec::new();
         for (place, run) in runs.iter().enumerate().filter(|_| runs.len() > 1) {
-            let others: Vec<Row> = rows
+            let others: Vec<Equation> = rows
                 .iter()
                 .enumerate()
                 .filter(|(other, _)| *other != place)
@@ -171,7 +171,7 @@ impl EngineFit {
 }
 
 impl FittedEngine {
-    fn new(base: &InstanceConfig, family: &Family, costs: &Costs) -> Self {
+    fn new(base: &InstanceConfig, family: &Family, costs: &StepCosts) -> Self {
         let config = InstanceConfig { step_time: family.step_time(costs), ..base.clone() };
         let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
         Self { config, front_end }
@@ -183,7 +183,7 @@ impl FittedEngine {
     }
 
     /// What it says of the time of a row.
-    fn seconds(&self, row: &Row) -> f64 {
+    fn seconds(&self, row: &Equation) -> f64 {
         let steps =
             row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work).as_secs_f64());
         let way = if row.is_first { self.front_end.as_secs_f64() } else { 0.0 };
@@ -194,13 +194,13 @@ impl FittedEngine {
 /// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²), t
 /// that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections are
 /// stretches of time, for neighbours depend on one another.
-fn with_intervals(family: &Family, rows: &[Row], costs: &Costs) -> Vec<FittedCost> {
+fn with_intervals(family: &Family, rows: &[Equation], costs: &StepCosts) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();
     in_order.sort_by(|one, other| one.at.total_cmp(&other.at));
-    let without: Vec<Costs> = (0..SECTIONS)
+    let without: Vec<StepCosts> = (0..SECTIONS)
         .map(|section| {
-            let rest: Vec<Row> = in_order
+            let rest: Vec<Equation> = in_order
                 .iter()
                 .enumerate()
                 .filter(|(place, _)| place / size != section)

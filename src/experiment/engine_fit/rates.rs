@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::check::RunCheck;
 use super::fit::EngineFit;
-use super::reach::{Reach, SAME};
+use super::reach::{FitRange, SAME};
 use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::experiment::virtual_time::Latency;
@@ -58,7 +58,7 @@ impl PredictedRates {
     /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
     #[must_use]
     pub fn of(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
-        let reaches: Vec<Reach> = predicted.iter().map(|(log, _)| Reach::of(log)).collect();
+        let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::of(log)).collect();
         let rates = predicted
             .iter()
             .zip(&reaches)
@@ -90,8 +90,8 @@ impl PredictedRate {
 }
 
 /// What of `predicted` lies outside what `runs` measured, in sentences.
-fn outside(runs: &[RunCheck], predicted: &[Reach]) -> Vec<String> {
-    let lengths = |of: fn(&Reach) -> &[u32], what: &str| {
+fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
+    let lengths = |of: fn(&FitRange) -> &[u32], what: &str| {
         let known =
             runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));
         let (least, most) = known.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
@@ -134,7 +134,7 @@ fn outside(runs: &[RunCheck], predicted: &[Reach]) -> Vec<String> {
 }
 
 /// Said where runs at a rate that is predicted are of another workload, so that their figures are not shown beside it.
-fn of_another(runs: &[RunCheck], predicted: &[Reach]) -> Option<String> {
+fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
     let same_rate = |run: &&RunCheck| {
         let rates = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());
         let mut here = rates.zip(predicted).filter(|(rate, _)| (run.rate_per_s / rate - 1.0).abs() <= SAME);

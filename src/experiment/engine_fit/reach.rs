@@ -8,14 +8,14 @@ pub(super) const SAME: f64 = 0.01;
 
 /// What a run sent.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reach {
+pub(super) struct FitRange {
     pub(super) workload: WorkloadSpec,
     /// Tokens of its prompts and answers as asked, ascending.
     pub(super) prompts: Vec<u32>,
     pub(super) answers: Vec<u32>,
 }
 
-impl Reach {
+impl FitRange {
     pub(super) fn of(log: &RunLog) -> Self {
         let sent = || log.records.iter().filter(|record| record.sent.is_some());
         let mut prompts: Vec<u32> = sent().map(|record| record.input_tokens_asked).collect();

@@ -124,13 +124,13 @@ struct CellVerdict {
 }
 
 /// What is known of a cell before it is held against others.
-pub(super) struct Flown<'a> {
+pub(super) struct CellContext<'a> {
     pub(super) row: &'a Row,
     pub(super) variant: &'a Variant,
     pub(super) cell: &'a CellRuns,
 }
 
-impl<'a> Flown<'a> {
+impl<'a> CellContext<'a> {
     fn summaries(&self) -> Vec<&'a Summary> {
         self.cell.runs.iter().map(|run| &run.summary).collect()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellRuns, Flown, Trust};
+use super::cell::{Cell, CellRuns, CellContext, Trust};
 use super::decision::{Decision, Stopped};
 use super::table::{Claim, Experiments, Slot, Variable, Variant};
 use super::tested::{Believed, Standing, Tested};
@@ -136,7 +136,7 @@ fn differing(experiments: &Experiments, one: Slot, other: Slot) -> Vec<Variable>
     variables
 }
 
-fn flown_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> Flown<'a> {
+fn flown_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
     let Slot { row, variant } = cell.slot;
-    Flown { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
+    CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
 }

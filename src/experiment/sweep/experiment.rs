@@ -2,11 +2,11 @@
 //! longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
-use super::highest::Found;
+use super::highest::FoundLoads;
 use super::plan::Load;
 use super::point::PairedLoad;
 use super::search::{Search, SearchStep};
-use super::trial::{Trial, Wanted};
+use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
@@ -42,13 +42,13 @@ pub struct SweepExperiment {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepRun {
     /// A run that the search asks for.
-    Load(Wanted),
+    Load(TrialRequest),
     /// The highest load that passed, held for longer.
-    Sustained(Wanted),
+    Sustained(TrialRequest),
     /// The open run beside a closed one.
     PairedOpen {
         /// The closed run.
-        closed: Wanted,
+        closed: TrialRequest,
         /// What the open run sends.
         workload: Box<WorkloadSpec>,
     },
@@ -62,7 +62,7 @@ enum Pairs {
 
 #[derive(Clone, Debug)]
 struct Unpaired {
-    closed: Wanted,
+    closed: TrialRequest,
     found: Box<Summary>,
     workload: Box<WorkloadSpec>,
 }
@@ -118,11 +118,11 @@ impl SweepExperiment {
     /// The highest load, as far as it is known.
     #[must_use]
     pub fn answer(&self) -> Option<HighestLoad> {
-        Found::of(&self.search).answer
+        FoundLoads::of(&self.search).answer
     }
 
     /// The next run of the search, or what ended it.
-    fn next_load(&self) -> Result<Wanted, End> {
+    fn next_load(&self) -> Result<TrialRequest, End> {
         match (&self.ended, self.search.next()) {
             (Some(end), _) => Err(end.clone()),
             (None, SearchStep::Measure(wanted)) => Ok(wanted),
@@ -131,13 +131,13 @@ impl SweepExperiment {
     }
 
     /// The run that holds the answer, if it is asked for, possible and not there yet.
-    fn holding(&self, end: &End) -> Option<Wanted> {
+    fn holding(&self, end: &End) -> Option<TrialRequest> {
         let cut_short = matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone);
         let window_s = self.sustain_s.filter(|_| !cut_short && self.sustained.is_none())?;
         let load = self.answer()?.passed?;
         let number = self.search.trials().len() as u64 + 1;
         let seed = seed_of_run(self.search.plan().first_seed, number);
-        Some(Wanted { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
+        Some(TrialRequest { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
     }
 
     /// What came of the sweep's run, or how it ended the sweep.
@@ -157,7 +157,7 @@ impl SweepExperiment {
         }
     }
 
-    fn add(&mut self, wanted: &Wanted, found: Box<Summary>) {
+    fn add(&mut self, wanted: &TrialRequest, found: Box<Summary>) {
         if self.search.trials().is_empty() {
             self.swept.started_at = found.run.started_at;
             self.swept.engine = found.run.engine.clone();
@@ -174,7 +174,7 @@ impl SweepExperiment {
             open.map(|workload| Unpaired { closed: wanted.clone(), found, workload: Box::new(workload) });
     }
 
-    fn pair(&mut self, closed: &Wanted, outcome: RunOutcome) {
+    fn pair(&mut self, closed: &TrialRequest, outcome: RunOutcome) {
         let Some(unpaired) = self.unpaired.take() else { return };
         let RunOutcome::Completed(open) = outcome else { return };
         let gone = Trial::server_gone(&open.summary).is_some();
@@ -185,7 +185,7 @@ impl SweepExperiment {
         }
     }
 
-    fn hold(&mut self, wanted: &Wanted, outcome: RunOutcome) {
+    fn hold(&mut self, wanted: &TrialRequest, outcome: RunOutcome) {
         match Self::completed(outcome) {
             Ok(found) => self.sustained = Some(Sustained::of(&Trial::of(wanted, &found))),
             // The search is over all the same: only how its answer holds is not known.

@@ -7,12 +7,12 @@ use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run, with its reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reading {
+struct DemandReading {
     figure: Figure,
     mark: Option<Mark>,
 }
 
-impl Reading {
+impl DemandReading {
     fn of(subject: Subject, run: &Summary) -> Option<Self> {
         Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
     }
@@ -25,23 +25,23 @@ impl Reading {
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Readings {
-    ttft_p50: Option<Reading>,
-    ttft_p95: Option<Reading>,
-    ttft_p99: Option<Reading>,
-    tpot_p50: Option<Reading>,
-    tpot_p95: Option<Reading>,
-    tpot_p99: Option<Reading>,
-    e2e_p50: Option<Reading>,
-    e2e_p95: Option<Reading>,
-    e2e_p99: Option<Reading>,
-    goodput: Option<Reading>,
-    attainment: Option<Reading>,
-    errors: Option<Reading>,
-    completed: Option<Reading>,
-    input_tokens: Option<Reading>,
-    output_tokens: Option<Reading>,
+    ttft_p50: Option<DemandReading>,
+    ttft_p95: Option<DemandReading>,
+    ttft_p99: Option<DemandReading>,
+    tpot_p50: Option<DemandReading>,
+    tpot_p95: Option<DemandReading>,
+    tpot_p99: Option<DemandReading>,
+    e2e_p50: Option<DemandReading>,
+    e2e_p95: Option<DemandReading>,
+    e2e_p99: Option<DemandReading>,
+    goodput: Option<DemandReading>,
+    attainment: Option<DemandReading>,
+    errors: Option<DemandReading>,
+    completed: Option<DemandReading>,
+    input_tokens: Option<DemandReading>,
+    output_tokens: Option<DemandReading>,
     gpus: Option<f64>,
-    in_flight: Option<Reading>,
+    in_flight: Option<DemandReading>,
 }
 
 /// The figures of a load over its runs, each with its interval; absent where no run has it.
@@ -90,9 +90,9 @@ pub struct PointFigures {
 impl Readings {
     pub(super) fn of(run: &Summary) -> Self {
         let percentile =
-            |metric, quantile| Reading::of(Subject::Latency(Statistic::Percentile(quantile), metric), run);
-        let rate = |flow| Reading::of(Subject::Rate(flow), run);
-        let share = |share| Reading::of(Subject::Share(share), run);
+            |metric, quantile| DemandReading::of(Subject::Latency(Statistic::Percentile(quantile), metric), run);
+        let rate = |flow| DemandReading::of(Subject::Rate(flow), run);
+        let share = |share| DemandReading::of(Subject::Share(share), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
@@ -111,26 +111,26 @@ impl Readings {
             input_tokens: rate(Flow::InputTokens),
             output_tokens: rate(Flow::OutputTokens),
             gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
-            in_flight: run.in_flight.map(|level| Reading::exact(level.mean)),
+            in_flight: run.in_flight.map(|level| DemandReading::exact(level.mean)),
         }
     }
 
     /// Answer tokens per second and accelerator.
-    fn per_gpu(&self) -> Option<Reading> {
-        Some(Reading::exact(self.output_tokens?.figure.exact()? / self.gpus?))
+    fn per_gpu(&self) -> Option<DemandReading> {
+        Some(DemandReading::exact(self.output_tokens?.figure.exact()? / self.gpus?))
     }
 
     /// Answer tokens per second of a user.
-    fn per_user(&self) -> Option<Reading> {
+    fn per_user(&self) -> Option<DemandReading> {
         let tpot_ms = self.tpot_p50?.figure.exact().filter(|&ms| ms > 0.0)?;
-        Some(Reading::exact(1e3 / tpot_ms))
+        Some(DemandReading::exact(1e3 / tpot_ms))
     }
 }
 
 impl PointFigures {
     /// Of these runs, of which there is one at least.
     pub(super) fn of(runs: &[&Readings]) -> Self {
-        let across = |read: fn(&Readings) -> Option<Reading>, most: f64| {
+        let across = |read: fn(&Readings) -> Option<DemandReading>, most: f64| {
             let read: Vec<_> = runs.iter().map(|run| read(run)).collect();
             let figures: Vec<_> = read.iter().map(|reading| reading.map(|reading| reading.figure)).collect();
             let any = figures.iter().any(Option::is_some);

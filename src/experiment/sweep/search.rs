@@ -9,15 +9,15 @@ mod tally;
 pub use self::demand::Unsearchable;
 
 pub(super) use self::curve::{BAND, Unsure};
-pub(super) use self::demand::Demand;
-pub(super) use self::tally::{Tally, Tightest, tightest};
+pub(super) use self::demand::SearchDemand;
+pub(super) use self::tally::{LoadTally, Tightest, tightest};
 
 use self::bracket::Next;
 use self::refine::Refinement;
 use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{Load, LoadAxis, SweepPlan};
-use super::trial::{Trial, Wanted};
+use super::trial::{Trial, TrialRequest};
 use crate::analysis::Objective;
 use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
@@ -33,7 +33,7 @@ const GAIN: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
     /// This run, and to be told of it.
-    Measure(Wanted),
+    Measure(TrialRequest),
     /// Nothing any more.
     Done(StopReason),
 }
@@ -48,7 +48,7 @@ pub enum SearchStep {
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
-    demands: Vec<Demand>,
+    demands: Vec<SearchDemand>,
     trials: Vec<Trial>,
     /// Runs that there were when the refinement began.
     refined_from: Option<usize>,
@@ -61,8 +61,8 @@ impl Search {
     ///
     /// When an objective is of a kind that does not get worse with the load.
     pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
-        let mut demands = objectives.iter().map(Demand::of).collect::<Result<Vec<_>, _>>()?;
-        demands.push(Demand::keeping_up());
+        let mut demands = objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
+        demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
 
@@ -79,7 +79,7 @@ impl Search {
     }
 
     /// The objectives, and at last that the server keeps up.
-    pub(super) fn demands(&self) -> &[Demand] {
+    pub(super) fn demands(&self) -> &[SearchDemand] {
         &self.demands
     }
 
@@ -143,10 +143,10 @@ impl Search {
     }
 
     /// The first demand of which no run has a figure though the server kept up: no load can tell whether it is met.
-    pub(super) fn without_figure(&self) -> Option<&Demand> {
+    pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
         let kept_up: Vec<_> =
             self.trials.iter().filter(|trial| trial.is_valid() && trial.saturated.is_none()).collect();
-        let unread = |(place, demand): &(usize, &Demand)| {
+        let unread = |(place, demand): &(usize, &SearchDemand)| {
             self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
         };
         if kept_up.is_empty() {
@@ -155,7 +155,7 @@ impl Search {
         self.demands.iter().enumerate().find(unread).map(|(_, demand)| demand)
     }
 
-    pub(super) fn tallies(&self) -> Vec<Tally<'_>> {
+    pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
         tallies(&self.trials, &self.demands)
     }
 
@@ -213,7 +213,7 @@ impl Search {
     fn measure(&self, load: Load) -> SearchStep {
         let number = self.trials.len() as u64 + 1;
         let repeat = self.trials.iter().filter(|trial| trial.load == load).count() as u64 + 1;
-        SearchStep::Measure(Wanted {
+        SearchStep::Measure(TrialRequest {
             number,
             load,
             repeat,

@@ -21,7 +21,7 @@ pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
 
 /// A run that the search wants next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct TrialRequest {
     /// Its place among all runs of the sweep, from 1: runs of different numbers say different texts.
     pub number: u64,
     /// The load.
@@ -92,7 +92,7 @@ pub struct Judged {
     pub mark: Option<Mark>,
 }
 
-impl Wanted {
+impl TrialRequest {
     /// The workload of this run: `spec` under its load and seed, with its window after the warm-up of `spec`.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Wanted {
 impl Trial {
     /// What `run`, summarised with the objectives of the sweep, says as the run that was wanted.
     #[must_use]
-    pub fn of(wanted: &Wanted, run: &Summary) -> Self {
+    pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
         let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
         let gone = Self::server_gone(run);
         Self {
@@ -158,7 +158,7 @@ impl Trial {
 
     /// A run whose server kept up, of which nothing else is known.
     #[cfg(test)]
-    pub(super) fn kept_up(wanted: &Wanted) -> Self {
+    pub(super) fn kept_up(wanted: &TrialRequest) -> Self {
         Self {
             number: wanted.number,
             load: wanted.load,

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::frontier::{Frontier, frontiers};
-use super::highest::{Found, closest};
+use super::highest::{FoundLoads, closest};
 use super::judge::{Judged, judge};
 use super::knee::{Knee, knee};
 use super::plan::SweepPlan;
 use super::point::{LoadClass, PairedLoad, SweepPoint};
 use super::readings::PointFigures;
-use super::search::{Search, Tally};
+use super::search::{Search, LoadTally};
 use super::trial::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
@@ -89,7 +89,7 @@ impl Sweep {
     #[must_use]
     pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
-        let Found { loads, answer } = Found::of(search);
+        let FoundLoads { loads, answer } = FoundLoads::of(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
         let Judged { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
         Self {
@@ -123,7 +123,7 @@ impl Sweep {
     }
 }
 
-fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
+fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // Of a load whose runs cannot be trusted, what they say is shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
     let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();

@@ -99,12 +99,12 @@ impl Length {
 
 /// How fast a place serves, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct ServicePace {
     pub(super) ttft_s: f64,
     pub(super) tpot_s: f64,
 }
 
-impl Pace {
+impl ServicePace {
     fn of(sweep: &Sweep, per_s: f64) -> Option<Self> {
         let settled = || sweep.points.iter().filter(|point| !point.class.fails());
         let mean = |figure: &Option<AcrossRuns>| figure.as_ref().and_then(|figure| figure.mean);
@@ -119,14 +119,14 @@ impl Pace {
 
 /// What an instance is taken for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Instance<'a> {
+pub(super) enum InstanceModel<'a> {
     /// So many places that serve at the pace that was measured.
     Places(usize),
     /// An engine that was fitted to the runs.
     Fitted(&'a EngineFit),
 }
 
-impl Instance<'_> {
+impl InstanceModel<'_> {
     /// Why several of them behind one router do with fewer than division says.
     pub(super) const fn why_fewer(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ impl Instance<'_> {
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
     objectives: &'a [Objective],
-    pub(super) pace: Pace,
+    pub(super) pace: ServicePace,
     /// Answer tokens of a request, on average.
     tokens: f64,
 }
@@ -152,7 +152,7 @@ impl<'a> Model<'a> {
     /// Of what was measured near `per_s`; `None` where there is no time to serve by.
     pub(super) fn of(sweep: &'a Sweep, objectives: &'a [Objective], per_s: f64) -> Option<Self> {
         let tokens = tokens_per_request(sweep)?;
-        Some(Self { sweep, objectives, pace: Pace::of(sweep, per_s)?, tokens })
+        Some(Self { sweep, objectives, pace: ServicePace::of(sweep, per_s)?, tokens })
     }
 }
 
@@ -165,7 +165,7 @@ impl Model<'_> {
     /// The fewest places with which one instance meets the objectives at `per_s`.
     pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
         let mut plenty = 1;
-        while !self.meets(Instance::Places(plenty), 1, per_s)? {
+        while !self.meets(InstanceModel::Places(plenty), 1, per_s)? {
             plenty *= 2;
             if plenty > MOST_PLACES {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
@@ -174,7 +174,7 @@ impl Model<'_> {
         let mut too_few = plenty / 2;
         while plenty - too_few > 1 {
             let middle = usize::midpoint(too_few, plenty);
-            if self.meets(Instance::Places(middle), 1, per_s)? {
+            if self.meets(InstanceModel::Places(middle), 1, per_s)? {
                 plenty = middle;
             } else {
                 too_few = middle;
@@ -184,11 +184,11 @@ impl Model<'_> {
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
-    pub(super) fn meets(&self, instance: Instance<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
+    pub(super) fn meets(&self, instance: InstanceModel<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
         // queue grows without end, however long a run has to be to show it.
-        if let Instance::Places(places) = instance
+        if let InstanceModel::Places(places) = instance
             && requests_per_s * self.service_s() > places as f64 * instances as f64
         {
             return Ok(false);
@@ -214,12 +214,12 @@ impl Model<'_> {
     }
 
     /// So many instances behind one router.
-    fn fleet(&self, instance: Instance<'_>, instances: u64, seed: u64) -> Fleet {
-        let Pace { ttft_s, tpot_s } = self.pace;
+    fn fleet(&self, instance: InstanceModel<'_>, instances: u64, seed: u64) -> Fleet {
+        let ServicePace { ttft_s, tpot_s } = self.pace;
         let count = u32::try_from(instances).unwrap_or(u32::MAX);
         let places = match instance {
-            Instance::Places(places) => places,
-            Instance::Fitted(_) => 1,
+            InstanceModel::Places(places) => places,
+            InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {
             engine: Engine::Plain { places, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
@@ -228,8 +228,8 @@ impl Model<'_> {
             front_end: Duration::ZERO,
         };
         match instance {
-            Instance::Places(_) => fleet,
-            Instance::Fitted(fit) => fit.applied_to(&fleet),
+            InstanceModel::Places(_) => fleet,
+            InstanceModel::Fitted(fit) => fit.applied_to(&fleet),
         }
     }
 

@@ -10,17 +10,17 @@ use crate::experiment::sweep::trial::Trial;
 /// too low, and 83 % of the runs met it. The share of the requests over the bound is: so of a percentile of a latency that
 /// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Demand {
+pub(crate) struct SearchDemand {
     /// Absent: that the server keeps up.
     objective: Option<Objective>,
-    pub(super) scale: Scale,
+    pub(super) scale: DemandScale,
     /// What the figure may be at most.
     pub(super) limit: f64,
 }
 
 /// How a figure varies from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum DemandScale {
     /// A share of the requests, between 0 and 1.
     Share,
     /// A magnitude above 0, which varies by factors.
@@ -29,7 +29,7 @@ pub(super) enum Scale {
 
 /// What a run says of a demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct DemandReading {
     /// Requests per second, or users.
     pub(super) load: f64,
     /// The figure that must not pass the limit.
@@ -46,7 +46,7 @@ pub struct Unsearchable {
     problem: &'static str,
 }
 
-impl Demand {
+impl SearchDemand {
     /// What `objective` asks.
     ///
     /// # Errors
@@ -64,15 +64,15 @@ impl Demand {
                 );
             }
             (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
-                (Scale::Share, 1.0 - bound)
+                (DemandScale::Share, 1.0 - bound)
             }
-            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (Scale::Share, bound),
+            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (DemandScale::Share, bound),
             (Subject::Latency(Statistic::Percentile(quantile), metric), true)
                 if metric.is_one_per_request() =>
             {
-                (Scale::Share, 1.0 - quantile.fraction())
+                (DemandScale::Share, 1.0 - quantile.fraction())
             }
-            (Subject::Latency(..), true) => (Scale::Magnitude, bound),
+            (Subject::Latency(..), true) => (DemandScale::Magnitude, bound),
             (Subject::Latency(..) | Subject::Share(_), _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
@@ -82,7 +82,7 @@ impl Demand {
 
     /// That the server keeps up, which fails where most runs say that it did not.
     pub(super) const fn keeping_up() -> Self {
-        Self { objective: None, scale: Scale::Share, limit: 0.5 }
+        Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
     }
 
     /// As a person typed it, or would have.
@@ -91,22 +91,22 @@ impl Demand {
     }
 
     /// What `trial` says of it, `place` being that of the objective among those of the sweep; `None` where it cannot tell.
-    pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<Reading> {
+    pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
         let load = trial.load.amount();
         let Some(objective) = &self.objective else {
             let figure = f64::from(u8::from(trial.saturated.is_some()));
-            return Some(Reading { load, figure, requests: 1.0 });
+            return Some(DemandReading { load, figure, requests: 1.0 });
         };
         let judged = trial.judged.get(place)?;
         let figure = match (objective.subject, self.scale) {
-            (Subject::Latency(..), Scale::Share) => judged.over_share?,
+            (Subject::Latency(..), DemandScale::Share) => judged.over_share?,
             (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
                 1.0 - judged.value?
             }
             // What was cut off is at least that, which is what an overloaded server shows.
             _ => judged.value.or(judged.at_least)?,
         };
-        Some(Reading { load, figure, requests: trial.requests as f64 })
+        Some(DemandReading { load, figure, requests: trial.requests as f64 })
     }
 
     /// Whether the figure keeps the limit.
@@ -116,7 +116,7 @@ impl Demand {
 }
 
 /// The mean of readings, each as heavy as its requests.
-pub(super) fn pooled(readings: &[Reading]) -> Option<f64> {
+pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
     let requests: f64 = readings.iter().map(|reading| reading.requests).sum();
     let sum: f64 = readings.iter().map(|reading| reading.figure * reading.requests).sum();
     (requests > 0.0).then(|| sum / requests)

@@ -1,7 +1,7 @@
 //! The second part of the automatic search: rounds of runs around the estimate, until it is as sure as asked.
 
 use super::bracket::Next;
-use super::demand::Demand;
+use super::demand::SearchDemand;
 use super::tally::{Tightest, tallies, tightest};
 use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
@@ -20,7 +20,7 @@ const ROUND: usize = 2 * SIDE as usize + 1;
 /// A search whose first `from` trials were for the bracket.
 pub(super) struct Refinement<'a> {
     pub(super) plan: &'a SweepPlan,
-    pub(super) demands: &'a [Demand],
+    pub(super) demands: &'a [SearchDemand],
     pub(super) trials: &'a [Trial],
     pub(super) from: usize,
 }

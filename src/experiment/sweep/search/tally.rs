@@ -1,7 +1,7 @@
 //! What the runs of each load say of it together.
 
-use super::curve::{Course, Crossing, course};
-use super::demand::{Demand, Reading, pooled};
+use super::curve::{LimitCrossing, Crossing, course};
+use super::demand::{SearchDemand, DemandReading, pooled};
 use crate::analysis::statistics::mean;
 use crate::experiment::sweep::plan::Load;
 use crate::experiment::sweep::point::LoadClass;
@@ -12,7 +12,7 @@ const MET: f64 = 1.0 + 1e-9;
 
 /// The runs of one load.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally<'a> {
+pub(crate) struct LoadTally<'a> {
     pub(crate) load: Load,
     pub(crate) trials: Vec<&'a Trial>,
     /// Runs whose figures can be trusted.
@@ -29,7 +29,7 @@ pub(crate) struct Tally<'a> {
 }
 
 /// The loads of `trials`, ascending.
-pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[Demand]) -> Vec<Tally<'a>> {
+pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[SearchDemand]) -> Vec<LoadTally<'a>> {
     let mut loads: Vec<Load> = Vec::new();
     for trial in trials {
         if !loads.contains(&trial.load) {
@@ -37,11 +37,11 @@ pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[Demand]) -> Vec<Tally<
         }
     }
     loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
-    loads.into_iter().map(|load| Tally::of(load, trials, demands)).collect()
+    loads.into_iter().map(|load| LoadTally::of(load, trials, demands)).collect()
 }
 
-impl<'a> Tally<'a> {
-    fn of(load: Load, trials: &'a [Trial], demands: &[Demand]) -> Self {
+impl<'a> LoadTally<'a> {
+    fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
         let trusted: Vec<_> = trials.iter().copied().filter(|trial| trial.is_valid()).collect();
         let flagged = trusted.iter().filter(|trial| trial.saturated.is_some()).count();
@@ -97,7 +97,7 @@ impl<'a> Tally<'a> {
 }
 
 /// The figure of `trials` together over the limit of `demand`.
-fn ratio(trials: &[&Trial], demand: &Demand, place: usize) -> Option<f64> {
+fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> {
     let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
     let figure = pooled(&readings?)?;
     Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
@@ -126,13 +126,13 @@ impl Tightest {
 
 /// Where the figures of the demands cross their limits, the lowest first by its estimate. Of several the interval reaches
 /// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
-pub(crate) fn tightest(trials: &[Trial], demands: &[Demand]) -> Tightest {
+pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());
     for (place, demand) in demands.iter().enumerate() {
         match course(demand, &readings(trials, demand, place)) {
-            Course::Kept => {}
-            Course::Missed(times) => missed.push((place, times)),
-            Course::Crosses(crossing) => crossings.push((place, crossing)),
+            LimitCrossing::Kept => {}
+            LimitCrossing::Missed(times) => missed.push((place, times)),
+            LimitCrossing::Crosses(crossing) => crossings.push((place, crossing)),
         }
     }
     if let Some((place, _)) =
@@ -147,6 +147,6 @@ pub(crate) fn tightest(trials: &[Trial], demands: &[Demand]) -> Tightest {
     Tightest::Crosses(place, Crossing { interval, ..first })
 }
 
-fn readings(trials: &[Trial], demand: &Demand, place: usize) -> Vec<Reading> {
+fn readings(trials: &[Trial], demand: &SearchDemand, place: usize) -> Vec<DemandReading> {
     trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| demand.read(trial, place)).collect()
 }
