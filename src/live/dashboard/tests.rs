@@ -13,6 +13,7 @@ use crate::clock::{RunClock, Timestamp};
 use crate::live::watched::{Paced, Watched};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, Progress, Rates, Second, Snapshot, Spread, Tally};
+use crate::units::steers;
 
 fn at(seconds: f64) -> Timestamp {
     Timestamp::from_secs_f64(seconds)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::counters::Progress;
 use super::snapshot::{Rates, Tally};
+use super::timeline::Second;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
 
