@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
-use super::readings::Readings;
+use super::readings::RunFigures;
 use crate::analysis::wording::percent;
 use crate::analysis::{Judgement, Mark, Rule, Status, Summary};
 use crate::record::FailureKind;
@@ -69,7 +69,7 @@ pub struct Trial {
     pub judged: Vec<Judged>,
     /// Its figures, until they are joined with those of the load's other runs.
     #[serde(skip)]
-    pub(super) readings: Readings,
+    pub(super) readings: RunFigures,
 }
 
 /// How a run stands to an objective.
@@ -136,7 +136,7 @@ impl Trial {
             invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
             saturated: if gone.is_some() { None } else { saturated(run) },
             judged: run.objectives.iter().map(Judged::of).collect(),
-            readings: Readings::of(run),
+            readings: RunFigures::of(run),
         }
     }
 
@@ -173,7 +173,7 @@ impl Trial {
             invalid: Vec::new(),
             saturated: None,
             judged: Vec::new(),
-            readings: Readings::default(),
+            readings: RunFigures::default(),
         }
     }
 
