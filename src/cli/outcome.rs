@@ -10,7 +10,7 @@ use super::printer::wants_colour;
 use super::shelf::Shelf;
 use super::whole_file::whole_file;
 use crate::analysis::{Judgement, Objective, Summary};
-use crate::experiment::capacity::Capacity;
+use crate::experiment::capacity::CapacityPlan;
 use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
 use crate::experiment::{
     AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
@@ -118,7 +118,7 @@ pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) 
 }
 
 /// What a rate takes and costs, in the form asked for.
-pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+pub(super) fn render_capacity(capacity: &CapacityPlan, format: Format) -> Result<String, Stop> {
     match format {
         Format::Text => Ok(report::capacity_text(capacity, style())),
         Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),

@@ -21,32 +21,32 @@ mod virtual_time;
 
 pub use ab::{
     AbClass, AbDesign, AbEstimate, AbExperiment, AbMetric, AbOverall, AbPair, AbRound, AbRun, AbSide,
-    AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power,
-    Scale, TooFewRounds, Unlike, fewest_rounds,
+    AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, CompletedRound, CompletedSide, InvalidRuns, NotRounds, Power,
+    DifferenceScale, TooFewRounds, Unlike, fewest_rounds,
 };
 pub use diagnosis::{
-    CouldNotTell, Diagnosis, JointDiagnosis, JointSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
+    CouldNotTell, Diagnosis, RepeatsDiagnosis, RepeatsSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
 };
 pub use driver::{
-    CompletedRun, Executor, Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource,
-    RunsLeft, Step, VirtualExecutor, drive,
+    CompletedRun, Executor, Experiment, FailedBy, RunFailure, FailureReach, RunOutcome, RunRequest, RunSource,
+    RunsLeft, NextStep, VirtualExecutor, drive,
 };
 pub use engine_fit::{
-    CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
+    CannotFit, CostKind, EngineFit, CostModel, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
     PredictedRates, RunCheck,
 };
-pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
-pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
+pub use fitting::{FittedArrivals, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
+pub use paired_open::{ArrivalUnit, PairedFigure, PairedLatency, PairedOpen};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatRun, RepeatedRun,
+    AcrossJudgement, AcrossRuns, Figures, RepeatsReason, RepeatsVerdict, NotRepeats, RepeatRun, RepeatedRun,
     Repeats, RepeatsExperiment, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
+    Frontier, FrontierPoint, HighestLoad, JudgedObjective, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
     Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
-    Swept, Trial, UnreadableSweep, Unsearchable, Wanted,
+    Swept, Trial, UnreadableSweep, Unsearchable, TrialRequest,
 };
 pub use virtual_time::{
-    Bottleneck, Comparison, ComparisonRow, Evidence, Flown, Latency, Limit, Prediction, Side, VirtualRun,
-    fly_virtually, predict,
+    Bottleneck, LayoutComparison, LayoutRow, EngineEvidence, SimulatedRun, Latency, Limit, Prediction, LayoutFigures, VirtualRun,
+    run_virtually, predict,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skyline::experiment::{Flown, VirtualRun};
+use skyline::experiment::{SimulatedRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::{
     DeploymentFacts, EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource,
@@ -11,7 +11,7 @@ use skyline::simulator::Server;
 use skyline::workload::WorkloadSpec;
 
 /// Flies `spec` against `server`, which must be fresh.
-pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn Server) -> Flown {
+pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn Server) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
     VirtualRun { plan: schedule.facts(), schedule, drain }.fly(server)

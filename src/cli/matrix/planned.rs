@@ -18,14 +18,14 @@ use crate::cli::outcome;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::engine::Dialect;
-use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
+use crate::experiment::matrix::{Experiments, MatrixRow, ServerSettings, MatrixSlot, Variant};
 use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
 use crate::workload::WorkloadSpec;
 
 /// A row under a variant, ready to be flown.
 pub(super) struct PlannedCell {
-    pub(super) slot: Slot,
+    pub(super) slot: MatrixSlot,
     /// Name of the row.
     pub(super) row: String,
     /// Its folder inside that of the table.
@@ -59,7 +59,7 @@ impl Typed {
         }
     }
 
-    fn of(args: &MatrixArgs, experiments: &Experiments, row: &Row, variant: &Variant) -> Result<Self, Stop> {
+    fn of(args: &MatrixArgs, experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Result<Self, Stop> {
         let filed = &variant.server;
         let server = args.server.with(filed_server(filed)?, &format!("variant {}", variant.name))?;
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
@@ -85,7 +85,7 @@ fn filed_server(filed: &ServerSettings) -> Result<FiledServer<'_>, Stop> {
 }
 
 /// What is kept in every run's header of the place that it has in the table.
-fn facts(experiments: &Experiments, row: &Row, variant: &Variant) -> DeploymentFacts {
+fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
     let ServerSettings { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
     let labels = [
         Some(("matrix".to_owned(), experiments.name.clone())),
@@ -137,7 +137,7 @@ pub(super) fn all(
 fn one(
     args: &MatrixArgs,
     experiments: &Experiments,
-    slot: Slot,
+    slot: MatrixSlot,
     opened: &mut Opened,
     printer: Printer,
 ) -> Result<PlannedCell, Stop> {
@@ -202,7 +202,7 @@ impl Places {
 }
 
 /// The folder of a row under a variant inside that of the table.
-pub(super) fn folder_of(experiments: &Experiments, slot: Slot) -> String {
+pub(super) fn folder_of(experiments: &Experiments, slot: MatrixSlot) -> String {
     let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
     if experiments.has_one_variant() { format!("row-{row}") } else { format!("{variant}/row-{row}") }
 }

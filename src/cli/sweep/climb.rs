@@ -7,7 +7,7 @@ use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
 use crate::cli::shelf::Shelf;
 use crate::experiment::{
-    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
+    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, TrialRequest,
     seed_of_run,
 };
 use crate::report;
@@ -72,7 +72,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Has a run flown, with its pair where one is wished, and tells the search.
-    fn flown(&mut self, wanted: &Wanted) -> Result<Fate, Stop> {
+    fn flown(&mut self, wanted: &TrialRequest) -> Result<Fate, Stop> {
         let (told, answer) = (&self.told, self.answer.as_ref());
         let fate = self.flights.fly(wanted, |wanted| told.begins(wanted, answer))?;
         let Fate::Flown(run) = &fate else { return Ok(fate) };
@@ -116,7 +116,7 @@ impl<'a> Climb<'a> {
             return Ok(None);
         };
         let number = self.runs() as u64 + 1;
-        let wanted = Wanted {
+        let wanted = TrialRequest {
             number,
             load,
             repeat: 1,

@@ -24,7 +24,7 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::shelf::Shelf;
 use super::{command_line, datasets, folder};
-use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, Wanted};
+use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, TrialRequest};
 use crate::generator::Datasets;
 use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
 
@@ -139,11 +139,11 @@ fn check(
         LoadAxis::Users { users } => users.last().copied().map(Load::Users),
         LoadAxis::Automatic { .. } => None,
     };
-    let planned = |wanted: &Wanted| {
+    let planned = |wanted: &TrialRequest| {
         at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
     };
     if let Some(load) = highest {
-        planned(&Wanted { load, ..lowest.clone() })?;
+        planned(&TrialRequest { load, ..lowest.clone() })?;
     }
     PlannedRun::alone(planned(&lowest)?, datasets, MORE)
 }

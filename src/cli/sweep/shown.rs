@@ -9,7 +9,7 @@ use crate::cli::folder;
 use crate::cli::formats::Outputs;
 use crate::cli::outcome::{self, Invalid};
 use crate::cli::printer::Printer;
-use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, Wanted};
+use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, TrialRequest};
 use crate::record::RunLog;
 
 /// Prints the sweep in `path`, its folder or file; with objectives, as its runs stand to those.
@@ -42,7 +42,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
-        let flown = Wanted {
+        let flown = TrialRequest {
             number: trial.number,
             load: trial.load,
             repeat: 1,

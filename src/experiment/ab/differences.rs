@@ -12,14 +12,14 @@ use crate::analysis::{Figure, Measure, Subject};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum DifferenceScale {
     /// B ÷ A, on a logarithmic scale: of latencies and flows.
     Ratio,
     /// B − A: of shares, and of figures that are 0 in some run.
     Difference,
 }
 
-impl Scale {
+impl DifferenceScale {
     fn of(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Ratio => libm::log(b / a),
@@ -70,7 +70,7 @@ pub struct AbPair {
 /// said of it must hold for both.
 #[derive(Clone, Debug)]
 pub(super) struct Differences {
-    pub(super) scale: Scale,
+    pub(super) scale: DifferenceScale,
     pub(super) pairs: Vec<AbPair>,
     figures: Vec<(Figure, Figure)>,
 }
@@ -84,14 +84,14 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.subject {
-            Subject::Latency(..) | Subject::Rate(_) if above_zero => Scale::Ratio,
-            Subject::Latency(..) | Subject::Rate(_) | Subject::Share(_) => Scale::Difference,
+            Subject::Latency(..) | Subject::Rate(_) if above_zero => DifferenceScale::Ratio,
+            Subject::Latency(..) | Subject::Rate(_) | Subject::Share(_) => DifferenceScale::Difference,
         };
         Self { scale, pairs, figures }
     }
 
     /// The least and the most that the difference of each round can be, on `scale`.
-    fn ends(&self, scale: Scale) -> [Vec<f64>; 2] {
+    fn ends(&self, scale: DifferenceScale) -> [Vec<f64>; 2] {
         let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
         let low = self.figures.iter().map(|&(a, b)| scale.of(most(a), b.at_least()));
         let high = self.figures.iter().map(|&(a, b)| scale.of(a.at_least(), most(b)));
@@ -107,7 +107,7 @@ impl Differences {
     /// The middle of the differences on `scale`, with the interval that a signed-rank test at `level` leaves: of figures
     /// known within bounds the interval of all that they can be, and where one end of the middle is open, the other end.
     /// `None` for too few rounds.
-    pub(super) fn estimate(&self, scale: Scale, level: f64) -> Option<Estimate> {
+    pub(super) fn estimate(&self, scale: DifferenceScale, level: f64) -> Option<Estimate> {
         let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
         let (low, high) = (low?, high?);
         let value = match (low.value.is_finite(), high.value.is_finite()) {

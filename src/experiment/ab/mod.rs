@@ -33,11 +33,11 @@ mod tests;
 mod verdict;
 
 pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};
-pub use differences::{AbPair, Scale};
+pub use differences::{AbPair, DifferenceScale};
 pub use experiment::{AbExperiment, AbRun};
 pub use metric::{AbEstimate, AbMetric, AbUnit};
 pub use outcome::{AbClass, AbTest};
 pub use power::{Power, fewest_rounds};
-pub use rounds::{AbRound, FlownRound, FlownSide, InvalidRuns, NotRounds};
+pub use rounds::{AbRound, CompletedRound, CompletedSide, InvalidRuns, NotRounds};
 pub use sides::{AbSides, Unlike};
 pub use verdict::{AbOverall, AbVerdict};

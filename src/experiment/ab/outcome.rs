@@ -6,7 +6,7 @@ use super::design::{AbDesign, AbSide};
 use super::family::{MetricFamily, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};
-use super::rounds::{AbRound, FlownRound, InvalidRuns, NotRounds, failed_share, fails_more};
+use super::rounds::{AbRound, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more};
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::{counted, percent};
@@ -46,7 +46,7 @@ pub struct AbTest {
     /// Who answered.
     pub sides: AbSides,
     /// The rounds that both sides flew.
-    pub rounds: Vec<FlownRound>,
+    pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
     pub metrics: Vec<AbMetric>,
     /// Other metrics, without a verdict: who looks at many finds some that differ.
@@ -189,7 +189,7 @@ impl AbTest {
                 left_out.join(", ")
             ));
         }
-        let invalid = |round: &&FlownRound| round.counted && !(round.a.valid && round.b.valid);
+        let invalid = |round: &&CompletedRound| round.counted && !(round.a.valid && round.b.valid);
         let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
         if counted_anyway > 0 {
             let rounds = counted(counted_anyway, "round");

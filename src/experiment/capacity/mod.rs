@@ -7,8 +7,8 @@ mod offer;
 mod queueing;
 mod settled;
 
-pub use contract::Contract;
+pub use contract::CapacityTarget;
 pub use instance::Basis;
 pub use offer::{Candidate, NoOffer, Offer};
 pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};
-pub use settled::{Capacity, Compared};
+pub use settled::{CapacityPlan, ComparedBy};

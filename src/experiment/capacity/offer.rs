@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::contract::Contract;
+use super::contract::CapacityTarget;
 use super::instance::{Basis, slo_share, tokens_per_request};
 use super::queueing::{ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
@@ -80,7 +80,7 @@ impl Offer {
     /// # Errors
     ///
     /// When its loads are no rates, or accelerators have a price and nobody said how many an instance has.
-    pub fn of(candidate: &Candidate<'_>, contract: &Contract) -> Result<Self, NoOffer> {
+    pub fn of(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
             return Err(NoOffer::Users(name.to_owned()));
@@ -93,7 +93,7 @@ impl Offer {
 
     /// The same with as many instances as `queueing` says, or as it was asked about.
     #[must_use]
-    pub fn by_queues(candidate: &Candidate<'_>, contract: &Contract, queueing: Queueing) -> Self {
+    pub fn by_queues(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Queueing) -> Self {
         Self::counted(candidate, contract, Some(queueing))
     }
 
@@ -104,7 +104,7 @@ impl Offer {
         self
     }
 
-    fn counted(candidate: &Candidate<'_>, contract: &Contract, queueing: Option<Queueing>) -> Self {
+    fn counted(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Option<Queueing>) -> Self {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
         let per_instance = Basis::of(sweep);
@@ -151,7 +151,7 @@ fn why_not(
     sweep: &Sweep,
     basis: Option<Basis>,
     gpus: Option<u64>,
-    contract: &Contract,
+    contract: &CapacityTarget,
     queueing: Option<&Queueing>,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -184,7 +184,7 @@ fn why_not(
 
 fn notes(
     sweep: &Sweep,
-    contract: &Contract,
+    contract: &CapacityTarget,
     gpus_each: Option<u32>,
     queueing: Option<&Queueing>,
 ) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 pub use self::model::NoQueue;
-use super::contract::Contract;
+use super::contract::CapacityTarget;
 use super::instance::Basis;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Objective, Quantile, Subject};
@@ -80,7 +80,7 @@ impl Queueing {
     pub fn of(
         sweep: &Sweep,
         basis: Basis,
-        contract: &Contract,
+        contract: &CapacityTarget,
         objectives: &[Objective],
         asked: Replicas,
         fit: impl FnOnce() -> Result<EngineFit, String>,
@@ -159,7 +159,7 @@ fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Res
 }
 
 fn sentence(
-    contract: &Contract,
+    contract: &CapacityTarget,
     by_division: u64,
     instances: u64,
     asked: Replicas,

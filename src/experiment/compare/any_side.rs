@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::row::{Level, Sampled};
-use super::side::Side;
+use super::row::{ComparedFigure, Sampled};
+use super::side::ComparedSide;
 use crate::analysis::wording::percent;
 use crate::analysis::{ERROR_RATE_BAR, Figure, Subject};
 use crate::foreign::ForeignRun;
@@ -12,7 +12,7 @@ use crate::foreign::ForeignRun;
 #[derive(Clone, Debug)]
 pub enum AnySide {
     /// A run of Skyline.
-    Ours(Box<Side>),
+    Ours(Box<ComparedSide>),
     /// A run of another tool, under the name of its file.
     Foreign(String, Box<ForeignRun>),
 }
@@ -68,11 +68,11 @@ impl AnySide {
     pub(super) fn sampled(&self, subject: Subject) -> Sampled {
         let figures = vec![self.figure(subject)];
         let level = match self {
-            Self::Ours(side) => Level::of(subject, side),
+            Self::Ours(side) => ComparedFigure::of(subject, side),
             Self::Foreign(_, run) => {
                 let (low, high) = run.interval(subject);
                 let value = run.figure(subject).and_then(Figure::exact);
-                Level { value, at_least: None, low, high, mark: run.mark(subject) }
+                ComparedFigure { value, at_least: None, low, high, mark: run.mark(subject) }
             }
         };
         Sampled { level, figures }

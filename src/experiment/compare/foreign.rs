@@ -7,8 +7,8 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Pairing, Row, Standing, held};
-use super::side::Unit;
+use super::row::{Pairing, ComparedRow, ChangeStanding, held};
+use super::side::SideUnit;
 use super::told::{Unchecked, told_by_sides};
 use crate::analysis::{Metric, Quantile, Share, Statistic, Subject};
 
@@ -51,7 +51,7 @@ pub struct AgainstForeign {
     /// Its name.
     pub side: String,
     /// The figures that both have.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
     /// Those that only the baseline has.
     pub only_baseline: Vec<String>,
     /// Those that only this side has.
@@ -99,7 +99,7 @@ impl ComparedForeign {
             return Err(NotComparable::Alone.into());
         };
         let several =
-            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == Unit::Repeats));
+            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == SideUnit::Repeats));
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
@@ -131,7 +131,7 @@ impl AgainstForeign {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
         for subject in subjects() {
             match (baseline.figure(subject), other.figure(subject)) {
-                (Some(_), Some(_)) => rows.extend(Row::of(
+                (Some(_), Some(_)) => rows.extend(ComparedRow::of(
                     subject,
                     &baseline.sampled(subject),
                     &other.sampled(subject),
@@ -145,7 +145,7 @@ impl AgainstForeign {
         let judged = gates.iter().map(|gate| {
             let subject = gate.margin().figure.subject;
             let (before, after) = (baseline.sampled(subject), other.sampled(subject));
-            let standing: Standing = held(before.level, after.level);
+            let standing: ChangeStanding = held(before.level, after.level);
             gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
         });
         Self { side: other.name().to_owned(), rows, only_baseline, only_here, gates: judged.collect() }

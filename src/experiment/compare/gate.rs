@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{Interval, Level, Pairing, Standing, held, two_means};
-use super::side::Side;
+use super::row::{Interval, ComparedFigure, Pairing, ChangeStanding, held, two_means};
+use super::side::ComparedSide;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
 use crate::analysis::{Figure, Measure, Sense, Status, Subject};
@@ -116,11 +116,11 @@ impl Gate {
         }
     }
 
-    pub(super) fn judge(&self, baseline: &Side, other: &Side, pairing: Pairing) -> GateJudgement {
+    pub(super) fn judge(&self, baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> GateJudgement {
         let measure = &self.margin().figure;
-        let of = |side: &Side| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
-        let standing = self.whole_run_subject().map_or(Standing::Unknown, |subject| {
-            held(Level::of(subject, baseline), Level::of(subject, other))
+        let of = |side: &ComparedSide| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
+        let standing = self.whole_run_subject().map_or(ChangeStanding::Unknown, |subject| {
+            held(ComparedFigure::of(subject, baseline), ComparedFigure::of(subject, other))
         });
         self.judge_figures("", &of(baseline), &of(other), pairing, standing)
     }
@@ -133,7 +133,7 @@ impl Gate {
         before: &[Option<Figure>],
         after: &[Option<Figure>],
         pairing: Pairing,
-        standing: Standing,
+        standing: ChangeStanding,
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let subject = self.margin().figure.subject;
@@ -252,7 +252,7 @@ fn worsening(
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
-    standing: Standing,
+    standing: ChangeStanding,
 ) -> Result<Worsening, &'static str> {
     let is_share = matches!(subject, Subject::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
@@ -262,7 +262,7 @@ fn worsening(
     if pairing == Pairing::OneRunEach {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        let chance = if standing == Standing::Apart { Chance::Apart } else { Chance::Unknown };
+        let chance = if standing == ChangeStanding::Apart { Chance::Apart } else { Chance::Unknown };
         return Ok(Worsening { least, most, chance });
     }
     let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;

@@ -15,13 +15,13 @@ mod told;
 mod trend;
 
 pub use any_side::{AnySide, AnySideDescription};
-pub use compared::{Against, Compared, NotComparable};
+pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Role};
 pub use facts::Difference;
 pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use row::{Interval, Level, Pairing, Row, Standing};
-pub use side::{Side, SideDescription, Unit};
+pub use row::{Interval, ComparedFigure, Pairing, ComparedRow, ChangeStanding};
+pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
 pub use told::Unchecked;
-pub use trend::{Trend, TrendLine};
+pub use trend::{RunTrend, TrendLine};

@@ -6,9 +6,9 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
+use super::row::{ComparedFigure, Pairing, ComparedRow, Sampled, ChangeStanding, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
-use crate::experiment::paired_open::Begun;
+use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{
     HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
@@ -55,12 +55,12 @@ pub struct AnswerOfSide {
     /// Whether its figures can be trusted.
     pub valid: bool,
     /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
-    pub ttft_p99_ms: Vec<(Load, Level)>,
+    pub ttft_p99_ms: Vec<(Load, ComparedFigure)>,
     /// The same of output tokens per second.
-    pub output_tokens_per_s: Vec<(Load, Level)>,
+    pub output_tokens_per_s: Vec<(Load, ComparedFigure)>,
     /// What its rates are of.
     #[serde(skip)]
-    pub begun: Begun,
+    pub begun: ArrivalUnit,
 }
 
 /// One sweep against the baseline.
@@ -86,7 +86,7 @@ pub struct AtLoad {
     /// How the runs of both belong together.
     pub pairing: Pairing,
     /// The figures; their p-values are corrected for all loads and figures together.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
 }
 
 impl ComparedSweeps {
@@ -167,7 +167,7 @@ impl SweepSide {
     fn answer(&self) -> AnswerOfSide {
         let curve = |read: fn(&PointFigures) -> Option<&AcrossRuns>| {
             let points = self.sweep.points.iter();
-            points.filter_map(|point| Some((point.load, Level::across(read(&point.figures)?)))).collect()
+            points.filter_map(|point| Some((point.load, ComparedFigure::across(read(&point.figures)?)))).collect()
         };
         AnswerOfSide {
             side: self.name.clone(),
@@ -177,7 +177,7 @@ impl SweepSide {
             valid: self.sweep.valid,
             ttft_p99_ms: curve(|figures| figures.ttft_p99_ms.as_ref()),
             output_tokens_per_s: curve(|figures| figures.output_tokens_per_s.as_ref()),
-            begun: Begun::of(&self.sweep.workload),
+            begun: ArrivalUnit::of(&self.sweep.workload),
         }
     }
 }
@@ -214,7 +214,7 @@ impl SweepAgainst {
                 let of = |point: &SweepPoint| figures_of(&point.figures, gate);
                 // Sweeps keep no interval of a single run.
                 let pairing = pairing(before, after);
-                gate.judge_figures(&place, &of(before), &of(after), pairing, Standing::Unknown)
+                gate.judge_figures(&place, &of(before), &of(after), pairing, ChangeStanding::Unknown)
             });
             at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
         });
@@ -238,9 +238,9 @@ impl AtLoad {
             }
             let sampled = |point: &SweepPoint| {
                 let across = read(&point.figures)?;
-                Some(Sampled { level: Level::across(across), figures: across.figures().collect() })
+                Some(Sampled { level: ComparedFigure::across(across), figures: across.figures().collect() })
             };
-            Row::of(subject, &sampled(before)?, &sampled(after)?, pairing)
+            ComparedRow::of(subject, &sampled(before)?, &sampled(after)?, pairing)
         };
         Self {
             load: before.load,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::any_side::AnySide;
 use super::condition::Condition;
 use super::facts::Facts;
-use super::side::Side;
+use super::side::ComparedSide;
 use crate::analysis::LoadForm;
 use crate::foreign::Cap;
 use crate::workload::ArrivalPattern;
@@ -85,7 +85,7 @@ const INPUT: &str = "mean_input_tokens";
 const OUTPUT: &str = "mean_output_tokens";
 
 /// The kind of a run's arrivals, under the names that [`crate::foreign::ForeignConditions`] has.
-fn kind_of(side: &Side) -> String {
+fn kind_of(side: &ComparedSide) -> String {
     let arrival = &side.header.workload.arrival;
     match LoadForm::of(&side.header.workload) {
         LoadForm::Closed => return "closed".to_owned(),
@@ -97,7 +97,7 @@ fn kind_of(side: &Side) -> String {
 }
 
 /// The requests per second that were asked for: `None` where conversations were, or where the rate changes over the run.
-fn request_rate(side: &Side) -> Option<f64> {
+fn request_rate(side: &ComparedSide) -> Option<f64> {
     let workload = &side.header.workload;
     let arrival = &workload.arrival;
     (LoadForm::of(workload) == LoadForm::Open && is_steady(arrival)).then(|| arrival.mean_rate_per_s())

@@ -23,5 +23,5 @@ mod trouble;
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
 pub use findings::{CouldNotTell, Diagnosis};
-pub use joint::{JointDiagnosis, JointSymptom};
+pub use joint::{RepeatsDiagnosis, RepeatsSymptom};
 pub use symptom::{Regime, Symptom};

@@ -11,7 +11,7 @@ const TURNS: usize = 12;
 
 /// The form of a step time.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Family {
+pub enum CostModel {
     /// Physics of a known deployment: which share of its arithmetic and bandwidth it reaches, and what a step costs
     /// besides.
     Roofline(Box<Deployment>),
@@ -22,7 +22,7 @@ pub enum Family {
 /// Costs that explain what was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StepCosts {
-    /// By place in `Family::kinds`; `None` where the runs do not tell.
+    /// By place in `CostModel::kinds`; `None` where the runs do not tell.
     pub(super) values: Vec<Option<f64>>,
 }
 
@@ -59,7 +59,7 @@ impl CostKind {
     }
 }
 
-impl Family {
+impl CostModel {
     /// What is fitted, in the order of the values of [`StepCosts`]. The first two of a roofline are kept as their reciprocals, in
     /// which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {

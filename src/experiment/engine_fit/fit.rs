@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
-use super::family::{CostKind, StepCosts, Family};
+use super::family::{CostKind, StepCosts, CostModel};
 use super::rows::{Equation, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
@@ -87,7 +87,7 @@ impl EngineFit {
     /// # Errors
     ///
     /// When the runs tell too little.
-    pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &Family) -> Result<Self, CannotFit> {
+    pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &CostModel) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<Equation>> =
             runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
         let all: Vec<Equation> = rows.iter().flatten().cloned().collect();
@@ -125,14 +125,14 @@ impl EngineFit {
         Ok(Self {
             schema: Self::SCHEMA,
             form: match family {
-                Family::Roofline(deployment) => format!(
+                CostModel::Roofline(deployment) => format!(
                     "roofline of {} in {} on {} × {}",
                     deployment.model.name,
                     deployment.weights,
                     deployment.tensor_parallel,
                     deployment.hardware.name
                 ),
-                Family::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
+                CostModel::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
             },
             equations: all.len() as u64,
             costs: with_intervals(family, &all, &costs),
@@ -171,7 +171,7 @@ impl EngineFit {
 }
 
 impl FittedEngine {
-    fn new(base: &InstanceConfig, family: &Family, costs: &StepCosts) -> Self {
+    fn new(base: &InstanceConfig, family: &CostModel, costs: &StepCosts) -> Self {
         let config = InstanceConfig { step_time: family.step_time(costs), ..base.clone() };
         let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
         Self { config, front_end }
@@ -194,7 +194,7 @@ impl FittedEngine {
 /// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²), t
 /// that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections are
 /// stretches of time, for neighbours depend on one another.
-fn with_intervals(family: &Family, rows: &[Equation], costs: &StepCosts) -> Vec<FittedCost> {
+fn with_intervals(family: &CostModel, rows: &[Equation], costs: &StepCosts) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();
     in_order.sort_by(|one, other| one.at.total_cmp(&other.at));

@@ -16,6 +16,6 @@ mod rows;
 mod solve;
 
 pub use check::{FigureCheck, Grade, MeasuredRun, RunCheck};
-pub use family::{CostKind, Family};
+pub use family::{CostKind, CostModel};
 pub use fit::{CannotFit, EngineFit, FittedCost};
 pub use rates::{PredictedRate, PredictedRates};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::arrivals;
-use super::report::{ArrivalFit, ClassFit, FitReport};
+use super::report::{FittedArrivals, ClassFit, FitReport};
 use crate::analysis::fit::fit_lengths;
 use crate::record::Shard;
 use crate::units::count;
@@ -92,7 +92,7 @@ pub(super) fn assemble(
     if number < 2 {
         return Err(FitError::TooFew { path: path.to_owned(), requests: number });
     }
-    let ArrivalFit { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
+    let FittedArrivals { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
     spec.insert("name".to_owned(), json!(as_name(name)));
     spec.insert("description".to_owned(), json!(format!("Fitted to {} requests of {path}.", count(number))));
     spec.insert("horizon_s".to_owned(), tidy(json!(ends_s)));
@@ -123,7 +123,7 @@ pub(super) fn assemble(
         source: path.to_owned(),
         requests: number,
         seconds: ends_s,
-        arrivals: ArrivalFit { pattern: spec.arrival.clone(), gaps },
+        arrivals: FittedArrivals { pattern: spec.arrival.clone(), gaps },
         classes: classes.into_iter().map(|(_, fit)| fit).collect(),
         notes,
     };

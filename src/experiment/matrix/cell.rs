@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::contract::{Contract, Cost};
+use super::contract::{ContractResult, Cost};
 use super::measured::RowFigures;
-use super::table::{Accept, Row, Slot, Variable, Variant};
-use super::tested::{Believed, Standing, Tested};
+use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
+use super::tested::{Believed, ClaimStanding, Tested};
 use crate::analysis::{Rule, Summary};
-use crate::experiment::driver::{FailedBy, Failure};
+use crate::experiment::driver::{FailedBy, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::sweep::{OF_SERVERS, Trial};
 
@@ -37,9 +37,9 @@ impl RowRun {
     /// # Errors
     ///
     /// When its server was gone, so that it tells nothing of what the server can do.
-    pub fn of(folder: String, summary: Summary) -> Result<Self, Failure> {
+    pub fn of(folder: String, summary: Summary) -> Result<Self, RunFailure> {
         match Trial::server_gone(&summary) {
-            Some(why) => Err(Failure { why, by: FailedBy::Server }),
+            Some(why) => Err(RunFailure { why, by: FailedBy::Server }),
             None => Ok(Self { folder, summary }),
         }
     }
@@ -49,17 +49,17 @@ impl RowRun {
 #[derive(Clone, Debug)]
 pub struct CellRuns {
     /// Which row and variant.
-    pub slot: Slot,
+    pub slot: MatrixSlot,
     /// The runs that were flown to their end.
     pub runs: Vec<RowRun>,
     /// Why no more could be flown, where something failed.
-    pub failed: Option<Failure>,
+    pub failed: Option<RunFailure>,
 }
 
 /// What came of a row under a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Cell {
+pub struct MatrixCell {
     /// Name of the row.
     pub row: String,
     /// Name of the variant.
@@ -71,7 +71,7 @@ pub struct Cell {
     /// The variables of the experiment, with their values here.
     pub variables: BTreeMap<&'static str, String>,
     /// Those that have other values than in the first row.
-    pub changed: Vec<Variable>,
+    pub changed: Vec<MatrixVariable>,
     /// Runs that were asked for.
     pub planned_runs: u64,
     /// Those that were flown to their end.
@@ -93,11 +93,11 @@ pub struct Cell {
     /// What a million output tokens cost, in the currency of the price that was given.
     pub cost_per_million_output_tokens: Option<f64>,
     /// What became of the hypothesis; absent where it claims nothing.
-    pub standing: Option<Standing>,
+    pub standing: Option<ClaimStanding>,
     /// What became of each of its claims.
     pub tests: Vec<Tested>,
     /// What became of the contract here; absent where the row does not count, was not flown to its end, or cannot be believed.
-    pub contract: Option<Contract>,
+    pub contract: Option<ContractResult>,
 }
 
 /// One run of a row.
@@ -125,7 +125,7 @@ struct CellVerdict {
 
 /// What is known of a cell before it is held against others.
 pub(super) struct CellContext<'a> {
-    pub(super) row: &'a Row,
+    pub(super) row: &'a MatrixRow,
     pub(super) variant: &'a Variant,
     pub(super) cell: &'a CellRuns,
 }
@@ -189,11 +189,11 @@ impl<'a> CellContext<'a> {
     /// The whole of what is to be said of it.
     pub(super) fn judged(
         &self,
-        first: &Row,
+        first: &MatrixRow,
         tests: Vec<Tested>,
         accept: Option<&Accept>,
         trust: Trust,
-    ) -> Cell {
+    ) -> MatrixCell {
         let Self { row, variant, cell } = self;
         let summaries = self.summaries();
         let verdict = self.verdict();
@@ -206,8 +206,8 @@ impl<'a> CellContext<'a> {
         let whole = cell.runs.len() as u64 == row.repeats();
         let contract = accept
             .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
-            .map(|accept| Contract::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)));
-        Cell {
+            .map(|accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)));
+        MatrixCell {
             row: row.name.clone(),
             variant: variant.name.clone(),
             question: row.question.clone(),
@@ -223,7 +223,7 @@ impl<'a> CellContext<'a> {
             failed_by: cell.failed.as_ref().map(|failure| failure.by),
             figures,
             cost_per_million_output_tokens: cost.map(|cost| cost.value),
-            standing: Standing::of_all(tests.iter().map(|test| test.standing)),
+            standing: ClaimStanding::of_all(tests.iter().map(|test| test.standing)),
             tests,
             contract,
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::Cell;
+use super::cell::MatrixCell;
 use super::table::{Accept, Experiments, Variant};
 use crate::experiment::driver::FailedBy;
 
@@ -45,7 +45,7 @@ pub enum VariantStanding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Stopped {
+pub enum MatrixStopped {
     /// There was no more.
     AllFlown,
     /// A variant had been accepted, and one was enough.
@@ -63,7 +63,7 @@ pub enum Stopped {
 }
 
 impl Decision {
-    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[Cell]) -> Self {
+    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
         let variants =
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         Self { contract: accept.clone(), variants: variants.collect() }
@@ -76,7 +76,7 @@ impl Decision {
     }
 }
 
-fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[Cell]) -> VariantDecision {
+fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[MatrixCell]) -> VariantDecision {
     let (mut broken, mut open) = (Vec::new(), Vec::new());
     let mut any = false;
     for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {
@@ -84,12 +84,12 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
         let name = &row.name;
         let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
         match cell {
-            Some(Cell { failed: Some(why), failed_by, .. }) => {
+            Some(MatrixCell { failed: Some(why), failed_by, .. }) => {
                 // What this side failed in says nothing of the variant.
                 let told = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
                 told.push(format!("row {name} could not be flown: {why}"));
             }
-            Some(Cell { contract: Some(contract), .. }) => {
+            Some(MatrixCell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);
                 broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
             }

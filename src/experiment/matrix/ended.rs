@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::cell::CellRuns;
-use super::decision::Stopped;
+use super::decision::MatrixStopped;
 use super::result::Unstopped;
-use super::table::{Experiments, Slot};
-use crate::experiment::driver::{FailedBy, Failure};
+use super::table::{Experiments, MatrixSlot};
+use crate::experiment::driver::{FailedBy, RunFailure};
 
 /// How a table ended, as `matrix.json` tells.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Ended {
     pub schema: u32,
     cells: Vec<EndedCell>,
     /// Why no more was flown.
-    pub stopped: Stopped,
+    pub stopped: MatrixStopped,
     /// Servers that could not be ended after their rows.
     #[serde(default)]
     pub unstopped: Vec<Unstopped>,
@@ -34,12 +34,12 @@ struct EndedCell {
 impl Ended {
     /// Adds to `runs`, those of the row in `slot` that are there, why there are no more; `None` where it was not come to.
     #[must_use]
-    pub fn completed(&self, experiments: &Experiments, slot: Slot, runs: CellRuns) -> Option<CellRuns> {
+    pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
         let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
         let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
         let failed = ended.and_then(|cell| {
             let by = cell.failed_by.unwrap_or(FailedBy::Server);
-            Some(Failure { why: cell.failed.clone()?, by })
+            Some(RunFailure { why: cell.failed.clone()?, by })
         });
         (failed.is_some() || !runs.runs.is_empty()).then_some(CellRuns { failed, ..runs })
     }

@@ -13,16 +13,16 @@ mod tested;
 #[cfg(test)]
 mod tests;
 
-pub use super::driver::{FailedBy, Failure};
-pub use cell::{Cell, CellRun, CellRuns, RowRun, Trust};
-pub use contract::{Contract, Demand};
-pub use decision::{Decision, Stopped, VariantDecision, VariantStanding};
+pub use super::driver::{FailedBy, RunFailure};
+pub use cell::{MatrixCell, CellRun, CellRuns, RowRun, Trust};
+pub use contract::{ContractResult, ContractDemand};
+pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
 pub use ended::Ended;
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use measured::{Measured, RowFigures};
+pub use measured::{RowFigure, RowFigures};
 pub use result::{Matrix, Unstopped};
 pub use table::{
-    Accept, Claim, ClaimError, ClaimKind, Experiments, PrefixReuse, Reference, Row, ServerSettings, Settings,
-    Slot, Spacing, StopWhen, Variable, Variant,
+    Accept, Claim, ClaimError, ClaimKind, Experiments, PrefixReuse, Reference, MatrixRow, ServerSettings, Settings,
+    MatrixSlot, Spacing, StopWhen, MatrixVariable, Variant,
 };
-pub use tested::{Standing, Tested};
+pub use tested::{ClaimStanding, Tested};

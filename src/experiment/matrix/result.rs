@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellRuns, CellContext, Trust};
-use super::decision::{Decision, Stopped};
-use super::table::{Claim, Experiments, Slot, Variable, Variant};
-use super::tested::{Believed, Standing, Tested};
+use super::cell::{MatrixCell, CellRuns, CellContext, Trust};
+use super::decision::{Decision, MatrixStopped};
+use super::table::{Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
+use super::tested::{Believed, ClaimStanding, Tested};
 
 /// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,11 +22,11 @@ pub struct Matrix {
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
     /// Rows and variants, in the order in which they were flown: variant by variant, so that each is started once.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
     /// What was decided; absent where there is no contract.
     pub decision: Option<Decision>,
     /// Why no more was flown.
-    pub stopped: Stopped,
+    pub stopped: MatrixStopped,
     /// Servers that could not be ended after their rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unstopped: Vec<Unstopped>,
@@ -48,9 +48,9 @@ impl Matrix {
 
     /// Holds what was flown of `experiments` against what was expected of it. What was not flown is not there.
     #[must_use]
-    pub fn of(experiments: &Experiments, flown: &[CellRuns], stopped: Stopped, trust: Trust) -> Self {
+    pub fn of(experiments: &Experiments, flown: &[CellRuns], stopped: MatrixStopped, trust: Trust) -> Self {
         let of = |cell| flown_of(experiments, cell);
-        let cells: Vec<Cell> = flown
+        let cells: Vec<MatrixCell> = flown
             .iter()
             .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
             .map(|cell| {
@@ -108,7 +108,7 @@ impl Matrix {
             .cells
             .iter()
             .filter_map(|cell| cell.standing)
-            .all(|standing| standing == Standing::Confirmed);
+            .all(|standing| standing == ClaimStanding::Confirmed);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
 }
@@ -117,7 +117,7 @@ impl Matrix {
 fn believed_at<'a>(
     experiments: &'a Experiments,
     flown: &'a [CellRuns],
-    slot: Slot,
+    slot: MatrixSlot,
     trust: Trust,
 ) -> Believed<'a> {
     let name = &experiments.rows[slot.row].name;
@@ -127,16 +127,16 @@ fn believed_at<'a>(
 }
 
 /// The variables in which two rows under their variants differ.
-fn differing(experiments: &Experiments, one: Slot, other: Slot) -> Vec<Variable> {
-    let settings = |slot: Slot| &experiments.rows[slot.row].settings;
+fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> Vec<MatrixVariable> {
+    let settings = |slot: MatrixSlot| &experiments.rows[slot.row].settings;
     let mut variables = settings(one).differences(settings(other));
     if one.variant != other.variant {
-        variables.push(Variable::Variant);
+        variables.push(MatrixVariable::Variant);
     }
     variables
 }
 
 fn flown_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
-    let Slot { row, variant } = cell.slot;
+    let MatrixSlot { row, variant } = cell.slot;
     CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
 }

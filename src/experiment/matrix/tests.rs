@@ -32,7 +32,7 @@ fn runs(ttfts: &[u64]) -> Vec<Summary> {
 
 fn cell(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
     let runs = runs(ttfts).into_iter().map(|summary| RowRun { folder: "row".to_owned(), summary });
-    CellRuns { slot: Slot { row, variant }, runs: runs.collect(), failed: None }
+    CellRuns { slot: MatrixSlot { row, variant }, runs: runs.collect(), failed: None }
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn axes_make_rows() {
     assert_eq!(names, ["baseline", "in2048", "users8"]);
     let changed: Vec<_> =
         one.rows.iter().map(|row| row.settings.differences(&one.rows[0].settings)).collect();
-    assert_eq!(changed, [vec![], vec![Variable::InputTokens], vec![Variable::Load]]);
+    assert_eq!(changed, [vec![], vec![MatrixVariable::InputTokens], vec![MatrixVariable::Load]]);
     assert_eq!((one.rows[2].settings.rate_per_s, one.rows[2].settings.users), (None, Some(8)));
     // The variant is a variable too: the baseline is flown under both, the others under the first.
     let order: Vec<_> = one.order().iter().map(|slot| (slot.variant, slot.row)).collect();
@@ -173,18 +173,18 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
     assert!(close(twice.ratio_low, 1.698_602_594_941_545_3), "{twice:?}");
     assert!(close(twice.ratio_high, 2.331_435_442_688_419_6), "{twice:?}");
     for (claim, standing) in [
-        ("p50 ttft > 1.5 x B", Standing::Confirmed),
-        ("p50 ttft > 150% of B", Standing::Confirmed),
-        ("p50 ttft > 2 x B", Standing::CannotTell),
-        ("p50 ttft < B", Standing::Refuted),
-        ("p50 ttft > 3 × B", Standing::Refuted),
-        ("p50 tpot within 1% of B", Standing::Confirmed),
-        ("p50 ttft within 10% of B", Standing::Refuted),
-        ("p50 ttft < 200ms", Standing::Confirmed),
-        ("p50 ttft < 100ms", Standing::CannotTell),
-        ("p50 ttft < 50ms", Standing::Refuted),
-        ("p99 ttft < 200ms", Standing::CannotTell),
-        ("error_rate < 2 x B", Standing::CannotTell),
+        ("p50 ttft > 1.5 x B", ClaimStanding::Confirmed),
+        ("p50 ttft > 150% of B", ClaimStanding::Confirmed),
+        ("p50 ttft > 2 x B", ClaimStanding::CannotTell),
+        ("p50 ttft < B", ClaimStanding::Refuted),
+        ("p50 ttft > 3 × B", ClaimStanding::Refuted),
+        ("p50 tpot within 1% of B", ClaimStanding::Confirmed),
+        ("p50 ttft within 10% of B", ClaimStanding::Refuted),
+        ("p50 ttft < 200ms", ClaimStanding::Confirmed),
+        ("p50 ttft < 100ms", ClaimStanding::CannotTell),
+        ("p50 ttft < 50ms", ClaimStanding::Refuted),
+        ("p99 ttft < 200ms", ClaimStanding::CannotTell),
+        ("error_rate < 2 x B", ClaimStanding::CannotTell),
     ] {
         let tested = test(claim);
         assert_eq!(tested.standing, standing, "{}", tested.line);
@@ -207,7 +207,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let claim: Claim = "mean ttft > B".parse().unwrap();
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
-    assert_eq!((tested.standing, tested.ratio), (Standing::CannotTell, Some(2.0)), "{}", tested.line);
+    assert_eq!((tested.standing, tested.ratio), (ClaimStanding::CannotTell, Some(2.0)), "{}", tested.line);
     assert!(tested.line.contains("fly as many repeats of both"), "{}", tested.line);
 }
 
@@ -245,7 +245,7 @@ max_cost_per_million_output_tokens = 50
 fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let experiments = read(TWO_VARIANTS);
     let flown = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&experiments, &flown, MatrixStopped::AllFlown, Trust::All);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
@@ -258,11 +258,11 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let cost = matrix.cells[1].cost_per_million_output_tokens.unwrap();
     assert!((cost - 7.2 / 390_600.0 * 1e6).abs() < 1e-9, "{cost}");
     let row = &matrix.cells[2];
-    assert_eq!(row.tests[0].standing, Standing::Confirmed);
-    assert_eq!(row.tests[0].differing, [Variable::InputTokens, Variable::OutputTokens]);
+    assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
+    assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);
     // The row was not flown under `base`.
-    assert_eq!(row.tests[1].standing, Standing::CannotTell);
-    assert_eq!(row.standing, Some(Standing::CannotTell));
+    assert_eq!(row.tests[1].standing, ClaimStanding::CannotTell);
+    assert_eq!(row.standing, Some(ClaimStanding::CannotTell));
     assert!(!matrix.is_as_hoped());
     assert_eq!(serde_json::to_value(&matrix).unwrap()["schema"], 1);
 }
@@ -273,8 +273,8 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let mut partial = cell(0, 0, &[50, 51, 52]);
     partial.runs.pop();
     let mut failed = cell(0, 1, &[]);
-    failed.failed = Some(Failure { why: "out of memory".to_owned(), by: FailedBy::Server });
-    let matrix = Matrix::of(&experiments, &[partial, failed], Stopped::Interrupted, Trust::All);
+    failed.failed = Some(RunFailure { why: "out of memory".to_owned(), by: FailedBy::Server });
+    let matrix = Matrix::of(&experiments, &[partial, failed], MatrixStopped::Interrupted, Trust::All);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
         variants.map(|variant| (variant.standing, variant.reasons[0].clone())).collect::<Vec<_>>()
@@ -289,8 +289,8 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert!(matrix.has_failed_rows());
     // What this side failed in says nothing of the variant.
     let mut refused = cell(0, 1, &[]);
-    refused.failed = Some(Failure { why: "something answers already".to_owned(), by: FailedBy::Client });
-    let matrix = Matrix::of(&experiments, &[refused], Stopped::AllFlown, Trust::All);
+    refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
+    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllFlown, Trust::All);
     assert_eq!(
         decided(&matrix)[1],
         (VariantStanding::Undecided, "row A could not be flown: something answers already".to_owned())
@@ -303,10 +303,10 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
         let reason = Reason { rule: Rule::ClientStarved, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[invalid.clone()], Stopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllFlown, Trust::ValidOnly);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
-    let trusted = Matrix::of(&experiments, &[invalid], Stopped::AllFlown, Trust::All);
+    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllFlown, Trust::All);
     assert!(trusted.decision.unwrap().accepted().is_some());
 }
 
@@ -319,7 +319,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
         let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[saturated], Stopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllFlown, Trust::ValidOnly);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
@@ -330,9 +330,9 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 fn a_row_is_not_held_against_itself() {
     let experiments = read(TWO_VARIANTS);
     let flown = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&experiments, &flown, MatrixStopped::AllFlown, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
-    assert_eq!(matrix.cells[1].tests[1].standing, Standing::Confirmed);
-    assert_eq!(matrix.cells[1].tests[1].differing, [Variable::Variant]);
+    assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);
+    assert_eq!(matrix.cells[1].tests[1].differing, [MatrixVariable::Variant]);
 }

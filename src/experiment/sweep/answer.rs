@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
-use super::trial::{Judged, Trial};
+use super::trial::{JudgedObjective, Trial};
 use crate::analysis::Status;
 use crate::analysis::wording::seconds;
 
@@ -53,7 +53,7 @@ pub struct Sustained {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// How it stands to each objective.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedObjective>,
     /// The same for a person.
     pub sentence: String,
 }

@@ -9,7 +9,7 @@ use super::search::{Search, SearchStep};
 use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
+use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, NextStep};
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
 use crate::workload::WorkloadSpec;
@@ -202,15 +202,15 @@ fn gone(reason: &str) -> String {
     format!("the server is gone, or answers nothing more: {reason}")
 }
 
-fn request(name: String, number: u64, part: SweepRun) -> Step<SweepRun> {
-    Step::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
+fn request(name: String, number: u64, part: SweepRun) -> NextStep<SweepRun> {
+    NextStep::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
 }
 
 impl Experiment for SweepExperiment {
     type Part = SweepRun;
     type Result = Sweep;
 
-    fn next(&self) -> Step<SweepRun> {
+    fn next(&self) -> NextStep<SweepRun> {
         if let Some(Unpaired { closed, workload, .. }) = &self.unpaired {
             let part = SweepRun::PairedOpen { closed: closed.clone(), workload: workload.clone() };
             return request(format!("{}/{OPEN}", closed.run), closed.number + OPEN_NUMBERS, part);
@@ -221,7 +221,7 @@ impl Experiment for SweepExperiment {
         };
         match holding {
             Some(wanted) => request(wanted.run.clone(), wanted.number, SweepRun::Sustained(wanted)),
-            None => Step::Done,
+            None => NextStep::Done,
         }
     }
 

@@ -26,5 +26,5 @@ pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use readings::PointFigures;
 pub use search::{Search, SearchStep, Unsearchable};
 pub(super) use trial::OF_SERVERS;
-pub use trial::{Judged, Trial, TrialRequest};
+pub use trial::{JudgedObjective, Trial, TrialRequest};
 pub use whole::{Sweep, Swept, UnreadableSweep};

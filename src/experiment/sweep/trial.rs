@@ -66,7 +66,7 @@ pub struct Trial {
     /// Why its server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
     /// How it stands to each objective, in their order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedObjective>,
     /// Its figures, until they are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) readings: RunFigures,
@@ -76,7 +76,7 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
+pub struct JudgedObjective {
     /// The objective as typed.
     pub objective: String,
     /// Whether it was met.
@@ -135,7 +135,7 @@ impl Trial {
             completed_per_s: run.rates.completed_requests_per_s,
             invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
             saturated: if gone.is_some() { None } else { saturated(run) },
-            judged: run.objectives.iter().map(Judged::of).collect(),
+            judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             readings: RunFigures::of(run),
         }
     }
@@ -199,7 +199,7 @@ fn saturated(run: &Summary) -> Option<String> {
     })
 }
 
-impl Judged {
+impl JudgedObjective {
     fn of(judgement: &Judgement) -> Self {
         Self {
             objective: judgement.objective.clone(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::run::Flown;
+use super::run::SimulatedRun;
 use crate::record::{Outcome, PlanFacts};
 use crate::simulator::Effort;
 use crate::units::{count, three_digits};
@@ -17,7 +17,7 @@ pub struct Bottleneck {
     /// What would help.
     pub cure: String,
     /// What it is concluded from.
-    pub evidence: Evidence,
+    pub evidence: EngineEvidence,
 }
 
 /// What there is too little of.
@@ -56,8 +56,8 @@ const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more m
 
 impl Bottleneck {
     /// What held the run's server back during the window.
-    pub(super) fn of(flown: &Flown, plan: &PlanFacts) -> Self {
-        let evidence = Evidence::of(flown, plan);
+    pub(super) fn of(flown: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let evidence = EngineEvidence::of(flown, plan);
         // When nobody got a token, all who came are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
         let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
@@ -136,7 +136,7 @@ impl Limit {
 /// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
 /// between 0 and 1; what a server without steps cannot tell is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct EngineEvidence {
     /// Forward passes.
     pub steps: u64,
     /// Sequences in a pass, on average.
@@ -175,8 +175,8 @@ pub struct Evidence {
 /// From this share of a step's time on, something decides it.
 const MOSTLY: f64 = 0.5;
 
-impl Evidence {
-    fn of(flown: &Flown, plan: &PlanFacts) -> Self {
+impl EngineEvidence {
+    fn of(flown: &SimulatedRun, plan: &PlanFacts) -> Self {
         let effort = &flown.effort;
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         let of_busy = |part: f64| ratio(part, effort.busy_s);

@@ -8,7 +8,7 @@ mod log;
 mod prediction;
 mod run;
 
-pub use bottleneck::{Bottleneck, Evidence, Limit};
-pub use comparison::{Comparison, ComparisonRow, Latency, Side};
-pub use prediction::{Prediction, fly_virtually, predict};
-pub use run::{Flown, VirtualRun};
+pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
+pub use comparison::{LayoutComparison, LayoutRow, Latency, LayoutFigures};
+pub use prediction::{Prediction, run_virtually, predict};
+pub use run::{SimulatedRun, VirtualRun};

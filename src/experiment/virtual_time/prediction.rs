@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
-use super::comparison::Comparison;
+use super::comparison::LayoutComparison;
 use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::diagnosis::Diagnosis;
@@ -30,7 +30,7 @@ pub struct Prediction {
     pub bottleneck: Bottleneck,
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
     /// that is what was asked for.
-    pub baseline: Option<Comparison>,
+    pub baseline: Option<LayoutComparison>,
     /// Of a closed loop: the same work coming in whatever the server does; absent for others.
     pub paired_open: Option<PairedOpen>,
     /// How the engine was fitted to runs; absent where it was not.
@@ -66,7 +66,7 @@ pub fn predict(
             let flown = run.fly(&mut *plain.server()?);
             let held_against = RunLog::of_requests(log.header.clone(), flown.records, flown.footer);
             let other = summarise(&held_against, objectives);
-            Some(Comparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
+            Some(LayoutComparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
@@ -89,7 +89,7 @@ pub fn predict(
 /// # Errors
 ///
 /// When the fleet cannot be.
-pub fn fly_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
+pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let flown = run_of(&header, schedule).fly(&mut *fleet.server()?);
     Ok(RunLog::of_requests(header, flown.records, flown.footer))
 }
@@ -117,7 +117,7 @@ impl Prediction {
         };
         let schedule = schedule.of(&workload);
         let plan = schedule.facts();
-        let open = fly_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
+        let open = run_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
         self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
         Ok(Some(open))
     }

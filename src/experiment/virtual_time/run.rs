@@ -27,7 +27,7 @@ pub struct VirtualRun {
 
 /// What a run in virtual time leaves behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flown {
+pub struct SimulatedRun {
     /// One record a request, in the order in which they ended.
     pub records: Vec<RequestRecord>,
     /// How the run was left.
@@ -47,7 +47,7 @@ pub struct Flown {
 
 impl VirtualRun {
     /// Flies it against `server`, which must be fresh.
-    pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
+    pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> SimulatedRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
@@ -100,7 +100,7 @@ impl VirtualRun {
         records.extend(
             left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
         );
-        Flown {
+        SimulatedRun {
             records,
             footer: RunFooter {
                 released_until: self.plan.window_end,

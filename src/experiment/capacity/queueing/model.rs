@@ -8,7 +8,7 @@ use crate::experiment::capacity::instance::tokens_per_request;
 use crate::experiment::engine_fit::EngineFit;
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{Sweep, SweepPoint};
-use crate::experiment::virtual_time::fly_virtually;
+use crate::experiment::virtual_time::run_virtually;
 use crate::generator::Schedule;
 use crate::record::{HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::simulator::{Delay, Engine, Fleet, Layout, RoutingRule};
@@ -208,7 +208,7 @@ impl Model<'_> {
         let fleet = self.fleet(instance, instances, workload.seed);
         let header = self.header(workload, &schedule);
         let log =
-            fly_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
+            run_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
         let run = summarise(&log, self.objectives);
         Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
     }

@@ -14,8 +14,8 @@ mod variant;
 
 pub use accept::{Accept, StopWhen};
 pub use claim::{Claim, ClaimError, ClaimKind, Reference};
-pub use file::{Experiments, Slot};
-pub use row::Row;
+pub use file::{Experiments, MatrixSlot};
+pub use row::MatrixRow;
 pub use settings::{PrefixReuse, Settings, Spacing};
-pub use variable::Variable;
+pub use variable::MatrixVariable;
 pub use variant::{ServerSettings, Variant};

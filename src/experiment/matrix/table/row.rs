@@ -9,7 +9,7 @@ use crate::workload::reading::Place;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct MatrixRow {
     /// Its name, unique in the table.
     pub name: String,
     /// What it is flown to find out.
@@ -27,7 +27,7 @@ pub struct Row {
     pub settings: Settings,
 }
 
-impl Row {
+impl MatrixRow {
     /// A row that only has settings.
     pub(super) fn made(name: String, settings: Settings) -> Self {
         Self { name, question: None, hypothesis: None, expect: Vec::new(), variants: None, settings }

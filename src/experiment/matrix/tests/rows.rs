@@ -19,10 +19,10 @@ fn rows_differ_by_what_they_ask_and_not_by_how_it_is_written() {
     });
     assert_eq!(plain.differences(&said), []);
     let hardly = settings(|hardly| hardly.rate_per_s = Some(1.001));
-    assert_eq!(plain.differences(&hardly), [Variable::Load], "three digits would not tell");
-    assert_eq!(hardly.variable(Variable::Load).as_deref(), Some("1.001/s"));
+    assert_eq!(plain.differences(&hardly), [MatrixVariable::Load], "three digits would not tell");
+    assert_eq!(hardly.variable(MatrixVariable::Load).as_deref(), Some("1.001/s"));
     let even = settings(|even| even.arrival = Some(Spacing::Constant));
-    assert_eq!(plain.differences(&even), [Variable::Arrival]);
+    assert_eq!(plain.differences(&even), [MatrixVariable::Arrival]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
             max_cost_per_million_output_tokens: cost,
             stop_when: StopWhen::AllFlown,
         };
-        Contract::of(&accept, &[&run], None, None)
+        ContractResult::of(&accept, &[&run], None, None)
     };
     assert!(contract("150ms").met);
     let close = contract("100.5ms");
@@ -114,7 +114,7 @@ fn users_are_no_axis_beside_the_spacing_of_arrivals() {
 
 #[test]
 fn a_run_whose_server_was_gone_is_none() {
-    let gone = crate::record::Failure::new(crate::record::FailureKind::Connect, "connection refused");
+    let gone = crate::record::RunFailure::new(crate::record::FailureKind::Connect, "connection refused");
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).failed(i * 100, gone.clone()));
     let run = summarise(&run(4_000, records.map(RecordBuilder::build).collect()), &[]);
     let failure = RowRun::of("row".to_owned(), run).unwrap_err();
@@ -131,7 +131,7 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
         let flown = [cell(0, 0, &[50, 300, 600])];
-        let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+        let matrix = Matrix::of(&experiments, &flown, MatrixStopped::AllFlown, Trust::All);
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
         (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap())
@@ -153,13 +153,13 @@ fn a_part_of_the_runs_confirms_nothing() {
         cut
     };
     for (flown, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
-        let matrix = Matrix::of(&experiments, &flown, Stopped::Interrupted, Trust::All);
+        let matrix = Matrix::of(&experiments, &flown, MatrixStopped::Interrupted, Trust::All);
         let test = &matrix.cells[1].tests[0];
-        assert_eq!(test.standing, Standing::CannotTell);
+        assert_eq!(test.standing, ClaimStanding::CannotTell);
         assert!(test.line.contains(&format!("of row {name} 2 of 3 runs were flown")), "{}", test.line);
     }
-    let whole = Matrix::of(&experiments, &[a, b], Stopped::AllFlown, Trust::All);
-    assert_eq!(whole.cells[1].tests[0].standing, Standing::Confirmed);
+    let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllFlown, Trust::All);
+    assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn nothing_is_claimed_of_a_row_where_it_is_not_flown() {
     let text = only_fast(&TWO_VARIANTS.replace(", \"p50 ttft < @base\"", ""));
     let text = text.replace("name = \"A\"\n", "name = \"A\"\nexpect = [\"p50 ttft < B\"]\n");
     let flown = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&read(&text), &flown, Stopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&read(&text), &flown, MatrixStopped::AllFlown, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
-    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(Standing::Confirmed)));
+    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
 }
