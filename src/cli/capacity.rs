@@ -10,7 +10,9 @@ use super::outcome::{self, Format};
 use super::printer::Printer;
 use super::simulate;
 use crate::analysis::Objective;
-use crate::experiment::capacity::{Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas};
+use crate::experiment::capacity::{
+    Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas,
+};
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
 use crate::report;

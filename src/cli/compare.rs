@@ -13,7 +13,7 @@ use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
-    AnySide, Compared, ComparedForeign, ComparedSweeps, Condition, Gate, Margin, ComparedSide, SweepSide,
+    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};

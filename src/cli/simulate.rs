@@ -20,7 +20,7 @@ use super::series::{self, Series, folder_of};
 use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
-    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, run_virtually, predict, seed_of_run,
+    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, run_virtually, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};

@@ -21,32 +21,34 @@ mod virtual_time;
 
 pub use ab::{
     AbClass, AbDesign, AbEstimate, AbExperiment, AbMetric, AbOverall, AbPair, AbRound, AbRun, AbSide,
-    AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, CompletedRound, CompletedSide, InvalidRuns, NotRounds, Power,
-    DifferenceScale, TooFewRounds, Unlike, fewest_rounds,
+    AbSides, AbTest, AbUnit, AbVerdict, CompletedRound, CompletedSide, DEFAULT_ROUNDS, DifferenceScale,
+    InvalidRuns, NotRounds, Power, TooFewRounds, Unlike, fewest_rounds,
 };
 pub use diagnosis::{
-    CouldNotTell, Diagnosis, RepeatsDiagnosis, RepeatsSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
+    CouldNotTell, Diagnosis, LoadFigures, Regime, RepeatsDiagnosis, RepeatsSymptom, Symptom, warm_like_cold,
 };
 pub use driver::{
-    CompletedRun, Executor, Experiment, FailedBy, RunFailure, FailureReach, RunOutcome, RunRequest, RunSource,
-    RunsLeft, NextStep, VirtualExecutor, drive,
+    CompletedRun, Executor, Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest,
+    RunSource, RunsLeft, VirtualExecutor, drive,
 };
 pub use engine_fit::{
-    CannotFit, CostKind, EngineFit, CostModel, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
+    CannotFit, CostKind, CostModel, EngineFit, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
     PredictedRates, RunCheck,
 };
-pub use fitting::{FittedArrivals, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
+pub use fitting::{
+    ClassFit, FitError, FitReport, FittedArrivals, FittedWorkload, PrefixFit, fit_run, fit_trace,
+};
 pub use paired_open::{ArrivalUnit, PairedFigure, PairedLatency, PairedOpen};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, RepeatsReason, RepeatsVerdict, NotRepeats, RepeatRun, RepeatedRun,
-    Repeats, RepeatsExperiment, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
+    AcrossJudgement, AcrossRuns, Figures, NotRepeats, RepeatRun, RepeatedRun, Repeats, RepeatsExperiment,
+    RepeatsReason, RepeatsVerdict, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, JudgedObjective, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
-    Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
-    Swept, Trial, UnreadableSweep, Unsearchable, TrialRequest,
+    Frontier, FrontierPoint, HighestLoad, JudgedObjective, Knee, Load, LoadAxis, LoadClass, PairedLoad,
+    PointFigures, Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint,
+    SweepRun, Swept, Trial, TrialRequest, UnreadableSweep, Unsearchable,
 };
 pub use virtual_time::{
-    Bottleneck, LayoutComparison, LayoutRow, EngineEvidence, SimulatedRun, Latency, Limit, Prediction, LayoutFigures, VirtualRun,
-    run_virtually, predict,
+    Bottleneck, EngineEvidence, Latency, LayoutComparison, LayoutFigures, LayoutRow, Limit, Prediction,
+    SimulatedRun, VirtualRun, predict, run_virtually,
 };

@@ -127,7 +127,7 @@ impl PairedOpen {
             (None, Some(e2e)) => ("e2e", e2e.p99),
             (None, None) => return format!("neither run has a latency to compare at {rate}"),
         };
-        let told = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
+        let sentence = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
             (Some(closed), Some(open), Some(ratio)) => {
                 let (closed, open) = (seconds(closed / 1e3), seconds(open / 1e3));
                 let both = format!(
@@ -154,7 +154,7 @@ impl PairedOpen {
         let unsettled = "; and the open run did not settle: the users keep the server as busy as it can be, so that \
                          independent arrivals at that rate queue up for as long as they come, and these latencies depend \
                          on how long the run lasted";
-        if self.open_settled { told } else { told + unsettled }
+        if self.open_settled { sentence } else { sentence + unsettled }
     }
 }
 

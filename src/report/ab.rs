@@ -107,7 +107,9 @@ fn cells(metric: &AbMetric) -> Vec<String> {
     // A ratio as a change in percent, a difference in the metric's own unit.
     let (estimate, shown): (_, fn(f64) -> f64) = match metric.scale {
         DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
-        DifferenceScale::Difference if metric.unit == AbUnit::Share => (metric.difference, |share| share * 100.0),
+        DifferenceScale::Difference if metric.unit == AbUnit::Share => {
+            (metric.difference, |share| share * 100.0)
+        }
         DifferenceScale::Difference => (metric.difference, |difference| difference),
     };
     let suffix = match (metric.scale, metric.unit) {

@@ -9,8 +9,8 @@ use super::promises;
 use crate::analysis::Subject;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::compare::{
-    AgainstBaseline, Compared, Difference, Interval, ComparedFigure, Pairing, Role, ComparedRow, SideDescription, ChangeStanding, RunTrend,
-    TrendLine,
+    AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, Difference, Interval, Pairing,
+    Role, RunTrend, SideDescription, TrendLine,
 };
 use crate::units::{count, three_digits};
 

@@ -6,7 +6,9 @@ use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::promises;
 use crate::analysis::wording::counted;
-use crate::experiment::compare::{AnswerOfSide, AtLoad, ComparedSweeps, Pairing, Role, ComparedRow, SweepAgainst};
+use crate::experiment::compare::{
+    AnswerOfSide, AtLoad, ComparedRow, ComparedSweeps, Pairing, Role, SweepAgainst,
+};
 use crate::units::three_digits;
 
 /// What a reader must know of loads with one run a side.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::fit::{LengthFigures, LengthFit, distance_bar};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{FittedArrivals, ClassFit, FitReport};
+use crate::experiment::{ClassFit, FitReport, FittedArrivals};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, Distribution};
 

@@ -7,7 +7,7 @@ use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
 use crate::analysis::{Flow, Mark, Metric, Quantile, Statistic, Subject};
 use crate::experiment::matrix::{
-    MatrixCell, Decision, Matrix, ClaimStanding, MatrixStopped, Tested, MatrixVariable, VariantStanding,
+    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, VariantStanding,
 };
 use crate::units::three_digits;
 
@@ -248,7 +248,7 @@ pub(super) fn unstopped(matrix: &Matrix) -> impl Iterator<Item = String> {
 /// Why no more was flown.
 pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
     match stopped {
-        MatrixStopped::AllFlown => "Stopped: everything in the table was flown.".to_owned(),
+        MatrixStopped::AllRun => "Stopped: everything in the table was flown.".to_owned(),
         MatrixStopped::FirstAccepted { variant } => {
             format!("Stopped: {variant} was accepted, and one variant is enough; those after it were spared.")
         }

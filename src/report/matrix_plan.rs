@@ -89,8 +89,11 @@ fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
     let row = &experiments.rows[planned.slot.row];
     let of = |variable| row.settings.variable(variable);
     let or_nothing = |value: Option<String>| value.unwrap_or_else(|| NOTHING.to_owned());
-    let tokens =
-        format!("{}/{}", or_nothing(of(MatrixVariable::InputTokens)), or_nothing(of(MatrixVariable::OutputTokens)));
+    let tokens = format!(
+        "{}/{}",
+        or_nothing(of(MatrixVariable::InputTokens)),
+        or_nothing(of(MatrixVariable::OutputTokens))
+    );
     let load = [of(MatrixVariable::Arrival), of(MatrixVariable::Load)];
     let changed = row.settings.differences(&experiments.rows[0].settings);
     let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();

@@ -5,7 +5,7 @@ use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::text::text_beside;
 use super::{Beside, engine_fit};
-use crate::experiment::{LayoutComparison, Latency, Prediction, LayoutFigures};
+use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::virtual_time::{fly, header};
 use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{SimulatedRun, Limit, LayoutFigures, predict};
+use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Style, text};

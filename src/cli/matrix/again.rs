@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Stop};
 use crate::cli::outcome::Invalid;
 use crate::cli::series::PREFIX;
 use crate::cli::shelf::ASKED;
-use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, MatrixSlot};
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::record::{RunEnding, RunLog};
 
 /// What was asked of it, as far as it is judged by that.

@@ -15,7 +15,7 @@ use crate::cli::printer::Printer;
 use crate::cli::series::PREFIX;
 use crate::cli::shelf::Shelf;
 use crate::experiment::matrix::{
-    CellRuns, Experiments, FailedBy, RunFailure, Matrix, RowRun, StopWhen, MatrixStopped, Unstopped,
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, StopWhen, Unstopped,
 };
 use crate::record::RunEnding;
 
@@ -44,7 +44,7 @@ impl<'a> Flight<'a> {
     /// Flies all of `planned`. What fails under one variant leaves the others be.
     pub(super) fn all(&self, planned: Vec<PlannedCell>) -> Result<Matrix, Stop> {
         let usual = match self.args.only.as_slice() {
-            [] => MatrixStopped::AllFlown,
+            [] => MatrixStopped::AllRun,
             rows => MatrixStopped::OnlySome { rows: rows.to_vec() },
         };
         let mut planned = planned.into_iter().peekable();

@@ -18,7 +18,7 @@ use crate::cli::outcome;
 use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::engine::Dialect;
-use crate::experiment::matrix::{Experiments, MatrixRow, ServerSettings, MatrixSlot, Variant};
+use crate::experiment::matrix::{Experiments, MatrixRow, MatrixSlot, ServerSettings, Variant};
 use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
 use crate::workload::WorkloadSpec;
@@ -59,7 +59,12 @@ impl Typed {
         }
     }
 
-    fn of(args: &MatrixArgs, experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Result<Self, Stop> {
+    fn of(
+        args: &MatrixArgs,
+        experiments: &Experiments,
+        row: &MatrixRow,
+        variant: &Variant,
+    ) -> Result<Self, Stop> {
         let filed = &variant.server;
         let server = args.server.with(filed_server(filed)?, &format!("variant {}", variant.name))?;
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));

@@ -57,7 +57,7 @@ pub(super) fn finish(
             return Ok(Exit::Interrupted);
         }
         MatrixStopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
-        MatrixStopped::AllFlown | MatrixStopped::FirstAccepted { .. } => {
+        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
             printer.words(&format!("show it again: skyline report {folder}"));
         }
     }

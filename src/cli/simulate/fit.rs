@@ -11,7 +11,7 @@ use crate::cli::args::{Described, ModelArgs};
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
 use crate::cli::shelf::Shelf;
-use crate::experiment::{CannotFit, CostKind, EngineFit, CostModel, Grade, MeasuredRun};
+use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
 use crate::simulator::{Deployment, Engine, InstanceConfig, StepTime};
 

@@ -129,7 +129,7 @@ pub(super) fn run(
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
         let engine = engine.get_or_insert(facts).clone();
-        search.tell(trial);
+        search.record(trial);
         let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = Sweep::of(&search, swept, StopReason::Interrupted);

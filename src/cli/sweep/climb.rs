@@ -7,8 +7,8 @@ use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
 use crate::cli::shelf::Shelf;
 use crate::experiment::{
-    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, TrialRequest,
-    seed_of_run,
+    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial,
+    TrialRequest, seed_of_run,
 };
 use crate::report;
 
@@ -89,7 +89,7 @@ impl<'a> Climb<'a> {
             self.paired.retain(|paired| paired.users != users);
             self.paired.push(PairedLoad { users, run: wanted.run.clone(), pair });
         }
-        self.search.tell(trial);
+        self.search.record(trial);
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = self.so_far(StopReason::Interrupted);
         self.keep(&so_far)?;

@@ -131,7 +131,11 @@ impl Flights<'_> {
 
     /// The open run that goes with a closed one, likewise read where it was flown before; `None` where nothing came of the
     /// closed run, a person stopped it, or the server was gone.
-    pub(super) fn pair(&mut self, wanted: &TrialRequest, closed: &Summary) -> Result<Option<PairedOpen>, Stop> {
+    pub(super) fn pair(
+        &mut self,
+        wanted: &TrialRequest,
+        closed: &Summary,
+    ) -> Result<Option<PairedOpen>, Stop> {
         let workload = at_load(&self.asked.workload, wanted)?;
         let Some(workload) = PairedOpen::workload(&workload, closed) else { return Ok(None) };
         let run = PlannedRun::alone(workload, self.datasets, MORE)?;

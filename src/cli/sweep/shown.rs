@@ -50,7 +50,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
             window_s: trial.window_s,
             run: trial.run,
         };
-        search.tell(Trial::of(&flown, &summarise(&log, objectives)));
+        search.record(Trial::of(&flown, &summarise(&log, objectives)));
     }
     let swept = Swept {
         started_at: kept.started_at,

@@ -4,7 +4,7 @@ use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
 use super::rounds::{AbRound, InvalidRuns, NotRounds};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, NextStep};
+use crate::experiment::driver::{Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft};
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]

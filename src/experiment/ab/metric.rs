@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::differences::{AbPair, Differences, DifferenceScale};
+use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
@@ -57,7 +57,7 @@ pub struct AbMetric {
     pub p: Option<f64>,
     /// The same by Holm's procedure over all metrics that decide; absent for a metric that does not.
     pub adjusted_p: Option<f64>,
-    /// What comes of it; absent for a metric that does not decide, and before all rounds were flown.
+    /// What comes of it; absent for a metric that does not decide, and before all rounds ran.
     pub verdict: Option<AbVerdict>,
 }
 
@@ -185,7 +185,9 @@ impl AbMetric {
     pub fn length_in_words(&self, length: f64) -> String {
         match (self.scale, self.unit) {
             (DifferenceScale::Ratio, _) => percent(length),
-            (DifferenceScale::Difference, AbUnit::Share) => format!("{} points", three_digits(length * 100.0)),
+            (DifferenceScale::Difference, AbUnit::Share) => {
+                format!("{} points", three_digits(length * 100.0))
+            }
             (DifferenceScale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
             (DifferenceScale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
         }

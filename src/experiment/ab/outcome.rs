@@ -45,7 +45,7 @@ pub struct AbTest {
     pub detectable_spreads: Option<f64>,
     /// Who answered.
     pub sides: AbSides,
-    /// The rounds that both sides flew.
+    /// The rounds that both sides completed.
     pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
     pub metrics: Vec<AbMetric>,
@@ -75,7 +75,7 @@ impl AbTest {
     ///
     /// # Errors
     ///
-    /// When there is no round, the two runs of one flew different plans, or a side did not stay one server.
+    /// When there is no round, the two runs of one executed different plans, or a side did not stay one server.
     pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
         let first = rounds.first().ok_or(NotRounds::Nothing)?;
         if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
@@ -92,10 +92,10 @@ impl AbTest {
             finished: rounds.len() as u64 >= design.rounds(),
         };
         let metrics = judged.family(design.metrics());
-        let flown: Vec<_> = rounds.iter().map(|round| round.flown(invalid)).collect();
+        let completed: Vec<_> = rounds.iter().map(|round| round.completed(invalid)).collect();
         let classes = judged.classes(&first.a.run.classes);
-        let failures = failed_share(flown.iter().map(|round| &round.a))
-            .zip(failed_share(flown.iter().map(|round| &round.b)))
+        let failures = failed_share(completed.iter().map(|round| &round.a))
+            .zip(failed_share(completed.iter().map(|round| &round.b)))
             .filter(|(a, b)| b - a > FAILURE_MARGIN);
         let verdict = judged.overall(&metrics, failures.is_some());
         let mut test = Self {
@@ -113,14 +113,14 @@ impl AbTest {
             margin: design.margin(),
             detectable_spreads: design.power().detectable(),
             sides: AbSides::of(first),
-            rounds: flown,
+            rounds: completed,
             explored: judged.explored(),
             metrics,
             classes,
         };
         test.sentence = test.verdict_in_words();
         test.notes = test.reservations(failures);
-        test.notes.extend(judged.classes_untold(&first.a.run.classes));
+        test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
         Ok(test)
     }
 
@@ -216,7 +216,7 @@ struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
     failing: &'a [AbRound<'a>],
-    /// Whether all rounds that were decided on have been flown.
+    /// Whether all planned rounds ran.
     finished: bool,
 }
 
@@ -228,7 +228,8 @@ impl JudgedRounds<'_> {
     /// The metrics of one family, with verdicts where there are to be any.
     fn family(&self, measures: &[Measure]) -> Vec<AbMetric> {
         let (margin, tests) = (self.design.margin(), measures.len() as u64);
-        let mut metrics = MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
+        let mut metrics =
+            MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
         if self.finished {
             judge(&mut metrics);
         }
@@ -272,7 +273,7 @@ impl JudgedRounds<'_> {
     }
 
     /// That the rounds are too few for a class alone to come out better or worse, where they are.
-    fn classes_untold(&self, classes: &[String]) -> Option<String> {
+    fn classes_unresolved(&self, classes: &[String]) -> Option<String> {
         let tests = self.design.tests_of(classes);
         let (fewest, counted) = (fewest_rounds(tests), self.counting.len() as u64);
         (tests > 0 && self.finished && counted < fewest).then(|| {

@@ -27,15 +27,15 @@ pub struct AbRound<'a> {
     pub b: &'a Summary,
 }
 
-/// A round as it was flown.
+/// A completed round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompletedRound {
     /// Its number, from 1.
     pub number: u64,
-    /// Which side flew first.
+    /// Which side ran first.
     pub order: [AbSide; 2],
-    /// Seed of the plan that both flew.
+    /// Seed of the plan that both executed.
     pub seed: u64,
     /// SHA-256 of it.
     pub plan_hash: String,
@@ -69,10 +69,10 @@ pub struct CompletedSide {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRounds {
     /// No round has both its runs.
-    #[error("no round has been flown on both sides")]
+    #[error("no round has run on both sides")]
     Nothing,
-    /// The two runs of a round flew different plans.
-    #[error("the two runs of round {round} did not fly the same plan")]
+    /// The two runs of a round executed different plans.
+    #[error("the two runs of round {round} did not execute the same plan")]
     OtherPlans {
         /// Its number.
         round: u64,
@@ -122,8 +122,8 @@ impl AbRound<'_> {
         })
     }
 
-    /// What is told of it.
-    pub(super) fn flown(&self, invalid: InvalidRuns) -> CompletedRound {
+    /// Its runs, and whether they count.
+    pub(super) fn completed(&self, invalid: InvalidRuns) -> CompletedRound {
         let counted = self.counts(invalid);
         let why = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted).flat_map(
             |(side, run)| {

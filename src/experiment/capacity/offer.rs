@@ -97,7 +97,7 @@ impl Offer {
         Self::counted(candidate, contract, Some(queueing))
     }
 
-    /// The same, told why the queues that were asked about are not modelled.
+    /// The same, with why the queues are not modelled.
     #[must_use]
     pub fn without_queues(mut self, why: &NoQueue) -> Self {
         self.notes.insert(0, why.to_string());

@@ -22,7 +22,7 @@ pub enum AnySide {
 pub struct AnySideDescription {
     /// The file or folder, as it was named.
     pub name: String,
-    /// Who flew it: `skyline` or another tool, with the version where it tells.
+    /// The tool: `skyline` or another, with its version where known.
     pub tool: String,
     /// Requests that completed, of which the latencies are; of Skyline's run those of its window.
     pub completed: u64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Pairing, ComparedRow};
+use super::row::{ComparedRow, Pairing};
 use super::side::{ComparedSide, SideDescription, SideUnit};
 use super::trend::RunTrend;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
@@ -22,7 +22,7 @@ pub struct Compared {
     pub unit: SideUnit,
     /// The sides, the baseline first.
     pub sides: Vec<SideDescription>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstBaseline>,
@@ -54,7 +54,7 @@ pub enum NotComparable {
     Alone,
     /// Some are single runs, some repeats.
     #[error(
-        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: fly both with the same --repeats, or \
+        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: run both with the same --repeats, or \
          name one run of the second"
     )]
     Mixed {
@@ -97,7 +97,7 @@ fn in_words(names: &[String], differences: &[Difference]) -> String {
     let vary: Vec<_> = conditions.iter().map(|condition| format!("--vary {condition}")).collect();
     let _ = write!(
         text,
-        "\nhint: fly both under the same conditions; where they differ on purpose, say so: {}",
+        "\nhint: run both under the same conditions; where they differ on purpose, say so: {}",
         vary.join(" ")
     );
     text
@@ -125,12 +125,13 @@ impl Compared {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
         };
-        let of_unit = |unit: SideUnit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
+        let of_unit =
+            |unit: SideUnit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
         if let (Some(run), Some(repeats)) = (of_unit(SideUnit::Run), of_unit(SideUnit::Repeats)) {
             return Err(NotComparable::Mixed { run, repeats });
         }
         let differences = unequal(sides, varied);
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences.into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name.clone()).collect();
@@ -152,7 +153,7 @@ impl Compared {
             sides: sides.iter().map(ComparedSide::describe).collect(),
             against: against.collect(),
             trend: RunTrend::of(sides),
-            differences: told,
+            differences: reported,
         })
     }
 

@@ -7,9 +7,9 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Pairing, ComparedRow, ChangeStanding, held};
+use super::reported::{Unchecked, reported_conditions};
+use super::row::{ChangeStanding, ComparedRow, Pairing, held};
 use super::side::SideUnit;
-use super::told::{Unchecked, told_by_sides};
 use crate::analysis::{Metric, Quantile, Share, Statistic, Subject};
 
 /// Latencies that other tools have too.
@@ -37,7 +37,7 @@ pub struct ComparedForeign {
     pub schema: u32,
     /// The sides, the baseline first.
     pub sides: Vec<AnySideDescription>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// What could not be checked, because not all sides tell it.
     pub unchecked: Vec<Unchecked>,
@@ -103,8 +103,8 @@ impl ComparedForeign {
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
-        let (facts, unchecked) = told_by_sides(sides);
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (facts, unchecked) = reported_conditions(sides);
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name().to_owned()).collect();
@@ -113,7 +113,7 @@ impl ComparedForeign {
         Ok(Self {
             schema: Self::SCHEMA,
             sides: sides.iter().map(AnySide::describe).collect(),
-            differences: told,
+            differences: reported,
             unchecked,
             against: others.iter().map(|other| AgainstForeign::of(baseline, other, gates)).collect(),
         })

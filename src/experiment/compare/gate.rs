@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{Interval, ComparedFigure, Pairing, ChangeStanding, held, two_means};
+use super::row::{ChangeStanding, ComparedFigure, Interval, Pairing, held, two_means};
 use super::side::ComparedSide;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
@@ -116,7 +116,12 @@ impl Gate {
         }
     }
 
-    pub(super) fn judge(&self, baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> GateJudgement {
+    pub(super) fn judge(
+        &self,
+        baseline: &ComparedSide,
+        other: &ComparedSide,
+        pairing: Pairing,
+    ) -> GateJudgement {
         let measure = &self.margin().figure;
         let of = |side: &ComparedSide| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
         let standing = self.whole_run_subject().map_or(ChangeStanding::Unknown, |subject| {
@@ -139,7 +144,7 @@ impl Gate {
         let subject = self.margin().figure.subject;
         let found = match worsening(subject, before, after, pairing, standing) {
             Ok(found) => found,
-            Err(why) => return Self::untold(gate, why),
+            Err(why) => return Self::unresolved(gate, why),
         };
         let (status, bound) = self.status(&found);
         let interval = found.chance.interval();
@@ -159,10 +164,10 @@ impl Gate {
 
     /// What becomes of it where nothing was measured by which it could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
-        Self::untold(self.in_words(), why)
+        Self::unresolved(self.in_words(), why)
     }
 
-    fn untold(gate: String, why: &str) -> GateJudgement {
+    fn unresolved(gate: String, why: &str) -> GateJudgement {
         let line = format!("{}: {gate} ({why})", Status::Unresolvable.word());
         GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line }
     }
@@ -286,10 +291,10 @@ fn worsening(
 }
 
 /// Said of an improvement that nothing tells from chance.
-const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: fly both with --repeats 5";
+const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: run both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";
-/// The figure is told as a share of the baseline's.
+/// The figure is reported as a share of the baseline's.
 const NO_SHARE: &str = "the baseline's may be 0, and nothing is a share of nothing";
 
 /// The least and the most that the mean of the figures can be; `None` where a run has none.

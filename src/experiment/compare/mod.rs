@@ -6,12 +6,12 @@ mod condition;
 mod facts;
 mod foreign;
 mod gate;
+mod reported;
 mod row;
 mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
-mod told;
 mod trend;
 
 pub use any_side::{AnySide, AnySideDescription};
@@ -20,8 +20,8 @@ pub use condition::{Condition, Role};
 pub use facts::Difference;
 pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use row::{Interval, ComparedFigure, Pairing, ComparedRow, ChangeStanding};
+pub use reported::Unchecked;
+pub use row::{ChangeStanding, ComparedFigure, ComparedRow, Interval, Pairing};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
-pub use told::Unchecked;
 pub use trend::{RunTrend, TrendLine};

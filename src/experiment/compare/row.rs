@@ -74,7 +74,7 @@ pub struct ComparedRow {
     pub other: ComparedFigure,
     /// The other minus the baseline; with an interval where there are several runs a side.
     pub difference: Option<Interval>,
-    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are told by their
+    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
     /// difference.
     pub change: Option<Interval>,
     /// Two-sided p-value that there is no difference; absent with one run a side.
@@ -139,8 +139,10 @@ impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
         let row = |subject| {
-            let sampled =
-                |side: &ComparedSide| Sampled { level: ComparedFigure::of(subject, side), figures: side.figures(subject) };
+            let sampled = |side: &ComparedSide| Sampled {
+                level: ComparedFigure::of(subject, side),
+                figures: side.figures(subject),
+            };
             Self::of(subject, &sampled(baseline), &sampled(other), pairing)
         };
         let mut rows: Vec<Self> = SUBJECTS.into_iter().filter_map(row).collect();
@@ -197,8 +199,8 @@ impl ComparedRow {
 /// of each.
 pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
     let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
-    let told: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
-    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&told)) {
+    let p_values: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
+    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&p_values)) {
         row.p_holm = Some(corrected);
         row.standing = row.judged();
     }

@@ -49,7 +49,7 @@ pub struct SideDescription {
     pub server_version: Option<String>,
     /// What serves, as the person said who ran it.
     pub deployment: DeploymentFacts,
-    /// Version of Skyline that flew it.
+    /// Version of Skyline that ran it.
     pub skyline_version: String,
     /// Runs whose figures count.
     pub counted_runs: u64,
@@ -102,7 +102,7 @@ impl ComparedSide {
         &self.reasons
     }
 
-    /// The workload that it was flown with.
+    /// The workload that it was run with.
     #[must_use]
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
@@ -131,7 +131,7 @@ impl ComparedSide {
         }
     }
 
-    /// Whether both flew the same plans, run by run.
+    /// Whether both ran the same plans, run by run.
     pub(super) fn flew_the_plans_of(&self, other: &Self) -> bool {
         let plans =
             |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };

@@ -6,7 +6,7 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedFigure, Pairing, ComparedRow, Sampled, ChangeStanding, correct};
+use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::repeats::AcrossRuns;
@@ -20,7 +20,7 @@ use crate::record::RunHeader;
 pub struct SweepSide {
     /// Its name.
     pub name: String,
-    /// What its first run was flown under.
+    /// What its first run was run under.
     pub header: RunHeader,
     /// What it found.
     pub sweep: Sweep,
@@ -34,7 +34,7 @@ pub struct ComparedSweeps {
     pub schema: u32,
     /// Their answers, the baseline's first.
     pub answers: Vec<AnswerOfSide>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// Every other sweep against the baseline.
     pub against: Vec<SweepAgainst>,
@@ -103,7 +103,7 @@ impl ComparedSweeps {
             return Err(NotComparable::Alone);
         };
         let facts: Vec<_> = sides.iter().map(SweepSide::facts).collect();
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name.clone()).collect();
@@ -112,7 +112,7 @@ impl ComparedSweeps {
         Ok(Self {
             schema: Self::SCHEMA,
             answers: sides.iter().map(SweepSide::answer).collect(),
-            differences: told,
+            differences: reported,
             against: sides[1..].iter().map(|other| SweepAgainst::of(baseline, other, gates)).collect(),
         })
     }
@@ -167,7 +167,9 @@ impl SweepSide {
     fn answer(&self) -> AnswerOfSide {
         let curve = |read: fn(&PointFigures) -> Option<&AcrossRuns>| {
             let points = self.sweep.points.iter();
-            points.filter_map(|point| Some((point.load, ComparedFigure::across(read(&point.figures)?)))).collect()
+            points
+                .filter_map(|point| Some((point.load, ComparedFigure::across(read(&point.figures)?))))
+                .collect()
         };
         AnswerOfSide {
             side: self.name.clone(),
@@ -199,7 +201,7 @@ impl SweepAgainst {
         // Nothing passes by nothing.
         let unjudged = (kept_up().next().is_none()).then(|| {
             format!(
-                "the baseline kept up with no load that both measured: it has {}, the other {}; fly the other with --rates \
+                "the baseline kept up with no load that both measured: it has {}, the other {}; run the other with --rates \
                  and the baseline's loads, or --users",
                 loads_of(baseline),
                 loads_of(other)
@@ -344,7 +346,7 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
         (Some(_), _) => format!("{change}; their intervals overlap, so that it may be chance"),
         (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
             format!(
-                "{change}; their brackets lie apart, which may be chance: fly both with --repeats 5, so that each has an \
+                "{change}; their brackets lie apart, which may be chance: run both with --repeats 5, so that each has an \
                  interval"
             )
         }

@@ -73,15 +73,15 @@ fn what_must_be_equal_is_and_says_which_is_not() {
     );
     assert!(refusal.ends_with("--vary window --vary streaming"), "{refusal}");
     let compared = Compared::of(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
-    let told: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    let found: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
     // One side did not say on what it ran: it may be the same.
     assert_eq!(
-        told,
+        found,
         [
-            ("hardware", Role::Told),
+            ("hardware", Role::Reported),
             ("horizon_s", Role::Varied),
             ("streamed", Role::Varied),
-            ("skyline_version", Role::Told)
+            ("skyline_version", Role::Reported)
         ]
     );
 }
@@ -99,7 +99,7 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
 }
 
 #[test]
-fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
+fn requests_must_have_asked_alike_and_a_log_without_the_fact_is_reported() {
     let at = |name: &str, parameters: Option<(f64, Option<f64>)>| {
         one(name, 100, |header| {
             header.engine.parameters = parameters.map(|(temperature, top_p)| RequestParameters {
@@ -121,19 +121,19 @@ fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
         assert!(Compared::of(&sides, &[Condition::Parameters], &[]).is_ok());
     }
     let old = Compared::of(&[usual(), at("b", None)], &[], &[]).unwrap();
-    let told: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
-    assert_eq!(told, [("parameters", Role::Told)]);
+    let found: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    assert_eq!(found, [("parameters", Role::Reported)]);
 }
 
 #[test]
-fn a_serving_model_that_one_side_names_is_told() {
+fn a_serving_model_that_one_side_names_is_reported() {
     let named = |name: &str, model: Option<&str>| {
         one(name, 100, |header| header.deployment.serving_model = model.map(str::to_owned))
     };
     let compared = Compared::of(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
     assert_eq!(
         (compared.differences[0].condition, compared.differences[0].role),
-        (Condition::Model, Role::Told)
+        (Condition::Model, Role::Reported)
     );
     let two = [named("a", Some("llama")), named("b", Some("qwen"))];
     assert!(Compared::of(&two, &[], &[]).is_err());
@@ -156,11 +156,11 @@ fn a_gate_says_why_it_cannot_tell() {
     assert!(found[0].line.contains("not known on both sides"), "{}", found[0].line);
     let gate = gate("max:goodput 5%");
     let zero = [Some(crate::analysis::Figure::Exact(0.0))];
-    let told = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, ChangeStanding::Unknown);
-    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
+    let found = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, ChangeStanding::Unknown);
+    assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
     let zeros = [zero[0], zero[0]];
-    let told = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, ChangeStanding::Unknown);
-    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
+    let found = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, ChangeStanding::Unknown);
+    assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
     let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired, ChangeStanding::Unknown);
     assert!(lost.line.contains("not known on both sides"), "{}", lost.line);
 }
@@ -196,7 +196,7 @@ fn one_run_a_side_has_a_change_and_no_p_value() {
 }
 
 #[test]
-fn repeats_of_other_plans_are_told_by_welch() {
+fn repeats_of_other_plans_are_compared_by_welch() {
     let sides = [repeats("a", 1, &[100, 104, 98, 102, 106]), repeats("b", 2, &[120, 118, 131, 125, 121])];
     let compared = Compared::of(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
@@ -245,7 +245,7 @@ fn a_regression_is_found_and_an_improvement_missed() {
         [Status::Unresolvable, Status::Missed, Status::Met],
         "1 − 100/110 is 9.09 %: {found:?}"
     );
-    assert!(found[0].line.ends_with("it may be chance: fly both with --repeats 5)"), "{}", found[0].line);
+    assert!(found[0].line.ends_with("it may be chance: run both with --repeats 5)"), "{}", found[0].line);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 }
 
 #[test]
-fn what_would_be_seen_of_a_share_is_told_in_points() {
+fn what_would_be_seen_of_a_share_is_reported_in_points() {
     use super::row::Sampled;
     use crate::analysis::{Flow, Share, Subject};
     let sampled = |values: [f64; 3]| Sampled {

@@ -1,4 +1,4 @@
-//! Figures of many runs in the order in which they were flown.
+//! Figures of many runs in the order in which they ran.
 
 use serde::Serialize;
 
@@ -56,13 +56,14 @@ impl RunTrend {
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
         let lines = SUBJECTS.into_iter().filter_map(|subject| {
-            let levels: Vec<_> = order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
+            let levels: Vec<_> =
+                order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
             TrendLine::of(subject, levels)
         });
         let mut lines: Vec<TrendLine> = lines.collect();
         let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
-        let told: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
-        for (line, corrected) in tested.into_iter().zip(holm(&told)) {
+        let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
+        for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {
             line.p_holm = Some(corrected);
             line.drifts = corrected <= SIGNIFICANT;
         }

@@ -19,8 +19,12 @@ const SLOWER: f64 = 1.2;
 const MORE: f64 = 1.1;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
-    let points: Vec<(f64, f64)> =
-        evidence.concurrency.answers.iter().filter_map(|answer| Some((answer.company, answer.tpot_ms?))).collect();
+    let points: Vec<(f64, f64)> = evidence
+        .concurrency
+        .answers
+        .iter()
+        .filter_map(|answer| Some((answer.company, answer.tpot_ms?)))
+        .collect();
     if points.len() < LEAST {
         return Opinion::lacking(format!(
             "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
@@ -31,7 +35,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
     if many < SPREAD * few {
         return Opinion::lacking(format!(
-            "about as many answers came at a time throughout ({} to {}): fly it at several rates, or sweep",
+            "about as many answers came at a time throughout ({} to {}): run it at several rates, or sweep",
             three_digits(few),
             three_digits(many)
         ));

@@ -61,7 +61,8 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
-    for answer in concurrency.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
+    for answer in
+        concurrency.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
     {
         // Milliseconds a token, as prompts differ in length.
         let per_token = answer.ttft_ms / f64::from(answer.record.input_tokens_asked.max(1));

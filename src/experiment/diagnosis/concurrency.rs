@@ -58,7 +58,7 @@ impl<'a> ConcurrencyContext<'a> {
         let usual_prompt = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
 
         let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
-        let flights = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
+        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
         let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
         let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
         let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
@@ -80,7 +80,7 @@ impl<'a> ConcurrencyContext<'a> {
                 tpot_ms: (record.output_tokens >= 5)
                     .then(|| millis(last.since(first)) / (record.output_tokens - 1) as f64)
                     .filter(|&tpot| tpot > 0.0),
-                others: (flights.at(sent_s) - 1.0).max(0.0),
+                others: (in_flight.at(sent_s) - 1.0).max(0.0),
                 ahead: (waiting.at(sent_s) - 1.0).max(0.0),
                 tokens_ahead: (tokens.at(sent_s) - prompt(record)).max(0.0),
                 long_tokens_ahead: (long_tokens.at(sent_s) - own_long).max(0.0),

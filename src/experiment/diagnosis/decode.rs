@@ -48,13 +48,13 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         (held.collect(), "TPOT of answers made nearly alone")
     } else {
         let concurrency = &evidence.concurrency;
-        let held =
-            with_tpot().filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(concurrency, answer)?)));
+        let held = with_tpot()
+            .filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(concurrency, answer)?)));
         (held.collect(), "the gap between tokens while no prompt waits")
     };
     if held.len() < LEAST {
         return Opinion::lacking(format!(
-            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: fly it at a low rate",
+            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: run it at a low rate",
             held.len()
         ));
     }

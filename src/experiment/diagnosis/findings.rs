@@ -59,7 +59,12 @@ impl Diagnosis {
     /// Of one run and its summary.
     #[must_use]
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
-        let evidence = RunEvidence { log, summary, concurrency: ConcurrencyContext::of(log), physics: Physics::of(&log.header) };
+        let evidence = RunEvidence {
+            log,
+            summary,
+            concurrency: ConcurrencyContext::of(log),
+            physics: Physics::of(&log.header),
+        };
         let mut diagnosis = Self {
             reservation: reservation(summary),
             slo_attainment: summary.slo.slo_attainment,

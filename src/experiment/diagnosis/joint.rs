@@ -45,7 +45,9 @@ impl RepeatsDiagnosis {
                 match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
                     Some(known) if known.in_runs.last() == Some(number) => {}
                     Some(known) => known.in_runs.push(*number),
-                    None => symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] }),
+                    None => {
+                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] })
+                    }
                 }
             }
             for rule in &diagnosis.could_not_tell {
@@ -78,7 +80,7 @@ impl RepeatsDiagnosis {
 }
 
 impl RepeatsSymptom {
-    /// It as one that a single run has, told in how many of `runs` it was seen.
+    /// It as a symptom of a single run, with how many of `runs` have it.
     #[must_use]
     pub fn among(&self, runs: u64) -> Symptom {
         let Symptom { symptom, .. } = &self.symptom;
@@ -106,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_regime_is_told_once_with_the_runs_that_have_it() {
+    fn a_regime_appears_once_with_the_runs_that_have_it() {
         let one = diagnosis(&[Regime::Queueing], 0.8);
         let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
         let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
         let joint = RepeatsDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
-        let told: Vec<_> =
+        let found: Vec<_> =
             joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
-        assert_eq!(told, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
+        assert_eq!(found, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
         assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
         assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
         assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");

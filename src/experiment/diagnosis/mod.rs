@@ -6,8 +6,8 @@
 
 mod batching;
 mod cache;
-mod course;
 mod concurrency;
+mod course;
 mod decode;
 mod evidence;
 mod findings;

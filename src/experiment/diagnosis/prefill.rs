@@ -62,7 +62,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     if n < LEAST {
         return Opinion::lacking(format!(
             "{n} requests were sent into an almost idle server (nobody waiting, at most {FEW} in flight), and {LEAST} are \
-             needed: fly the workload at a low rate"
+             needed: run the workload at a low rate"
         ));
     }
     let lengths: Vec<f64> = points.iter().map(|point| point.0).collect();

@@ -70,7 +70,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
     } else {
         return Opinion::lacking(
-            "prompts are computed nearly all the time, so that stalls cannot be told from other gaps by them",
+            "prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps",
         );
     };
     symptom

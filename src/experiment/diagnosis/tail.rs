@@ -195,7 +195,13 @@ impl<'e, 'a> Tail<'e, 'a> {
         let classes = &evidence.summary.run.classes;
         let long = |class: usize| {
             let of_class = |answer: &&AnswerInContext<'_>| usize::from(answer.record.class) == class;
-            evidence.concurrency.answers.iter().filter(of_class).filter(|a| evidence.concurrency.is_long(a)).count()
+            evidence
+                .concurrency
+                .answers
+                .iter()
+                .filter(of_class)
+                .filter(|a| evidence.concurrency.is_long(a))
+                .count()
         };
         let most = (0..classes.len()).max_by_key(|&class| long(class));
         let named = most.filter(|_| classes.len() > 1).map(|class| {

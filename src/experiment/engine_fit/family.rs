@@ -1,4 +1,4 @@
-//! The forms that a fitted step time can have, and what each has to be told.
+//! The forms that a fitted step time can have, and what each needs to know.
 
 use serde::Serialize;
 
@@ -134,8 +134,8 @@ impl CostModel {
         }
     }
 
-    /// How the cost at `place` is told: a share as a share, a time in seconds; `None` where the runs do not tell.
-    pub(super) fn told(&self, costs: &StepCosts, place: usize) -> Option<f64> {
+    /// The cost at `place` as reported: a share, or a time in seconds; `None` where the runs do not determine it.
+    pub(super) fn reported(&self, costs: &StepCosts, place: usize) -> Option<f64> {
         let value = costs.values[place]?;
         if self.kinds()[place].is_share() { (value > 0.0).then(|| value.recip()) } else { Some(value) }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
-use super::family::{CostKind, StepCosts, CostModel};
+use super::family::{CostKind, CostModel, StepCosts};
 use super::rows::{Equation, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
@@ -37,7 +37,7 @@ pub struct EngineFit {
     pub runs: Vec<RunCheck>,
     /// Every run, sent again to the engine that was fitted to the others; empty for one run.
     pub held_out: Vec<RunCheck>,
-    /// How well it told what was measured again: runs held out where there are any.
+    /// How well it reproduces what was measured: held-out runs where there are any.
     pub grade: Grade,
     /// The engine.
     #[serde(skip)]
@@ -146,7 +146,7 @@ impl EngineFit {
     }
 
     /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one could
-    /// be measured and not be told again. `None` where none could be measured.
+    /// be measured and not be reproduced. `None` where none could be measured.
     #[must_use]
     pub fn worst(&self, quantile: Quantile) -> Option<f64> {
         worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
@@ -211,8 +211,8 @@ fn with_intervals(family: &CostModel, rows: &[Equation], costs: &StepCosts) -> V
         .collect();
     let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), SECTIONS as f64 - 1.0);
     let cost = |(place, &kind): (usize, &CostKind)| {
-        let value = family.told(costs, place);
-        let values: Vec<f64> = without.iter().filter_map(|costs| family.told(costs, place)).collect();
+        let value = family.reported(costs, place);
+        let values: Vec<f64> = without.iter().filter_map(|costs| family.reported(costs, place)).collect();
         let middle = mean(&values).filter(|_| values.len() == SECTIONS);
         let half = middle.map(|middle| {
             let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();

@@ -100,11 +100,11 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
         let end_place = asked.len().checked_sub(1)?;
         let end = (end_place as f64 * END) as usize;
         let (short, long) = (asked[end], asked[end_place - end]);
-        let [low, high, least_told, most_told] =
+        let [low, high, least_known, most_known] =
             [short, long, least, most].map(|tokens| count(u64::from(tokens)));
         (short < least || long > most).then(|| {
             format!(
-                "{what} of {low} to {high} tokens are predicted where the runs have {least_told} to {most_told}: \
+                "{what} of {low} to {high} tokens are predicted where the runs have {least_known} to {most_known}: \
                  beyond those it is extrapolated"
             )
         })

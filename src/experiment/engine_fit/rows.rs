@@ -127,7 +127,12 @@ pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Equation> {
     rows.into_iter().step_by(stride).collect()
 }
 
-fn of_answer(output: &Output, record: &RequestRecord, (first, last): (f64, f64), budget: u32) -> Option<Equation> {
+fn of_answer(
+    output: &Output,
+    record: &RequestRecord,
+    (first, last): (f64, f64),
+    budget: u32,
+) -> Option<Equation> {
     let taken = (record.chunks.len() - 1) as f64;
     let (sequences, contexts) = output.between(first + SAME_STEP_S, last + SAME_STEP_S);
     // How many went on at a time, in whole and in part, and their context.

@@ -7,7 +7,7 @@ use crate::workload::{ArrivalPattern, Stage};
 /// Gamma and Weibull shapes that a workload may have.
 const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
 const WEIBULL_SHAPE: (f64, f64) = (0.25, 100.0);
-/// Gaps that vary more or less than this, where the rate changes too, are told of: stages are Poisson.
+/// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
 const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
 
 /// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; says in `notes` what a workload

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::arrivals;
-use super::report::{FittedArrivals, ClassFit, FitReport};
+use super::report::{ClassFit, FitReport, FittedArrivals};
 use crate::analysis::fit::fit_lengths;
 use crate::record::Shard;
 use crate::units::count;
@@ -47,7 +47,7 @@ pub enum FitError {
     /// Its requests came when answers had come.
     #[error(
         "{path} was a closed loop of {users} users, whose requests come when answers have come, so that no process \
-         describes them; fly its own workload again, or make a trace of it (skyline trace from {path})"
+         describes them; run its own workload again, or make a trace of it (skyline trace from {path})"
     )]
     ClosedLoop {
         /// What was to be fitted to.
@@ -57,7 +57,7 @@ pub enum FitError {
     },
     /// What was fitted is no workload.
     #[error(
-        "what was fitted to {path} cannot be flown: {cause}; take another slice, or replay the trace itself"
+        "what was fitted to {path} cannot be run: {cause}; take another slice, or replay the trace itself"
     )]
     Unsound {
         /// What was fitted to.

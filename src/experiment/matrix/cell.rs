@@ -22,7 +22,7 @@ pub enum Trust {
     All,
 }
 
-/// A run that was flown to its end.
+/// A run that completed.
 #[derive(Clone, Debug)]
 pub struct RowRun {
     /// Its folder inside that of the table.
@@ -45,14 +45,14 @@ impl RowRun {
     }
 }
 
-/// The runs of a row under a variant, as far as they were flown.
+/// The runs of a row under a variant, as far as there are any.
 #[derive(Clone, Debug)]
 pub struct CellRuns {
     /// Which row and variant.
     pub slot: MatrixSlot,
-    /// The runs that were flown to their end.
+    /// The runs that completed.
     pub runs: Vec<RowRun>,
-    /// Why no more could be flown, where something failed.
+    /// Why no more could run, where something failed.
     pub failed: Option<RunFailure>,
 }
 
@@ -74,7 +74,7 @@ pub struct MatrixCell {
     pub changed: Vec<MatrixVariable>,
     /// Runs that were asked for.
     pub planned_runs: u64,
-    /// Those that were flown to their end.
+    /// Those that completed.
     pub runs: Vec<CellRun>,
     /// Whether the figures can be believed; absent where there are none.
     pub valid: Option<bool>,
@@ -83,7 +83,7 @@ pub struct MatrixCell {
     pub saturated: bool,
     /// Why not.
     pub reasons: Vec<String>,
-    /// Why the row could not be flown, or not to its end.
+    /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
     /// Who failed, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct MatrixCell {
     pub standing: Option<ClaimStanding>,
     /// What became of each of its claims.
     pub tests: Vec<Tested>,
-    /// What became of the contract here; absent where the row does not count, was not flown to its end, or cannot be believed.
+    /// What became of the contract here; absent where the row does not count, did not complete, or cannot be trusted.
     pub contract: Option<ContractResult>,
 }
 
@@ -168,14 +168,16 @@ impl<'a> CellContext<'a> {
     /// Its runs, if they can be believed.
     pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
         let name = &self.row.name;
-        let (flown, of) = (self.cell.runs.len() as u64, self.row.repeats());
+        let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
             None => Believed::No(match &self.cell.failed {
-                Some(_) => format!("row {name} could not be flown"),
-                None => format!("row {name} was not flown"),
+                Some(_) => format!("row {name} could not run"),
+                None => format!("row {name} did not run"),
             }),
             // What a person stops when he wishes confirms what he wishes.
-            Some(_) if flown < of => Believed::No(format!("of row {name} {flown} of {of} runs were flown")),
+            Some(_) if completed < of => {
+                Believed::No(format!("of row {name} {completed} of {of} runs completed"))
+            }
             Some(CellVerdict { saturated: true, .. }) if trust == Trust::ValidOnly => {
                 Believed::No(format!("in row {name} the server did not keep up"))
             }
@@ -204,9 +206,10 @@ impl<'a> CellContext<'a> {
         let cost = Cost::of(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();
-        let contract = accept
-            .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
-            .map(|accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)));
+        let contract =
+            accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(
+                |accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)),
+            );
         MatrixCell {
             row: row.name.clone(),
             variant: variant.name.clone(),

@@ -41,7 +41,10 @@ impl ContractResult {
             judgements.push(ContractDemand::of_cost(cost, most));
         }
         if let Some(sentence) = overload {
-            judgements.push(ContractDemand { met: false, line: format!("missed: the server keeps up ({sentence})") });
+            judgements.push(ContractDemand {
+                met: false,
+                line: format!("missed: the server keeps up ({sentence})"),
+            });
         }
         Self { met: judgements.iter().all(|demand| demand.met), judgements }
     }

@@ -37,17 +37,18 @@ pub enum VariantStanding {
     Accepted,
     /// One did not, or the server failed.
     Rejected,
-    /// Rows that count have not been flown to their end or cannot be believed, and none of the others broke it.
+    /// Rows that count did not complete or cannot be trusted, and none of the others broke the contract.
     Undecided,
 }
 
-/// Why no more was flown.
+/// Why no more runs were started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MatrixStopped {
-    /// There was no more.
-    AllFlown,
+    /// All of them ran.
+    #[serde(rename = "all_flown")]
+    AllRun,
     /// A variant had been accepted, and one was enough.
     FirstAccepted {
         /// Its name.
@@ -76,7 +77,12 @@ impl Decision {
     }
 }
 
-fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[MatrixCell]) -> VariantDecision {
+fn decided(
+    experiments: &Experiments,
+    accept: &Accept,
+    variant: &Variant,
+    cells: &[MatrixCell],
+) -> VariantDecision {
     let (mut broken, mut open) = (Vec::new(), Vec::new());
     let mut any = false;
     for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {
@@ -86,8 +92,8 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
         match cell {
             Some(MatrixCell { failed: Some(why), failed_by, .. }) => {
                 // What this side failed in says nothing of the variant.
-                let told = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
-                told.push(format!("row {name} could not be flown: {why}"));
+                let list = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
+                list.push(format!("row {name} could not be run: {why}"));
             }
             Some(MatrixCell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);
@@ -97,14 +103,14 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
                 open.push(format!("row {name} is INVALID"));
             }
             Some(cell) => {
-                let (flown, of) = (cell.runs.len(), cell.planned_runs);
-                open.push(format!("row {name}: {flown} of {of} runs were flown"));
+                let (completed, of) = (cell.runs.len(), cell.planned_runs);
+                open.push(format!("row {name}: {completed} of {of} runs completed"));
             }
-            None => open.push(format!("row {name} was not flown")),
+            None => open.push(format!("row {name} was not run")),
         }
     }
     if !any {
-        open.push("no row that counts is flown under it".to_owned());
+        open.push("no row that counts runs under it".to_owned());
     }
     let (standing, reasons) = match (broken.is_empty(), open.is_empty()) {
         (true, true) => (VariantStanding::Accepted, Vec::new()),

@@ -14,14 +14,14 @@ pub struct Ended {
     /// Version of the file's format.
     pub schema: u32,
     cells: Vec<EndedCell>,
-    /// Why no more was flown.
+    /// Why no more runs were started.
     pub stopped: MatrixStopped,
     /// Servers that could not be ended after their rows.
     #[serde(default)]
     pub unstopped: Vec<Unstopped>,
 }
 
-/// What kept a row from being flown.
+/// What kept a row from running.
 #[derive(Clone, Debug, Deserialize)]
 struct EndedCell {
     row: String,

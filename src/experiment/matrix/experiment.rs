@@ -6,7 +6,7 @@ use super::result::Matrix;
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
-    Experiment, FailedBy, RunFailure, FailureReach, RunOutcome, RunRequest, RunSource, RunsLeft, NextStep,
+    Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 use crate::experiment::sweep::Trial;
 
@@ -79,7 +79,7 @@ impl MatrixExperiment {
     /// What the table is called that ran to its end.
     fn complete(&self) -> MatrixStopped {
         match self.only.as_slice() {
-            [] => MatrixStopped::AllFlown,
+            [] => MatrixStopped::AllRun,
             rows => MatrixStopped::OnlySome { rows: rows.to_vec() },
         }
     }
@@ -115,7 +115,8 @@ impl MatrixExperiment {
         }
         let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.trust).decision;
         let accepted = decision.as_ref().and_then(|decision| decision.accepted());
-        self.ending = accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
+        self.ending =
+            accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
     }
 
     /// Whether a run of `cell` may be carried out, if the next one may.

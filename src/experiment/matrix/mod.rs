@@ -14,15 +14,15 @@ mod tested;
 mod tests;
 
 pub use super::driver::{FailedBy, RunFailure};
-pub use cell::{MatrixCell, CellRun, CellRuns, RowRun, Trust};
-pub use contract::{ContractResult, ContractDemand};
+pub use cell::{CellRun, CellRuns, MatrixCell, RowRun, Trust};
+pub use contract::{ContractDemand, ContractResult};
 pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
 pub use ended::Ended;
 pub use experiment::{MatrixExperiment, MatrixRun};
 pub use measured::{RowFigure, RowFigures};
 pub use result::{Matrix, Unstopped};
 pub use table::{
-    Accept, Claim, ClaimError, ClaimKind, Experiments, PrefixReuse, Reference, MatrixRow, ServerSettings, Settings,
-    MatrixSlot, Spacing, StopWhen, MatrixVariable, Variant,
+    Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
+    Reference, ServerSettings, Settings, Spacing, StopWhen, Variant,
 };
 pub use tested::{ClaimStanding, Tested};

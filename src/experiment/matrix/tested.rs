@@ -1,6 +1,6 @@
 //! Holds rows against what was claimed of them.
 //!
-//! A ratio of two rows that were flown in several runs is that of their geometric means: the runs of one number have the
+//! A ratio of two rows with several runs each is that of their geometric means: the runs of one number have the
 //! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
 //! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs, and of
 //! rows with unlike numbers of runs, which make no pairs, it is the ratio of the two figures, and lies between those of the
@@ -104,7 +104,9 @@ impl Claim {
             (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
             (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(*subject, runs, other, |low, high| ClaimStanding::of_ends(holds(low), holds(high)))
+                self.of_ratio(*subject, runs, other, |low, high| {
+                    ClaimStanding::of_ends(holds(low), holds(high))
+                })
             }
             (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);
@@ -119,7 +121,7 @@ impl Claim {
                 })
             }
             (Ok((_, None)), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
-                self.open("the other row was not flown")
+                self.open("the other row did not run")
             }
         }
     }
@@ -196,7 +198,7 @@ impl Claim {
         let few = [&one, &two].iter().any(|figure| figure.mark == Some(Mark::TooFewSamples));
         match ratio.interval {
             None => {
-                let reason = format!("{found}, by runs without an interval; fly as many repeats of both");
+                let reason = format!("{found}, by runs without an interval; run as many repeats of both");
                 self.tested(ClaimStanding::CannotTell, Some(ratio), &reason)
             }
             Some((low, high)) => {

@@ -18,7 +18,7 @@ fn mistakes(text: &str) -> String {
 }
 
 /// Run number `number` of `of`, with a first token after so many milliseconds and a token each 10 ms then.
-fn flown(number: u64, of: u64, ttft: u64) -> Summary {
+fn completed(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = run(4_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
@@ -27,7 +27,7 @@ fn flown(number: u64, of: u64, ttft: u64) -> Summary {
 
 fn runs(ttfts: &[u64]) -> Vec<Summary> {
     let of = ttfts.len() as u64;
-    ttfts.iter().zip(1..).map(|(ttft, number)| flown(number, of, *ttft)).collect()
+    ttfts.iter().zip(1..).map(|(ttft, number)| completed(number, of, *ttft)).collect()
 }
 
 fn cell(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
@@ -66,7 +66,7 @@ fn the_example_is_sound_and_asks_what_its_table_says() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line() {
+fn every_mistake_is_reported_with_its_line() {
     insta::assert_snapshot!(mistakes(
         r#"
 name = "t"
@@ -95,7 +95,7 @@ stop_when = "bored"
 }
 
 #[test]
-fn names_that_stand_for_nothing_are_told() {
+fn names_that_stand_for_nothing_are_reported() {
     insta::assert_snapshot!(mistakes(
         r#"
 name = "t"
@@ -113,7 +113,7 @@ objectives = ["mlperf:llama-3.1-8b:interactive"]
 max_cost_per_million_output_tokens = 3
 "#
     ));
-    assert!(mistakes("name = \"t\"").contains("has nothing to fly"));
+    assert!(mistakes("name = \"t\"").contains("has nothing to run"));
     let both = mistakes("name = \"t\"\n[grid]\nusers = [1]\n[one_at_a_time]\nusers = [1]");
     assert!(both.contains("rows of several kinds"), "{both}");
 }
@@ -135,7 +135,7 @@ fn axes_make_rows() {
         one.rows.iter().map(|row| row.settings.differences(&one.rows[0].settings)).collect();
     assert_eq!(changed, [vec![], vec![MatrixVariable::InputTokens], vec![MatrixVariable::Load]]);
     assert_eq!((one.rows[2].settings.rate_per_s, one.rows[2].settings.users), (None, Some(8)));
-    // The variant is a variable too: the baseline is flown under both, the others under the first.
+    // The variant is a variable too: the baseline is run under both, the others under the first.
     let order: Vec<_> = one.order().iter().map(|slot| (slot.variant, slot.row)).collect();
     assert_eq!(order, [(0, 0), (0, 1), (0, 2), (1, 0)]);
 }
@@ -208,7 +208,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
     assert_eq!((tested.standing, tested.ratio), (ClaimStanding::CannotTell, Some(2.0)), "{}", tested.line);
-    assert!(tested.line.contains("fly as many repeats of both"), "{}", tested.line);
+    assert!(tested.line.contains("run as many repeats of both"), "{}", tested.line);
 }
 
 const TWO_VARIANTS: &str = r#"
@@ -244,8 +244,8 @@ max_cost_per_million_output_tokens = 50
 #[test]
 fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let experiments = read(TWO_VARIANTS);
-    let flown = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, MatrixStopped::AllFlown, Trust::All);
+    let cells = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
@@ -260,7 +260,7 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let row = &matrix.cells[2];
     assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
     assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);
-    // The row was not flown under `base`.
+    // The row was not run under `base`.
     assert_eq!(row.tests[1].standing, ClaimStanding::CannotTell);
     assert_eq!(row.standing, Some(ClaimStanding::CannotTell));
     assert!(!matrix.is_as_hoped());
@@ -282,18 +282,18 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert_eq!(
         decided(&matrix),
         [
-            (VariantStanding::Undecided, "row A: 2 of 3 runs were flown".to_owned()),
-            (VariantStanding::Rejected, "row A could not be flown: out of memory".to_owned()),
+            (VariantStanding::Undecided, "row A: 2 of 3 runs were run".to_owned()),
+            (VariantStanding::Rejected, "row A could not be run: out of memory".to_owned()),
         ]
     );
     assert!(matrix.has_failed_rows());
     // What this side failed in says nothing of the variant.
     let mut refused = cell(0, 1, &[]);
     refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
-    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, Trust::All);
     assert_eq!(
         decided(&matrix)[1],
-        (VariantStanding::Undecided, "row A could not be flown: something answers already".to_owned())
+        (VariantStanding::Undecided, "row A could not be run: something answers already".to_owned())
     );
     assert!(matrix.has_failed_rows());
 
@@ -303,10 +303,10 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
         let reason = Reason { rule: Rule::ClientStarved, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, Trust::ValidOnly);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
-    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllFlown, Trust::All);
+    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, Trust::All);
     assert!(trusted.decision.unwrap().accepted().is_some());
 }
 
@@ -319,7 +319,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
         let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, Trust::ValidOnly);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
@@ -329,8 +329,8 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 #[test]
 fn a_row_is_not_held_against_itself() {
     let experiments = read(TWO_VARIANTS);
-    let flown = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, MatrixStopped::AllFlown, Trust::All);
+    let cells = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
     assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);

@@ -4,7 +4,7 @@ use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::driver::{
-    CompletedRun, Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, NextStep,
+    CompletedRun, Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 
 /// Several runs of one workload, judged together against objectives.

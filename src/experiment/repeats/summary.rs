@@ -121,8 +121,8 @@ pub enum NotRepeats {
     /// There is none.
     #[error("there is no run")]
     Nothing,
-    /// One was flown by itself.
-    #[error("the run with seed {seed} is no repeat: it was flown by itself")]
+    /// One is a single run.
+    #[error("the run with seed {seed} is not a repeat: it is a single run")]
     Alone {
         /// Its seed.
         seed: u64,

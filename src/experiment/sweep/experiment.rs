@@ -9,7 +9,9 @@ use super::search::{Search, SearchStep};
 use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, NextStep};
+use crate::experiment::driver::{
+    Experiment, FailedBy, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
+};
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
 use crate::workload::WorkloadSpec;
@@ -162,7 +164,7 @@ impl SweepExperiment {
             self.swept.started_at = found.run.started_at;
             self.swept.engine = found.run.engine.clone();
         }
-        self.search.tell(Trial::of(wanted, &found));
+        self.search.record(Trial::of(wanted, &found));
         let Load::Users(users) = wanted.load else { return };
         let is_paired = self.paired.iter().any(|paired| paired.users == users && paired.pair.both_valid);
         if self.pairs == Pairs::None || is_paired {
@@ -190,7 +192,7 @@ impl SweepExperiment {
             Ok(found) => self.sustained = Some(Sustained::of(&Trial::of(wanted, &found))),
             // The search is over all the same: only how its answer holds is not known.
             Err(End { stopped: StopReason::Generator, sentence }) => {
-                let reason = format!("it was not flown, for {}", sentence.unwrap_or_default());
+                let reason = format!("it was not run: {}", sentence.unwrap_or_default());
                 self.sustained = Some(Sustained::unknown(wanted.load, wanted.window_s, &wanted.run, &reason));
             }
             Err(end) => self.ended = Some(end),

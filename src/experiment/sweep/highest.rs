@@ -3,7 +3,7 @@
 use super::answer::HighestLoad;
 use super::plan::{Load, LoadAxis};
 use super::point::LoadClass;
-use super::search::{BAND, SearchDemand, Search, LoadTally, Tightest, Unsure, tightest};
+use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
 

@@ -2,7 +2,7 @@
 
 use super::answer::{HighestLoad, StopReason};
 use super::point::LoadClass;
-use super::search::{SearchDemand, MOST_REQUESTS, Search, LoadTally};
+use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use crate::analysis::Mark;
 use crate::analysis::wording::{counted, percent};
 use crate::units::count;

@@ -1,8 +1,8 @@
 //! Loads from low to high, and the highest that meets the objectives.
 //!
-//! A [`Search`] says which run it wants next ([`SearchStep`]), is told what it said ([`Trial`]), and ends with a [`Sweep`]. It
-//! has no clock and no files: the same runs, told in the same order, lead to the same end, whether they are flown now
-//! against a server, in virtual time, or were kept by a sweep that was interrupted.
+//! A [`Search`] says which run it wants next ([`SearchStep`]), records what the run found ([`Trial`]), and ends with a
+//! [`Sweep`]. It has no clock and no files: the same runs in the same order lead to the same end, whether they are new, run
+//! in virtual time, or were stored by an interrupted sweep.
 
 mod answer;
 mod experiment;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 
-/// What is asked of a sweep. The same plan, told the same of its runs, decides the same.
+/// What a sweep is to do. The same plan with the same runs leads to the same decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -38,7 +38,7 @@ pub enum LoadClass {
     Saturated,
     /// Its runs differ too much to tell.
     Undecided,
-    /// Nothing can be told: no run can be trusted, or none has the figure.
+    /// Nothing is known: no run can be trusted, or none has the figure.
     Unknown,
     /// Nothing was demanded, and the server kept up.
     Measured,

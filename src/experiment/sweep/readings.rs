@@ -89,8 +89,9 @@ pub struct PointFigures {
 
 impl RunFigures {
     pub(super) fn of(run: &Summary) -> Self {
-        let percentile =
-            |metric, quantile| MarkedFigure::of(Subject::Latency(Statistic::Percentile(quantile), metric), run);
+        let percentile = |metric, quantile| {
+            MarkedFigure::of(Subject::Latency(Statistic::Percentile(quantile), metric), run)
+        };
         let rate = |flow| MarkedFigure::of(Subject::Rate(flow), run);
         let share = |share| MarkedFigure::of(Subject::Share(share), run);
         Self {

@@ -24,7 +24,7 @@ use crate::experiment::repeats::seed_of_run;
 
 /// The shortest window, seconds: under it a server hardly settles.
 const SHORTEST_S: f64 = 10.0;
-/// A search ends before a run of more than these has to be flown for it: no server that one asks about answers so many.
+/// The search ends before it needs a run of more requests than this.
 pub(super) const MOST_REQUESTS: f64 = 1e6;
 /// More users are worth measuring while they raise the rate by this share.
 const GAIN: f64 = 0.02;
@@ -32,7 +32,7 @@ const GAIN: f64 = 0.02;
 /// What the search wants.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    /// This run, and to be told of it.
+    /// Carry out this run, and record what it found.
     Measure(TrialRequest),
     /// Nothing any more.
     Done(StopReason),
@@ -72,7 +72,7 @@ impl Search {
         &self.plan
     }
 
-    /// What it was told, in that order.
+    /// The trials recorded so far, in order.
     #[must_use]
     pub fn trials(&self) -> &[Trial] {
         &self.trials
@@ -83,8 +83,8 @@ impl Search {
         &self.demands
     }
 
-    /// Takes in what a run said.
-    pub fn tell(&mut self, trial: Trial) {
+    /// Takes in what a run found.
+    pub fn record(&mut self, trial: Trial) {
         self.trials.push(trial);
         if self.refined_from.is_none() && self.bracketing() == Next::Refine {
             self.refined_from = Some(self.trials.len());
@@ -101,7 +101,7 @@ impl Search {
     }
 
     fn next_of_search(&self) -> SearchStep {
-        // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
+        // A load whose runs cannot be trusted says nothing of the server: it is repeated, and nothing is built on it.
         let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
         match lost {
             Some(tally) if tally.trials.len() as u64 > RETRIES => {
@@ -171,8 +171,8 @@ impl Search {
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
-            let flown = tally.trials.len() as u64;
-            if tally.trusted < self.plan.repeats && flown < self.plan.repeats + RETRIES {
+            let runs = tally.trials.len() as u64;
+            if tally.trusted < self.plan.repeats && runs < self.plan.repeats + RETRIES {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);
@@ -293,7 +293,7 @@ mod tests {
             match search.next() {
                 SearchStep::Measure(wanted) => {
                     highest = wanted.load.amount();
-                    search.tell(Trial::kept_up(&wanted));
+                    search.record(Trial::kept_up(&wanted));
                 }
                 SearchStep::Done(reason) => break reason,
             }

@@ -12,7 +12,7 @@ use super::knee::{Knee, knee};
 use super::plan::SweepPlan;
 use super::point::{LoadClass, PairedLoad, SweepPoint};
 use super::readings::PointFigures;
-use super::search::{Search, LoadTally};
+use super::search::{LoadTally, Search};
 use super::trial::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
@@ -30,7 +30,7 @@ pub struct Sweep {
     pub started_at: jiff::Timestamp,
     /// What was asked.
     pub plan: SweepPlan,
-    /// What was flown, but for the load, length and seed of each run.
+    /// The workload, apart from the load, length and seed of each run.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub workload: WorkloadSpec,
     /// Who answered, as the first run found it.
@@ -49,7 +49,7 @@ pub struct Sweep {
     /// That load held for longer; absent where nobody asked.
     pub sustained: Option<Sustained>,
     /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
-    /// flown.
+    /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedLoad>,
     /// What ended it.
@@ -76,7 +76,7 @@ impl Sweep {
 pub struct Swept {
     /// Wall-clock time of the first run's zero.
     pub started_at: jiff::Timestamp,
-    /// What was flown, but for the load, length and seed of each run.
+    /// The workload, apart from the load, length and seed of each run.
     pub workload: WorkloadSpec,
     /// Who answered.
     pub engine: EngineFacts,

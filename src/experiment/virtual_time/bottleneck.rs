@@ -42,7 +42,7 @@ pub enum Limit {
     Overhead,
     /// Places of a plain server.
     Places,
-    /// Nothing that can be told: a server of given delays or step times where queueing is the lesser part.
+    /// Nothing that is known: a server of given delays or step times where queueing is the lesser part.
     Nothing,
     /// No request could be served at all: each was refused.
     Refused,
@@ -56,14 +56,14 @@ const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more m
 
 impl Bottleneck {
     /// What held the run's server back during the window.
-    pub(super) fn of(flown: &SimulatedRun, plan: &PlanFacts) -> Self {
-        let evidence = EngineEvidence::of(flown, plan);
+    pub(super) fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let evidence = EngineEvidence::of(executed, plan);
         // When nobody got a token, all who came are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
         let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
         let steps = || if answers_wait { Limit::DecodePool } else { evidence.largest_part() };
-        let limit = match (queueing, flown.effort.engines) {
-            _ if flown.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
+        let limit = match (queueing, executed.effort.engines) {
+            _ if executed.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
                 Limit::Refused
             }
             (true, 0) => Limit::Places,
@@ -176,17 +176,17 @@ pub struct EngineEvidence {
 const MOSTLY: f64 = 0.5;
 
 impl EngineEvidence {
-    fn of(flown: &SimulatedRun, plan: &PlanFacts) -> Self {
-        let effort = &flown.effort;
+    fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let effort = &executed.effort;
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         let of_busy = |part: f64| ratio(part, effort.busy_s);
         let known = effort.compute_s + effort.memory_s > 0.0;
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
-        let Effort { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = flown.decode_effort;
+        let Effort { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = executed.decode_effort;
         let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
-        let gauges = &flown.gauges;
+        let gauges = &executed.gauges;
         Self {
             steps: effort.steps,
             mean_batch: ratio(effort.sequences as f64, effort.steps as f64),
@@ -201,8 +201,8 @@ impl EngineEvidence {
             short_of_blocks_share: of_busy(effort.short_of_blocks_s),
             short_of_seats_share: of_busy(effort.short_of_seats_s),
             short_of_tokens_share: of_busy(effort.short_of_tokens_s),
-            decode_waiting_share: ratio(waiting, flown.decode_effort.busy_s),
-            queue_share_of_ttft: ratio(flown.queued_s, flown.to_first_token_s),
+            decode_waiting_share: ratio(waiting, executed.decode_effort.busy_s),
+            queue_share_of_ttft: ratio(executed.queued_s, executed.to_first_token_s),
             preemptions: gauges.num_preemptions,
             prefix_hit_rate: ratio(gauges.prefix_cache_hits as f64, gauges.prefix_cache_queries as f64),
         }

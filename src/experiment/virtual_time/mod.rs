@@ -9,6 +9,6 @@ mod prediction;
 mod run;
 
 pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
-pub use comparison::{LayoutComparison, LayoutRow, Latency, LayoutFigures};
-pub use prediction::{Prediction, run_virtually, predict};
+pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};
+pub use prediction::{Prediction, predict, run_virtually};
 pub use run::{SimulatedRun, VirtualRun};

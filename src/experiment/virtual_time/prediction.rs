@@ -42,7 +42,7 @@ impl Prediction {
     pub const SCHEMA: u32 = 1;
 }
 
-/// Flies `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
 /// would be stored.
 ///
 /// # Errors
@@ -55,16 +55,16 @@ pub fn predict(
     objectives: &[Objective],
 ) -> Result<(RunLog, Prediction), BadFleet> {
     let run = run_of(&header, schedule);
-    let flown = run.fly(&mut *fleet.server()?);
-    let bottleneck = Bottleneck::of(&flown, &run.plan);
-    let log = RunLog::of_requests(header, flown.records, flown.footer);
+    let executed = run.execute(&mut *fleet.server()?);
+    let bottleneck = Bottleneck::of(&executed, &run.plan);
+    let log = RunLog::of_requests(header, executed.records, executed.footer);
     let summary = summarise(&log, objectives);
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let baseline = match fleet.baseline() {
         None => None,
         Some(plain) => {
-            let flown = run.fly(&mut *plain.server()?);
-            let held_against = RunLog::of_requests(log.header.clone(), flown.records, flown.footer);
+            let executed = run.execute(&mut *plain.server()?);
+            let held_against = RunLog::of_requests(log.header.clone(), executed.records, executed.footer);
             let other = summarise(&held_against, objectives);
             Some(LayoutComparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
@@ -84,14 +84,14 @@ pub fn predict(
     Ok((log, prediction))
 }
 
-/// Flies `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
 ///
 /// # Errors
 ///
 /// When the fleet cannot be.
 pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
-    let flown = run_of(&header, schedule).fly(&mut *fleet.server()?);
-    Ok(RunLog::of_requests(header, flown.records, flown.footer))
+    let executed = run_of(&header, schedule).execute(&mut *fleet.server()?);
+    Ok(RunLog::of_requests(header, executed.records, executed.footer))
 }
 
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
@@ -100,7 +100,7 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
 }
 
 impl Prediction {
-    /// Flies the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
+    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
     /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
     ///
     /// # Errors

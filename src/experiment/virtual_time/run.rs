@@ -1,4 +1,4 @@
-//! Flies a schedule against a simulated server, in virtual time.
+//! Runs a schedule against a simulated server, in virtual time.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::simulator::{Driver, Effort, Gauges, Server};
 /// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
-    /// What is flown.
+    /// What is run.
     pub schedule: Schedule,
     /// Its facts.
     pub plan: PlanFacts,
@@ -46,8 +46,8 @@ pub struct SimulatedRun {
 }
 
 impl VirtualRun {
-    /// Flies it against `server`, which must be fresh.
-    pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> SimulatedRun {
+    /// Runs it against `server`, which must be fresh.
+    pub fn execute<S: Server + ?Sized>(&self, server: &mut S) -> SimulatedRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));

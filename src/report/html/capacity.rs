@@ -290,7 +290,8 @@ mod tests {
     }
 
     fn capacity(names: &[&str], max_gpus: Option<u64>) -> (CapacityPlan, Vec<Sweep>) {
-        let contract = CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
+        let contract =
+            CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
         let sweeps: Vec<Sweep> = names.iter().map(|_| sweep()).collect();
         let offer = |(name, sweep): (&&str, &Sweep)| {
             Offer::of(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()

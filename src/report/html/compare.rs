@@ -5,8 +5,10 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
 use crate::analysis::Subject;
-use crate::experiment::compare::{AgainstBaseline, Compared, ComparedFigure, ComparedRow, ChangeStanding, RunTrend, TrendLine};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, ComparedRow as Bar, Rows, Series};
+use crate::experiment::compare::{
+    AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, RunTrend, TrendLine,
+};
+use crate::report::chart::{Axis, ComparedRow as Bar, Ink, Line, Plot, Point, Rows, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
     side_in_words, standing_in_words, trend_cells, value,

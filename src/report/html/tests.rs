@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::compare::{Compared, Condition, GateJudgement, ComparedSide};
-use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, RunFailure, Matrix, RowRun, MatrixStopped, Trust};
+use crate::experiment::compare::{Compared, ComparedSide, Condition, GateJudgement};
+use crate::experiment::matrix::{
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, Trust,
+};
 use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns, Regime, Symptom};
 use crate::record::{Repeat, RunLog};
 
@@ -202,7 +204,7 @@ fn table() -> Matrix {
         let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllFlown, Trust::ValidOnly)
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, Trust::ValidOnly)
 }
 
 /// Every row with its figures, pictures of those, what became of each hypothesis, what was accepted and why not.

@@ -6,8 +6,8 @@ use super::escape::text;
 use super::table::{Table, sign};
 use crate::analysis::{Metric, Quantile, Statistic, Status, Subject};
 use crate::experiment::compare::{
-    AgainstBaseline, Compared, ComparedSweeps, Difference, GateJudgement, Pairing, Role, ComparedRow, ChangeStanding, SweepAgainst,
-    RunTrend,
+    AgainstBaseline, ChangeStanding, Compared, ComparedRow, ComparedSweeps, Difference, GateJudgement,
+    Pairing, Role, RunTrend, SweepAgainst,
 };
 use crate::report::compare::{
     self, DRIFTS, advice, change, marks, pairing_in_words, side_in_words, standing_in_words, trend_cells,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::compare::{Compared, Gate, ComparedSide};
+use crate::experiment::compare::{Compared, ComparedSide, Gate};
 use crate::report::sample_runs::{HOSTILE, hostile, minute, three, told};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
 use skyline::analysis::{Metric, Quantile, Sample, Statistic, Subject, Summary, summarise};
-use skyline::experiment::{SimulatedRun, Repeats, repeats_of};
+use skyline::experiment::{Repeats, SimulatedRun, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
 use skyline::workload::WorkloadSpec;

@@ -2,7 +2,8 @@
 
 use skyline::analysis::Objective;
 use skyline::experiment::capacity::{
-    Basis, Candidate, CapacityPlan, ComparedBy, CapacityTarget, ModelledInstance, NoQueue, Offer, Queueing, Replicas,
+    Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, ModelledInstance, NoQueue, Offer, Queueing,
+    Replicas,
 };
 use skyline::experiment::{HighestLoad, Load, LoadAxis, StopReason, Sustained, Sweep};
 use skyline::workload::WorkloadSpec;

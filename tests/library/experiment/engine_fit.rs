@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use skyline::analysis::{Metric, Quantile, Summary, summarise};
-use skyline::experiment::{CannotFit, CostKind, EngineFit, CostModel, Grade, MeasuredRun, VirtualRun};
+use skyline::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
 use skyline::report::{Colour, Style, engine_fit_text};
@@ -45,7 +45,7 @@ fn fleet(config: InstanceConfig) -> Fleet {
 fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.fly(&mut *fleet.server().unwrap());
+    let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.execute(&mut *fleet.server().unwrap());
     RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 

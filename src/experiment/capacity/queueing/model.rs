@@ -1,4 +1,4 @@
-//! A model of instances behind a router, flown in virtual time.
+//! A model of instances behind a router, run in virtual time.
 
 use std::time::Duration;
 
@@ -184,7 +184,12 @@ impl Model<'_> {
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
-    pub(super) fn meets(&self, instance: InstanceModel<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
+    pub(super) fn meets(
+        &self,
+        instance: InstanceModel<'_>,
+        instances: u64,
+        per_s: f64,
+    ) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
         // queue grows without end, however long a run has to be to show it.

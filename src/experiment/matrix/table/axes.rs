@@ -167,7 +167,8 @@ fn grid(axes: &[Axis], defaults: &Settings) -> Vec<MatrixRow> {
 
 /// The defaults and every value that is not theirs.
 fn one_at_a_time(axes: Vec<Axis>, defaults: &Settings) -> Vec<MatrixRow> {
-    let changed = axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
+    let changed =
+        axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
     let changed = changed.filter(|row| row.settings != *defaults);
     [MatrixRow::made(BASELINE.to_owned(), defaults.clone())].into_iter().chain(changed).collect()
 }

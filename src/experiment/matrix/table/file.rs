@@ -1,4 +1,4 @@
-//! The file of a table of experiments: read whole, every mistake told at once.
+//! The file of a table of experiments: read whole, every mistake reported at once.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub struct Experiments {
     /// What it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The servers that it is flown against, in their order: at least one.
+    /// The servers that it runs against, in their order: at least one.
     pub variants: Vec<Variant>,
     /// The rows, in their order: at least one.
     pub rows: Vec<MatrixRow>,
@@ -36,7 +36,7 @@ pub struct Experiments {
     pub accept: Option<Accept>,
 }
 
-/// A row under a variant: what is flown, in one run or several.
+/// A row under a variant: one run or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixSlot {
     /// Place of the row among the rows.
@@ -128,7 +128,7 @@ impl Experiments {
         for row in &self.rows {
             for variant in row.variants.iter().flatten() {
                 if let Err(unknown) = self.variant(variant) {
-                    complain("rows", format!("has row {}, to be flown under {unknown}", row.name));
+                    complain("rows", format!("has row {}, to run under {unknown}", row.name));
                 }
             }
             for claim in &row.expect {
@@ -158,7 +158,7 @@ impl Experiments {
                 complain(
                     "rows",
                     format!(
-                        "has row {}, which expects `{}` of a row that is not flown under that variant; look at the `variants` of \
+                        "has row {}, which expects `{}` of a row that does not run under that variant; look at the `variants` of \
                          both",
                         row.name, claim.text
                     ),
@@ -183,14 +183,14 @@ impl Experiments {
         sound.then_some(())
     }
 
-    /// Whether the row in `place` is flown beside the one that `claim` names under no variant.
+    /// Whether the row in `place` runs together with the one that `claim` names under no variant.
     fn is_in_vain(&self, place: usize, claim: &Claim) -> bool {
         let Some(named) = claim.other() else { return false };
         let here = (0..self.variants.len()).map(|variant| MatrixSlot { row: place, variant });
-        let here = here.filter(|here| self.flies(*here));
+        let here = here.filter(|here| self.includes(*here));
         let mut others = here.filter_map(|here| self.meant(here, named).filter(|other| *other != here));
         let any = others.next();
-        any.is_some_and(|first| !self.flies(first) && !others.any(|other| self.flies(other)))
+        any.is_some_and(|first| !self.includes(first) && !others.any(|other| self.includes(other)))
     }
 
     /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
@@ -200,8 +200,8 @@ impl Experiments {
         Some(MatrixSlot { row, variant })
     }
 
-    /// Whether the row of `slot` is flown under its variant.
-    pub(crate) fn flies(&self, slot: MatrixSlot) -> bool {
+    /// Whether the row of `slot` runs under its variant.
+    pub(crate) fn includes(&self, slot: MatrixSlot) -> bool {
         self.rows[slot.row].is_under(&self.variants[slot.variant].name)
     }
 
@@ -223,7 +223,7 @@ impl Experiments {
         named("variant", name, self.variants.iter().map(|variant| variant.name.as_str()))
     }
 
-    /// All that is flown, in order: variant by variant, so that each is started once, and its rows in the order of the
+    /// All that runs, in order: variant by variant, so that each is started once, and its rows in the order of the
     /// file.
     #[must_use]
     pub fn order(&self) -> Vec<MatrixSlot> {
@@ -235,7 +235,7 @@ impl Experiments {
         (0..self.variants.len()).flat_map(under).collect()
     }
 
-    /// Whether only one variant is flown, so that rows need not say which.
+    /// Whether there is only one variant, so that rows need not say which.
     #[must_use]
     pub fn has_one_variant(&self) -> bool {
         self.variants.len() == 1
@@ -309,7 +309,7 @@ fn read_rows(
     let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);
     match [&rows, &grid, &one].into_iter().filter(|given| is_there(given)).count() {
         0 => {
-            fields.complain("has nothing to fly; give [[rows]], a [grid] or a table [one_at_a_time]");
+            fields.complain("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
             return None;
         }
         1 => {}

@@ -190,7 +190,7 @@ impl Settings {
             (PrefixReuse::Shared, Some(of)) => format!("shared {}", tokens(of)),
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
-        // In full where three digits are not the whole of it: two rates that differ are told apart.
+        // In full where three digits are not the whole of it: two rates that differ look different.
         let rate = self.rate_per_s.map(|rate| {
             let short = three_digits(rate);
             let shown = if short.parse() == Ok(rate) { short } else { rate.to_string() };

@@ -1,6 +1,6 @@
 //! Where a figure that rises with the load crosses its limit, and how sure that is.
 
-use super::demand::{SearchDemand, DemandReading, DemandScale, pooled};
+use super::demand::{DemandReading, DemandScale, SearchDemand, pooled};
 use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
 
 /// Loads this many times smaller or larger than the crossing are another part of the curve.
@@ -8,7 +8,7 @@ pub(crate) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
-/// The steepest line that is told from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
+/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
 const STEEPEST: f64 = 400.0;
 /// Turns of the fit; it settles in twenty, or never.
 const TURNS: usize = 60;

@@ -66,7 +66,9 @@ impl SearchDemand {
             (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
                 (DemandScale::Share, 1.0 - bound)
             }
-            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (DemandScale::Share, bound),
+            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
+                (DemandScale::Share, bound)
+            }
             (Subject::Latency(Statistic::Percentile(quantile), metric), true)
                 if metric.is_one_per_request() =>
             {

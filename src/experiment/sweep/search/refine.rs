@@ -44,11 +44,11 @@ impl Refinement<'_> {
             return Next::Measure(grid.nearest(beyond));
         };
         let rates = grid.round(crossing.estimate);
-        let flown = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
+        let runs = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
         // Of those with as few runs the first: the middle, then its neighbours.
         rates
             .into_iter()
-            .min_by_key(|rate| flown(*rate))
+            .min_by_key(|rate| runs(*rate))
             .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 

@@ -1,7 +1,7 @@
 //! What the runs of each load say of it together.
 
-use super::curve::{LimitCrossing, Crossing, course};
-use super::demand::{SearchDemand, DemandReading, pooled};
+use super::curve::{Crossing, LimitCrossing, course};
+use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::statistics::mean;
 use crate::experiment::sweep::plan::Load;
 use crate::experiment::sweep::point::LoadClass;

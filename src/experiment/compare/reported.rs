@@ -1,4 +1,4 @@
-//! What sides of several tools tell of what they were flown under.
+//! The conditions that runs of several tools report.
 
 use serde::Serialize;
 
@@ -13,19 +13,20 @@ use crate::workload::ArrivalPattern;
 /// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
 const SAME_LENGTH: f64 = 0.1;
 
-/// A fact that not all sides tell.
+/// A fact that not all sides report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unchecked {
     /// What it is about.
     pub condition: Condition,
     /// The fact by its name.
     pub fact: String,
-    /// The sides that do not tell it.
-    pub untold_by: Vec<String>,
+    /// The sides that do not report it.
+    #[serde(rename = "untold_by")]
+    pub missing_in: Vec<String>,
 }
 
 impl AnySide {
-    /// What it tells of what it was flown under, in the order of the conditions.
+    /// The conditions that it reports, in their order.
     fn facts(&self) -> Vec<(Condition, &'static str, Option<String>)> {
         let (input, output) = self.mean_tokens();
         let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
@@ -51,15 +52,23 @@ impl AnySide {
                 ]
             }
             Self::Foreign(_, run) => {
-                let told = &run.conditions;
+                let reported = &run.conditions;
                 [
-                    (Condition::Model, "model", told.model.clone()),
-                    (Condition::Rate, "arrival", told.arrival.clone()),
-                    (Condition::Rate, "burstiness", told.burstiness.map(|shape| shape.to_string())),
-                    (Condition::Rate, "rate_per_s", told.rate_per_s.map(|rate| rate.to_string())),
-                    (Condition::Endpoint, "endpoint", told.endpoint.clone()),
-                    (Condition::Streaming, "streamed", told.streamed.map(|streamed| streamed.to_string())),
-                    (Condition::Limits, "max_concurrency", told.max_concurrency.map(|cap| cap.to_string())),
+                    (Condition::Model, "model", reported.model.clone()),
+                    (Condition::Rate, "arrival", reported.arrival.clone()),
+                    (Condition::Rate, "burstiness", reported.burstiness.map(|shape| shape.to_string())),
+                    (Condition::Rate, "rate_per_s", reported.rate_per_s.map(|rate| rate.to_string())),
+                    (Condition::Endpoint, "endpoint", reported.endpoint.clone()),
+                    (
+                        Condition::Streaming,
+                        "streamed",
+                        reported.streamed.map(|streamed| streamed.to_string()),
+                    ),
+                    (
+                        Condition::Limits,
+                        "max_concurrency",
+                        reported.max_concurrency.map(|cap| cap.to_string()),
+                    ),
                 ]
             }
         };
@@ -127,12 +136,12 @@ const fn burstiness(arrival: &ArrivalPattern) -> Option<f64> {
 
 /// Where sides that tell a fact differ, and what some do not tell. What none of them has is nothing to tell: a closed loop
 /// has no rate.
-pub(super) fn told_by_sides(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
-    let told: Vec<_> = sides.iter().map(AnySide::facts).collect();
+pub(super) fn reported_conditions(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
+    let reported: Vec<_> = sides.iter().map(AnySide::facts).collect();
     let mut facts = vec![Facts::new(); sides.len()];
     let mut unchecked = Vec::new();
-    for (place, (condition, fact, _)) in told.first().into_iter().flatten().enumerate() {
-        let values: Vec<Option<&String>> = told.iter().map(|facts| facts[place].2.as_ref()).collect();
+    for (place, (condition, fact, _)) in reported.first().into_iter().flatten().enumerate() {
+        let values: Vec<Option<&String>> = reported.iter().map(|facts| facts[place].2.as_ref()).collect();
         let known: Vec<&String> = values.iter().copied().flatten().collect();
         if !alike(fact, &known) {
             for (facts, value) in facts.iter_mut().zip(&values) {
@@ -142,8 +151,8 @@ pub(super) fn told_by_sides(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
         let is_silent = known.len() < sides.len();
         if is_silent && (!known.is_empty() || *condition == Condition::Model) {
             let silent = sides.iter().zip(&values).filter(|(_, value)| value.is_none());
-            let untold_by = silent.map(|(side, _)| side.name().to_owned()).collect();
-            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), untold_by });
+            let missing_in = silent.map(|(side, _)| side.name().to_owned()).collect();
+            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), missing_in });
         }
     }
     (facts, unchecked)
