@@ -12,6 +12,8 @@ mod compare_foreign;
 mod compare_sweeps;
 mod decision;
 mod diagnosis;
+#[allow(dead_code, unused_imports)] // Until the first result is written as a document.
+mod document;
 mod engine_fit;
 mod export;
 mod fit;
@@ -33,6 +35,8 @@ mod paste;
 mod prediction;
 mod promises;
 mod quality;
+#[allow(dead_code, unused_imports)] // Until the first result is written as a document.
+mod render;
 mod repeats;
 mod rows;
 #[cfg(test)]
@@ -61,7 +65,7 @@ pub use compare_sweeps::{compared_sweeps_json, compared_sweeps_text};
 pub use decision::decision_markdown;
 pub use diagnosis::diagnosis_text;
 pub use engine_fit::{engine_fit_text, fitted_json, rates_json, rates_text};
-pub use export::{Content, Document, Export, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
+pub use export::{Content, Export, ExportFile, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
 pub use fit::text as fit_text;
 pub use foreign::{foreign_in_words, foreign_json, foreign_text};
 pub use glossary::glossary;
