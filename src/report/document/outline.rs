@@ -144,8 +144,8 @@ impl Section {
         self.blocks.push(Block::Command(command.into()));
     }
 
-    pub(crate) fn source(&mut self, title: impl Into<String>, text: impl Into<String>) {
-        self.blocks.push(Block::Source(Source { title: title.into(), text: text.into() }));
+    pub(crate) fn attachment(&mut self, title: impl Into<String>, text: impl Into<String>) {
+        self.blocks.push(Block::Attachment(Attachment { title: title.into(), text: text.into() }));
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) enum Block {
     /// A command that can be pasted into a shell.
     Command(String),
     /// The text of a file.
-    Source(Source),
+    Attachment(Attachment),
 }
 
 /// A figure that matters most.
@@ -250,7 +250,7 @@ impl From<&str> for Statement {
 
 /// The text of a file under its title.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct Attachment {
     pub(crate) title: String,
     pub(crate) text: String,
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::report::document::{
-    Align, Block, Chart, ChartSize, Entry, KeyFigure, Note, Source, Table, TableCell, TableRow, Tone,
+    Align, Block, Chart, ChartSize, Entry, KeyFigure, Note, Attachment, Table, TableCell, TableRow, Tone,
 };
 use crate::report::printable;
 
@@ -37,7 +37,7 @@ fn one(block: &Block) -> Markup {
         Block::Text(text) => html! { p { (printable(text)) } },
         Block::Remark(text) => html! { p.muted { (printable(text)) } },
         Block::Command(text) => html! { pre.command { (printable(text)) } },
-        Block::Source(Source { title, text }) => {
+        Block::Attachment(Attachment { title, text }) => {
             html! { details { summary { (printable(title)) } pre { (text) } } }
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, code, text};
 use crate::report::document::{
-    Align, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Source, Table,
+    Align, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Attachment, Table,
     TableColumn, Tone,
 };
 
@@ -51,7 +51,7 @@ pub(crate) fn markdown(document: &Document) -> String {
 fn is_shown(section: &Section) -> bool {
     let shown = |block: &Block| match block {
         Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
-        Block::Chart(_) | Block::Source(_) => false,
+        Block::Chart(_) | Block::Attachment(_) => false,
         _ => true,
     };
     section.level < Level::Reference && section.blocks.iter().any(shown)
@@ -71,7 +71,7 @@ fn draw(out: &mut String, block: &Block) {
         }
         Block::Text(line) | Block::Remark(line) => _ = writeln!(out, "\n{}", text(line)),
         Block::Command(line) => _ = write!(out, "\n{}", fenced("sh", line)),
-        Block::Chart(_) | Block::Source(Source { .. }) => {}
+        Block::Chart(_) | Block::Attachment(Attachment { .. }) => {}
     }
 }
 

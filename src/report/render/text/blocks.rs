@@ -65,7 +65,7 @@ fn draw(lines: &mut Lines, section: &Section, extent: Extent) {
             Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
             Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
             Block::Command(text) => lines.line(Weight::Normal, &format!("  {text}")),
-            Block::Chart(_) | Block::Source(_) => {}
+            Block::Chart(_) | Block::Attachment(_) => {}
         }
     }
 }
@@ -77,7 +77,7 @@ fn is_shown(block: &Block, extent: Extent) -> bool {
         Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
         Block::Table(table) => table.rows.iter().any(|row| row.level <= level),
         Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
-        Block::Source(_) => false,
+        Block::Attachment(_) => false,
         Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Remark(_) | Block::Command(_) => true,
     }
 }
