@@ -158,7 +158,7 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
     for cell in &matrix.cells {
         let name = name(matrix, cell);
         if let Some(why) = &cell.failed {
-            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} could not be flown: {why}"));
+            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} could not be run: {why}"));
         }
         if let [first, rest @ ..] = cell.reasons.as_slice() {
             let more = match rest.len() {

@@ -171,7 +171,7 @@ impl<'a> CellContext<'a> {
         let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
             None => Believed::No(match &self.cell.failed {
-                Some(_) => format!("row {name} could not run"),
+                Some(_) => format!("row {name} could not be run"),
                 None => format!("row {name} did not run"),
             }),
             // What a person stops when he wishes confirms what he wishes.

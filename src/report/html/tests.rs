@@ -215,7 +215,7 @@ fn a_matrix_page_holds_its_rows_its_hypotheses_and_what_was_decided() {
     for part in [
         "✗ rejected</span>: slow",
         "✓ accepted</span>: quick",
-        "could not be flown",
+        "could not be run",
         "p50 ttft &lt; 110ms",
         "Figures, row by row",
         "Questions and hypotheses",
