@@ -88,44 +88,9 @@ fn differences(test: &AbTest, metrics: &[AbMetric], caption: &str) -> Markup {
 }
 
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
-<<<<<<< HEAD
-    let rows: Vec<Row> = metrics
-        .iter()
-        .filter(|metric| metric.scale == DifferenceScale::Ratio)
-        .map(|metric| {
-            let [value, low, high] = change(metric).unwrap_or([None, None, None]);
-            let ink = match metric.verdict {
-                Some(AbVerdict::Better | AbVerdict::Equivalent) => Ink::Third,
-                Some(AbVerdict::Worse) => Ink::Second,
-                Some(AbVerdict::Inconclusive) | None => Ink::First,
-            };
-            let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
-            Row {
-                name: metric.metric.clone(),
-                ink,
-                value,
-                open_above: false,
-                against: None,
-                low,
-                high,
-                words,
-            }
-        })
-        .collect();
-    let margin = test.margin * 100.0;
-    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
-    let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
-    Rows {
-        names: Vec::new(),
-        description: format!("Differences of {} metrics between B and A", rows.len()),
-        axis,
-        shown: rows,
-        origin: Some((0.0, "no difference".to_owned())),
-        band: Some((-margin, margin, format!("± {}", percent(test.margin)))),
-=======
     let mut rows = Vec::new();
     let mut series = Vec::new();
-    for metric in metrics.iter().filter(|metric| metric.scale == Scale::Ratio) {
+    for metric in metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio) {
         let [value, low, high] = change(metric).unwrap_or([None, None, None]);
         let palette = match metric.verdict {
             Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
@@ -137,7 +102,6 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
         series.extend(point.map(|point| Series::points("", palette, Line::None, vec![point])));
         let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
         rows.push(Row { name: metric.metric.clone(), words });
->>>>>>> origin/main
     }
     let margin = test.margin * 100.0;
     let points = series.iter().flat_map(Series::marked);

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
 use crate::analysis::Subject;
-use crate::experiment::compare::{AgainstBaseline, Compared, ComparedFigure, ComparedRow, ChangeStanding, RunTrend, TrendLine};
+use crate::experiment::compare::{
+    AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, RunTrend, TrendLine,
+};
 use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, held_against, judgement};
 use super::shell;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, ComparedFigure, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, SweepAgainst};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::compare_sweeps::{answer_cells, cells, in_words};
 use crate::report::grid::cell;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
 use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
-use crate::experiment::matrix::{MatrixCell, Matrix, ClaimStanding, VariantStanding};
+use crate::experiment::matrix::{ClaimStanding, Matrix, MatrixCell, VariantStanding};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;
 use crate::report::grid::{NOTHING, cell as cell_text};
