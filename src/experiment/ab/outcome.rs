@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::design::{AbDesign, AbSide};
+use super::design::AbDesign;
 use super::family::{MetricFamily, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};

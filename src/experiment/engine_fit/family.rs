@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::rows::Equation;
+use super::rows::Stretch;
 use super::solve::{Equation, solve};
 use crate::simulator::{Deployment, Efficiency, LinearStep, Roofline, StepTime, StepWork};
 
@@ -82,7 +82,7 @@ impl CostModel {
     }
 
     /// The costs that explain `rows` best.
-    pub(super) fn fit(&self, rows: &[Equation]) -> StepCosts {
+    pub(super) fn fit(&self, rows: &[Stretch]) -> StepCosts {
         let unknowns = self.kinds().len();
         let Self::Roofline(deployment) = self else {
             let equations: Vec<_> = rows.iter().map(linear).collect();
@@ -148,7 +148,7 @@ impl StepCosts {
     }
 }
 
-fn linear(row: &Equation) -> Equation {
+fn linear(row: &Stretch) -> Equation {
     let sum = |of: fn(&StepWork) -> f64| row.steps.iter().map(|(number, work)| number * of(work)).sum();
     let factors = vec![
         sum(|_| 1.0),
@@ -163,7 +163,7 @@ fn linear(row: &Equation) -> Equation {
 
 /// With the steps bound by what they are bound by when arithmetic and memory take these times as long as the datasheet
 /// says.
-fn of_roofline(datasheet: &Roofline, row: &Equation, compute: f64, bandwidth: f64) -> Equation {
+fn of_roofline(datasheet: &Roofline, row: &Stretch, compute: f64, bandwidth: f64) -> Equation {
     let mut factors = vec![0.0, 0.0, 0.0, f64::from(u8::from(row.is_first))];
     let mut known = 0.0;
     for (number, work) in &row.steps {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::frontier::{Frontier, frontiers};
 use super::highest::{FoundLoads, closest};
-use super::judge::{JudgedObjective, judge};
+use super::judge::{SweepValidity, judge};
 use super::knee::{Knee, knee};
 use super::plan::SweepPlan;
 use super::point::{LoadClass, PairedLoad, SweepPoint};
@@ -91,7 +91,7 @@ impl Sweep {
         let Swept { started_at, workload, engine, deployment } = swept;
         let FoundLoads { loads, answer } = FoundLoads::of(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
-        let JudgedObjective { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
+        let SweepValidity { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),

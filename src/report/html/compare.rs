@@ -77,7 +77,7 @@ fn changes(against: &AgainstBaseline) -> Markup {
             change(row),
             standing_in_words(row.standing)
         );
-        rows.push(chart::ComparedRow { name: row.figure.clone(), words });
+        rows.push(chart::Row { name: row.figure.clone(), words });
         let (low, high) = (end(|change| change.low), end(|change| change.high));
         let point = Point { low, high, ..Point::at(*moved, place as f64, String::new()) };
         series.push(Series::points("", palette, Line::None, vec![point]));

@@ -114,7 +114,7 @@ fn users_are_no_axis_beside_the_spacing_of_arrivals() {
 
 #[test]
 fn a_run_whose_server_was_gone_is_none() {
-    let gone = crate::record::RunFailure::new(crate::record::FailureKind::Connect, "connection refused");
+    let gone = crate::record::Failure::new(crate::record::FailureKind::Connect, "connection refused");
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).failed(i * 100, gone.clone()));
     let run = summarise(&run(4_000, records.map(RecordBuilder::build).collect()), &[]);
     let failure = RowRun::of("row".to_owned(), run).unwrap_err();

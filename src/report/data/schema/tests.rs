@@ -76,7 +76,7 @@ fn schemas_are_those_of_the_types() {
         hold::<Matrix>("matrix", StoredFile::Matrix, Matrix::SCHEMA),
         hold::<Compared>("compare", StoredFile::Compare, Compared::SCHEMA),
         hold::<ComparedSweeps>("compare-sweeps", StoredFile::CompareSweeps, ComparedSweeps::SCHEMA),
-        hold::<CapacityPlan>("capacity", StoredFile::CapacityPlan, CapacityPlan::SCHEMA),
+        hold::<CapacityPlan>("capacity", StoredFile::Capacity, CapacityPlan::SCHEMA),
     ]
     .into_iter()
     .flatten()
