@@ -1,0 +1,146 @@
+//! What was asked of what, as the report has it.
+
+use serde_json::{Map, Value, json};
+
+use super::identity;
+use crate::analysis::{Fact, LoadForm};
+use crate::record::{Phase, RunHeader};
+use crate::report::{Told, arrivals};
+use crate::workload::{Distribution, PromptSource, WorkloadSpec};
+
+/// The label of the one component that a client knows of.
+pub(super) const SERVER: &str = "server";
+
+/// What answered, as an `inference_engine` where all that the schema demands of one is known, else as `generic`.
+pub(super) fn server(told: Told<'_>) -> Value {
+    let header = &told.log.header;
+    let known = |fact| told.summary.reproduction.value(fact);
+    let (engine, said) = (&header.engine, &header.deployment);
+    let version = known(Fact::EngineVersion).unwrap_or("unknown");
+    let mut standardized = json!({ "kind": "generic", "tool": engine.engine, "tool_version": version });
+    let facts = match accelerator(header) {
+        Some(accelerator) => json!({
+            "kind": "inference_engine",
+            "role": "replica",
+            "replicas": 1,
+            "model": { "name": engine.model },
+            "accelerator": accelerator,
+        }),
+        None => json!({
+            "model": engine.model,
+            "hardware": known(Fact::Hardware),
+            "gpus": said.gpus,
+            "precision": known(Fact::Precision),
+            "driver": known(Fact::Driver),
+        }),
+    };
+    if let (Value::Object(standardized), Value::Object(facts)) = (&mut standardized, facts) {
+        standardized.extend(facts);
+    }
+    // How it was started: what a person said of it, and above that what it tells itself.
+    let mut args: Map<String, Value> =
+        said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    args.extend(engine.serving_flags.clone());
+    let texts = [&engine.engine, version, &engine.model, &standardized.to_string()];
+    json!({
+        "metadata": { "label": SERVER, "cfg_id": identity(&texts), "description": engine.url },
+        "standardized": standardized,
+        "native": { "args": (!args.is_empty()).then_some(args) },
+    })
+}
+
+/// The accelerators, where it is known how they are used together: one alone, or as many as tensors are split over. The
+/// schema takes what is left out for 1.
+fn accelerator(header: &RunHeader) -> Option<Value> {
+    let (hardware, gpus) = (header.deployment.hardware.as_ref()?, header.deployment.gpus?);
+    let tensor_parallel = crate::analysis::tensor_parallel(header).unwrap_or(1);
+    (tensor_parallel == u64::from(gpus))
+        .then(|| json!({ "model": hardware, "count": gpus, "parallelism": { "tp": tensor_parallel } }))
+}
+
+pub(super) fn load(told: Told<'_>) -> Value {
+    let (header, run) = (&told.log.header, &told.summary.run);
+    let workload = &header.workload;
+    let rate = arrivals::request_rate(told.summary).filter(|&rate| rate > 0.0);
+    let measured = || told.log.records.iter().filter(|record| record.phase == Phase::Measured);
+    let input = asked(simple_input(workload), measured().map(|record| record.input_tokens_asked));
+    // "If enforced", says the schema: an answer that has to be of a form ends where it is whole.
+    let enforced = workload.classes.iter().all(|class| class.answer.is_none());
+    let output =
+        enforced.then(|| asked(simple_output(workload), measured().map(|record| record.output_tokens_asked)));
+    json!({
+        "metadata": {
+            "cfg_id": run.plan_hash,
+            "description": format!("{}: {}", workload.name, workload.description),
+        },
+        "standardized": {
+            "tool": "skyline",
+            "tool_version": run.skyline_version,
+            "source": source(workload),
+            "input_seq_len": input,
+            "output_seq_len": output,
+            "multi_turn": (run.load != LoadForm::Open && told.summary.sessions.is_some())
+                .then(|| json!({ "enabled": true })),
+            "rate_qps": rate,
+            "concurrency": run.limits.max_concurrency.into_iter().chain(run.arrival.users()).min(),
+        },
+        "native": { "args": { "command": run.command }, "config": workload },
+    })
+}
+
+/// Where prompts come from, in the schema's words.
+fn source(workload: &WorkloadSpec) -> &'static str {
+    let sampled = |prompt: &PromptSource| matches!(prompt, PromptSource::Dataset(_));
+    let prompts = || workload.classes.iter().map(|class| &class.prompt);
+    if workload.arrival.trace().is_some() || prompts().all(sampled) {
+        "sampled"
+    } else if prompts().any(sampled) {
+        "unknown"
+    } else {
+        "random"
+    }
+}
+
+/// The distribution of prompt lengths, where one tells of all.
+fn simple_input(workload: &WorkloadSpec) -> Option<&Distribution> {
+    let [class] = workload.classes.as_slice() else { return None };
+    (class.shared_prefix.is_none() && class.conversation.is_none()).then_some(&class.input_tokens)
+}
+
+/// The same of answers.
+fn simple_output(workload: &WorkloadSpec) -> Option<&Distribution> {
+    let [class] = workload.classes.as_slice() else { return None };
+    Some(&class.output_tokens)
+}
+
+/// The lengths that were asked for: as the workload declares them where the schema has a name for that, else their mean
+/// and bounds over the requests of the window.
+fn asked(declared: Option<&Distribution>, lengths: impl Iterator<Item = u32>) -> Value {
+    match declared {
+        Some(Distribution::Constant { value }) => json!({ "distribution": "fixed", "value": value }),
+        Some(Distribution::Uniform { min, max }) => json!({
+            "distribution": "uniform",
+            "value": f64::midpoint(f64::from(*min), f64::from(*max)),
+            "min": min,
+            "max": max,
+        }),
+        Some(Distribution::Normal { mean, std, min, max }) => json!({
+            "distribution": "gaussian", "value": mean, "std_dev": std, "min": min, "max": max,
+        }),
+        _ => {
+            let (mut sum, mut n, mut min, mut max) = (0.0, 0_u64, None::<u32>, None::<u32>);
+            for length in lengths {
+                sum += f64::from(length);
+                n += 1;
+                min = Some(min.map_or(length, |min| min.min(length)));
+                max = max.max(Some(length));
+            }
+            json!({
+                "distribution": "other",
+                "value": if n > 0 { sum / n as f64 } else { 0.0 },
+                "min": min,
+                "max": max.filter(|&max| max > 0),
+            })
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What was asked of a run, under vLLM's names.
+
+use serde_json::{Map, Value, json};
+
+use crate::analysis::{Fact, Summary};
+use crate::record::{EngineFacts, PromptMethod};
+use crate::report::{Told, arrivals};
+use crate::workload::ArrivalPattern;
+
+/// The keys that vLLM writes before the figures. What vLLM's `--metadata` would add comes first, so that no label of a
+/// person replaces a key of vLLM's.
+pub(super) fn setting(told: Told<'_>, requests: usize) -> Map<String, Value> {
+    let run = &told.summary.run;
+    let mut map = metadata(told);
+    let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
+    set("date", json!(run.started_at.strftime("%Y%m%d-%H%M%S").to_string()));
+    set("endpoint_type", json!(backend(&run.engine)));
+    set("backend", json!(backend(&run.engine)));
+    set("label", Value::Null);
+    set("model_id", json!(run.engine.model));
+    set("tokenizer_id", json!(tokenizer(&run.prompt_method).unwrap_or(&run.engine.model)));
+    set("num_prompts", json!(requests));
+    set("request_rate", request_rate(told.summary));
+    set("burstiness", burstiness(&run.arrival));
+    set("max_concurrency", json!(max_concurrency(told.summary)));
+    map
+}
+
+/// What vLLM has no key for, as its `--metadata KEY=VALUE` keeps such: labels, and what tells the run from others.
+fn metadata(told: Told<'_>) -> Map<String, Value> {
+    let (summary, run) = (told.summary, &told.summary.run);
+    let said = &run.deployment;
+    let mut map: Map<String, Value> =
+        said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let known = |fact| summary.reproduction.value(fact).map(Value::from);
+    let facts = [
+        ("hardware", known(Fact::Hardware)),
+        ("gpus", said.gpus.map(Value::from)),
+        ("precision", known(Fact::Precision)),
+        ("driver", known(Fact::Driver)),
+        ("tensor_parallel_size", crate::analysis::tensor_parallel(&told.log.header).map(Value::from)),
+        ("server_version", known(Fact::EngineVersion)),
+        ("skyline_version", Some(json!(run.skyline_version))),
+        ("skyline_workload", Some(json!(run.workload))),
+        ("skyline_seed", Some(json!(run.seed))),
+        ("skyline_plan_hash", Some(json!(run.plan_hash))),
+        ("skyline_verdict", Some(json!(if summary.verdict.valid { "VALID" } else { "INVALID" }))),
+    ];
+    map.extend(facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    map
+}
+
+/// vLLM's name for the endpoint.
+fn backend(engine: &EngineFacts) -> &'static str {
+    if engine.endpoint == "chat" { "openai-chat" } else { "openai" }
+}
+
+fn tokenizer(method: &PromptMethod) -> Option<&str> {
+    match method {
+        PromptMethod::Tokenizer { source } => Some(source),
+        PromptMethod::Server | PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
+            None
+        }
+    }
+}
+
+/// Requests per second, on average; `"inf"` of a closed loop, which vLLM runs with all requests at once under a cap.
+fn request_rate(summary: &Summary) -> Value {
+    if summary.run.arrival.users().is_some() { json!("inf") } else { json!(arrivals::request_rate(summary)) }
+}
+
+/// vLLM's gamma shape; null of a process that is none of vLLM's.
+fn burstiness(arrival: &ArrivalPattern) -> Value {
+    match arrival {
+        ArrivalPattern::Poisson { .. } => json!(1.0),
+        ArrivalPattern::Gamma { burstiness, .. } => json!(burstiness),
+        ArrivalPattern::Constant { .. } => json!("inf"),
+        _ => Value::Null,
+    }
+}
+
+/// The cap, or the users of a closed loop.
+fn max_concurrency(summary: &Summary) -> Option<u64> {
+    let users = summary.run.arrival.users();
+    summary.run.limits.max_concurrency.into_iter().chain(users).min()
+}
