@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FLOORS: [&[&str]; 9] = [
+const FLOORS: [&[&str]; 10] = [
     &["clock", "units", "random"],
     &["workload"],
     &["record", "arrivals"],
@@ -15,11 +15,12 @@ const FLOORS: [&[&str]; 9] = [
     &["runner", "mock", "telemetry"],
     &["experiment", "calibration"],
     &["report", "live"],
+    &["session"],
     &["cli"],
 ];
 
 /// Rooms that may be async.
-const ASYNC: [&str; 6] = ["engine", "runner", "mock", "telemetry", "live", "cli"];
+const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "session", "cli"];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
