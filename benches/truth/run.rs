@@ -6,7 +6,7 @@
 #![allow(clippy::panic, reason = "a benchmark that cannot go on should panic")]
 #![allow(clippy::print_stdout, reason = "its words are its result")]
 
-#[path = "../../tests/truth/experiment.rs"]
+#[path = "../../tests/cli/runs/truth/experiment.rs"]
 mod experiment;
 
 use std::path::PathBuf;

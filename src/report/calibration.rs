@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::grid::{ALWAYS, Grid};
-use super::json::indented;
+use super::data::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{CalibrationSummary, DelaySummary};

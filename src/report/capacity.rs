@@ -2,7 +2,7 @@
 
 use super::engine_fit;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::json::indented;
+use super::data::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};

@@ -2,7 +2,7 @@
 
 use super::diagnosis::{self, Detail};
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::json::indented;
+use super::data::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;

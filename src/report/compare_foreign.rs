@@ -3,7 +3,7 @@
 use super::compare::{COLUMNS, cells, differences};
 use super::foreign::NO_VERDICT;
 use super::grid::{ALWAYS, Grid};
-use super::json::indented;
+use super::data::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;

@@ -2,7 +2,7 @@
 
 use super::compare::{change, change_interval, label, p_value, standing_in_words, value};
 use super::grid::{ALWAYS, Grid, NOTHING};
-use super::json::indented;
+use super::data::json::indented;
 use super::page::{Page, Style, Tone};
 use super::promises;
 use crate::analysis::wording::counted;

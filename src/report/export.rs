@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::rows::{
+use super::data::{
     points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
 };
 use super::{

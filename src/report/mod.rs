@@ -2,7 +2,6 @@
 
 mod ab;
 mod arrivals;
-mod benchmark_report;
 mod beside;
 mod calibration;
 mod capacity;
@@ -10,6 +9,7 @@ mod chart;
 mod compare;
 mod compare_foreign;
 mod compare_sweeps;
+mod data;
 mod decision;
 mod diagnosis;
 mod engine_fit;
@@ -21,24 +21,19 @@ mod glossary;
 mod grid;
 mod header;
 mod html;
-mod json;
-mod junit;
+mod interchange;
 mod latency;
 mod markdown;
 mod matrix;
 mod matrix_plan;
 mod page;
 mod paired_open;
-mod paste;
 mod prediction;
 mod promises;
 mod quality;
 mod repeats;
-mod rows;
 #[cfg(test)]
 mod sample_runs;
-mod schema;
-mod series;
 mod server;
 mod sessions;
 mod sides;
@@ -48,16 +43,15 @@ mod text;
 mod told;
 mod trace;
 mod troubles;
-mod vllm;
 
 pub use ab::{ab_json, ab_text};
-pub use benchmark_report::benchmark_report;
 pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
 pub use capacity::{capacity_json, capacity_text};
 pub use compare::{compared_json, compared_text};
 pub use compare_foreign::{compared_foreign_json, compared_foreign_text};
 pub use compare_sweeps::{compared_sweeps_json, compared_sweeps_text};
+pub use data::{StoredFile, json_beside};
 pub use decision::decision_markdown;
 pub use diagnosis::diagnosis_text;
 pub use engine_fit::{engine_fit_text, fitted_json, rates_json, rates_text};
@@ -68,19 +62,16 @@ pub use glossary::glossary;
 pub use html::{
     ab_page, capacity_page, compared_page, compared_sweeps_page, matrix_page, run_page, sweep_page,
 };
-pub use json::json_beside;
-pub use junit::junit;
+pub use interchange::{
+    benchmark_report, decision_fields, junit, openmetrics, otlp_json, percentile_block, vllm_json,
+};
 pub use markdown::{ab_markdown, compared_markdown, compared_sweeps_markdown, run_markdown, sweep_markdown};
 pub use matrix::{matrix_json, matrix_text};
 pub use matrix_plan::{PlannedRow, matrix_plan};
 pub use page::{Colour, Style, printable};
-pub use paste::{decision_fields, percentile_block};
 pub use prediction::{prediction_json, prediction_text};
 pub use repeats::{repeats_json, repeats_text};
-pub use schema::StoredFile;
-pub use series::{openmetrics, otlp_json};
 pub use sweep::{sweep_json, sweep_text};
 pub use text::{text, text_beside};
 pub use told::Told;
 pub use trace::{contents as trace_contents, what as trace_what};
-pub use vllm::vllm_json;

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 /// (under `Priority`: the least urgent, of those the latest) loses all of its own, goes back to its place in the queue
 /// and is computed again later; nothing new is admitted in that step.
 ///
-/// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/simulator/against_vllm.rs`).
+/// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/library/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     limits: Limits,

@@ -11,7 +11,7 @@ use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{Begun, Diagnosis, Frontier, LoadAxis, Sweep};
-use crate::report::json::indented;
+use crate::report::data::json::indented;
 use crate::units::{count, three_digits};
 
 /// A limit from which on it is none, seconds.

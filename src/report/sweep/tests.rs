@@ -79,7 +79,7 @@ fn marks_are_those_of_each_figure_in_every_form() {
     assert_eq!(marks, [Some(Mark::TooFewSamples), Some(Mark::TooFewSamples), None]);
     assert!(sweep.points.iter().all(|point| point.figures.ttft_p50_ms.as_ref().unwrap().mark.is_none()));
     let mut table = Vec::new();
-    crate::report::rows::points_csv(&sweep, &mut table).unwrap();
+    crate::report::data::points_csv(&sweep, &mut table).unwrap();
     let table = String::from_utf8(table).unwrap();
     let marked = |line: &&str| line.ends_with(",too_few_samples");
     assert_eq!(table.lines().filter(marked).count(), 6, "{table}");

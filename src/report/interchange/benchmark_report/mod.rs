@@ -1,0 +1,64 @@
+//! A run as llm-d's Benchmark Report, version 0.2.
+
+mod results;
+mod scenario;
+mod statistics;
+
+use std::io;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::report::Told;
+use crate::report::data::json::write_indented;
+use crate::units::hexadecimal;
+
+/// The report as indented JSON: what was run, what was asked of what, and the aggregates of the window.
+///
+/// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`). Latencies count
+/// from sending, as in the reports of the other load generators. The whole summary, with latencies from the scheduled
+/// moment, the verdict and intervals, is under `results.observability.skyline`, where the schema lets everything be.
+pub fn benchmark_report(told: Told<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let report = json!({
+        "version": "0.2",
+        "run": run(told),
+        "scenario": { "stack": [scenario::server(told)], "load": scenario::load(told) },
+        "results": results::results(told)?,
+    });
+    Ok(write_indented(out, &report)?)
+}
+
+fn run(told: Told<'_>) -> Value {
+    let run = &told.summary.run;
+    let length = told.log.footer.as_ref().map(|footer| footer.ended.as_nanos());
+    let end = length.and_then(|length| {
+        jiff::Timestamp::from_nanosecond(run.started_at.as_nanosecond() + i128::from(length)).ok()
+    });
+    let verdict = if told.summary.verdict.valid { "VALID" } else { "INVALID" };
+    json!({
+        "uid": identity(&[&run.started_at.to_string(), &run.plan_hash, &run.engine.url]),
+        "time": {
+            "start": run.started_at.to_string(),
+            "end": end.map(|end| end.to_string()),
+            "duration": length.map(|length| format!("PT{}S", length as f64 / 1e9)),
+        },
+        "description": format!(
+            "{} on {}, {verdict}; latencies count from sending, those from the scheduled moment are under \
+             results.observability.skyline",
+            run.workload, run.engine.model
+        ),
+    })
+}
+
+/// A short name for what these texts say together: the same texts, the same name.
+fn identity(texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    hexadecimal(&hash.finalize()[..16])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! A run as `JUnit` XML: whether it is valid, and each objective, are test cases.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
+
+use crate::report::{Told, printable};
+use crate::analysis::{Fact, Judgement, Objective, Status, Summary};
+
+/// Name of the case that is about the run itself.
+const VALIDITY: &str = "the run is valid";
+
+/// The run as one suite. A run that is INVALID and an objective that cannot be told are errors, an objective that was
+/// missed is a failure; an objective of an INVALID run says what it would of a valid one.
+///
+/// # Errors
+///
+/// None that a string can have.
+pub fn junit(told: Told<'_>) -> Result<String, SerializeError> {
+    let summary = told.summary;
+    let run = &summary.run;
+    let models = run.model_names();
+    let mut suite = TestSuite::new(printable(&format!("{} on {models}", run.workload)));
+    suite.set_time(Duration::try_from_secs_f64(summary.window.length_s()).unwrap_or_default());
+    for (name, value) in properties(summary) {
+        suite.add_property((name, printable(&value).as_str()));
+    }
+    suite.add_test_case(validity(summary));
+    suite.add_test_cases(summary.objectives.iter().map(|judgement| objective(summary, judgement)));
+    let mut report = Report::new("skyline");
+    report.add_test_suite(suite);
+    report.to_string()
+}
+
+/// What tells the run from others.
+fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
+    let run = &summary.run;
+    let mut all = vec![
+        ("workload", run.workload.clone()),
+        ("seed", run.seed.to_string()),
+        ("plan_hash", run.plan_hash.clone()),
+        ("engine", run.engine.engine.clone()),
+        ("url", run.engine.url.clone()),
+        ("model", run.engine.model.clone()),
+        ("started_at", run.started_at.to_string()),
+        ("skyline_version", run.skyline_version.clone()),
+    ];
+    let told = |fact| summary.reproduction.value(fact).map(str::to_owned);
+    let server = [
+        ("server_version", told(Fact::EngineVersion)),
+        ("hardware", told(Fact::Hardware)),
+        ("gpus", run.deployment.gpus.map(|gpus| gpus.to_string())),
+        ("precision", told(Fact::Precision)),
+        ("driver", told(Fact::Driver)),
+    ];
+    all.extend(server.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let requests = &summary.requests;
+    all.extend([
+        ("requests_planned", requests.planned.to_string()),
+        ("requests_completed", requests.completed.to_string()),
+        ("requests_failed", requests.failed.to_string()),
+        ("requests_censored", requests.censored.to_string()),
+    ]);
+    all
+}
+
+fn validity(summary: &Summary) -> TestCase {
+    let mut status = if summary.verdict.valid {
+        TestCaseStatus::success()
+    } else {
+        TestCaseStatus::non_success(NonSuccessKind::Error)
+    };
+    let reasons = &summary.verdict.reasons;
+    if let Some(first) = reasons.first() {
+        let all: Vec<_> =
+            reasons.iter().map(|reason| format!("{}\n  → {}", reason.sentence, reason.cure)).collect();
+        status.set_type("invalid").set_message(printable(&first.sentence)).set_description(lines(&all));
+    }
+    case(summary, VALIDITY, status)
+}
+
+fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
+    let mut status = match judgement.status {
+        Status::Met => TestCaseStatus::success(),
+        Status::Missed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Status::Unresolvable => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
+    status.set_type(judgement.status.word()).set_message(printable(&judgement.line));
+    status.set_description(lines(&figures(judgement)));
+    let mut case = case(summary, &judgement.objective, status);
+    if judgement.passed() {
+        // A success has no message.
+        case.set_system_out(printable(&judgement.line));
+    }
+    case
+}
+
+/// The figure, the bar and the interval, a line each.
+fn figures(judgement: &Judgement) -> Vec<String> {
+    // As typed, it has been read before.
+    let read = judgement.objective.parse::<Objective>().ok();
+    let lines = [
+        ("objective", Some(judgement.objective.clone())),
+        ("figure", judgement.figure_in_words()),
+        ("bar", read.map(|read| read.subject.show(read.bound))),
+        ("95 % interval", judgement.interval_in_words()),
+    ];
+    lines.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect()
+}
+
+fn case(summary: &Summary, name: &str, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(printable(name), status);
+    case.set_classname(printable(&format!("skyline.{}", summary.run.workload)));
+    case
+}
+
+/// Lines under one another; what would steer a terminal is made visible in each.
+fn lines(lines: &[String]) -> String {
+    let lines = lines.iter().flat_map(|text| text.lines()).map(printable);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

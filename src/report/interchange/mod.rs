@@ -1,0 +1,13 @@
+//! A run in the forms of other tools: result files, test reports, metrics pages and blocks to paste.
+
+mod benchmark_report;
+mod junit;
+mod metrics;
+mod paste;
+mod vllm;
+
+pub use self::benchmark_report::benchmark_report;
+pub use self::junit::junit;
+pub use self::metrics::{openmetrics, otlp_json};
+pub use self::paste::{decision_fields, percentile_block};
+pub use self::vllm::vllm_json;

@@ -1,0 +1,10 @@
+//! Experiments of several runs: what they store, how they resume, what they conclude.
+
+#[cfg(unix)]
+mod ab;
+mod capacity;
+mod compare;
+mod engine_fit;
+mod matrix;
+mod repeats;
+mod sweep;

@@ -1,0 +1,4 @@
+//! Results in every format, and results of other tools.
+
+mod foreign;
+mod formats;

@@ -1,0 +1,20 @@
+//! One run, from its command line to its report.
+
+mod bench;
+mod closed_loop;
+mod faults;
+#[cfg(target_os = "linux")]
+mod live;
+mod marks;
+mod objectives;
+mod otlp;
+mod quality;
+mod sessions;
+mod shards;
+#[cfg(target_os = "linux")]
+mod stolen_time;
+mod telemetry;
+mod tokens;
+mod truth;
+mod verdict;
+mod watch;

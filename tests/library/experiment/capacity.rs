@@ -1,0 +1,236 @@
+//! Capacity of a queue whose sweep is known.
+
+use skyline::analysis::Objective;
+use skyline::experiment::capacity::{
+    Basis, Candidate, Capacity, Compared, Contract, ModelledInstance, NoQueue, Offer, Queueing, Replicas,
+};
+use skyline::experiment::{HighestLoad, Load, LoadAxis, StopReason, Sustained, Sweep};
+use skyline::workload::WorkloadSpec;
+
+use super::highest_load::search;
+use super::queues::Queue;
+
+const CONTRACT: Contract =
+    Contract { target_per_s: 100.0, headroom: 0.2, gpus_per_instance: Some(8), max_gpus: None };
+
+/// A sweep of eight places whose answer is set to what is known.
+fn sweep(low: f64) -> Sweep {
+    let sweep = search(Queue::eight_places(), 500, 14, 3);
+    let answer = HighestLoad {
+        passed: Some(Load::Rate(12.0)),
+        interval_low: Some(low),
+        ..sweep.answer.clone().unwrap()
+    };
+    Sweep { answer: Some(answer), ..sweep }
+}
+
+/// What `sweep` offers where a GPU costs 2.5 an hour.
+fn offer(name: &str, sweep: &Sweep, contract: &Contract) -> Offer {
+    Offer::of(&priced(name, sweep), contract).unwrap()
+}
+
+fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
+    Candidate { name, sweep, gpu_hour: Some(2.5) }
+}
+
+fn queueing(sweep: &Sweep, contract: &Contract, asked: Replicas) -> Result<Queueing, NoQueue> {
+    let objectives = [Queue::eight_places().objective.parse::<Objective>().unwrap()];
+    let unneeded = || Err("no engine is needed".to_owned());
+    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, &objectives, asked, unneeded)
+}
+
+/// 100/s with 20 % headroom are 125/s; at 12.5/s each, 10 instances, 80 GPUs, 200 an hour. Every answer has two tokens: 200 a
+/// second, 0.72 million an hour.
+#[test]
+fn instances_and_money_are_those_of_the_formulas() {
+    let offer = offer("eight", &sweep(12.5), &CONTRACT);
+    assert_eq!(offer.per_instance, Some(Basis::IntervalLow { rate_per_s: 12.5 }));
+    assert_eq!((offer.instances, offer.gpus, offer.cost_per_hour), (Some(10), Some(80), Some(200.0)));
+    assert!((offer.utilisation.unwrap() - 0.8).abs() < 1e-9);
+    let million = offer.cost_per_million_output_tokens.unwrap();
+    assert!((million / (200.0 / 0.72) - 1.0).abs() < 0.03, "{million}");
+    assert_eq!((offer.slo_share, offer.cost_per_million_within_slo), (None, None), "nothing is promised");
+    assert!(offer.keeps());
+}
+
+#[test]
+fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
+    let (slow, fast) = (sweep(5.0), sweep(12.5));
+    let nothing = Sweep { answer: None, ..fast.clone() };
+    let contract = Contract { max_gpus: Some(100), ..CONTRACT };
+    let offers = [("slow", &slow), ("nothing", &nothing), ("fast", &fast)]
+        .map(|(name, sweep)| offer(name, sweep, &contract));
+    let capacity = Capacity::of(contract, offers.to_vec());
+    assert_eq!(capacity.cheapest, Some(2));
+    assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and 100 may be taken"));
+    assert!(capacity.offers[1].why_not[0].contains("no objective"));
+    let bare = Contract { gpus_per_instance: None, ..CONTRACT };
+    let unpriced = Offer::of(&priced("fast", &fast), &bare).unwrap_err().to_string();
+    assert!(unpriced.contains("--gpus-per-instance N"), "{unpriced}");
+}
+
+/// Behind one router several queues do with fewer places than each by itself, and never with more; those are what is paid.
+#[test]
+fn queues_behind_a_router_share_their_bursts() {
+    let sweep = sweep(12.5);
+    let fewest = queueing(&sweep, &CONTRACT, Replicas::Fewest).unwrap();
+    assert_eq!(fewest.by_division, 10);
+    assert!(fewest.instances < 10 && fewest.instances >= 6 && fewest.meets, "{fewest:?}");
+    assert!(fewest.sentence.contains("division says 10"), "{}", fewest.sentence);
+    let instances = fewest.instances;
+    let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, fewest);
+    assert_eq!((offer.instances, offer.gpus), (Some(instances), Some(8 * instances)));
+    assert_eq!(offer.cost_per_hour, Some(instances as f64 * 20.0));
+    assert!(offer.keeps() && offer.notes.iter().any(|note| note.contains("of the model, not of division")));
+}
+
+#[test]
+fn replicas_that_do_not_meet_the_objectives_keep_no_contract() {
+    let sweep = sweep(12.5);
+    let three = queueing(&sweep, &CONTRACT, Replicas::Exactly(3)).unwrap();
+    assert!(!three.meets && three.sentence.starts_with("3 instances do not meet"), "{}", three.sentence);
+    let one = queueing(&sweep, &CONTRACT, Replicas::Exactly(1)).unwrap();
+    assert!(one.sentence.starts_with("1 instance does not meet"), "{}", one.sentence);
+    let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, three);
+    assert!(!offer.keeps() && offer.why_not[0].contains("3 instances do not meet"), "{:?}", offer.why_not);
+    let capacity = Capacity::of(CONTRACT, vec![offer]);
+    assert!(
+        !capacity.is_kept() && capacity.sentence.starts_with("no offer carries"),
+        "{}",
+        capacity.sentence
+    );
+}
+
+/// Little: a fleet serves no more than its places ÷ the time that each takes. In the fraction of a second
+/// in which the first 10,000 requests arrive at such a rate hardly one is done, so that no queue is seen yet.
+#[test]
+fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
+    let sweep = sweep(12.5);
+    let sweep = Sweep { workload: WorkloadSpec { warmup_s: 0.0, ..sweep.workload.clone() }, ..sweep };
+    let contract = |target_per_s| Contract { target_per_s, headroom: 0.0, ..CONTRACT };
+    let of =
+        |target_per_s, count| queueing(&sweep, &contract(target_per_s), Replicas::Exactly(count)).unwrap();
+    let model = of(100.0, 20);
+    assert!(model.meets, "{model:?}");
+    let ModelledInstance::Places { places, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
+    let service_s = (ttft_ms + tpot_ms) / 1e3;
+    let most_per_s = 1_200.0 * places as f64 / service_s;
+    assert!(!of(1.2 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
+    let endless = queueing(&sweep, &contract(1e8), Replicas::Exactly(10_000_000)).unwrap_err();
+    assert!(endless.to_string().contains("answer tokens\nhint: ask about a share"), "{endless}");
+}
+
+#[test]
+fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
+    let sweep = sweep(12.5);
+    let sustained = Sustained {
+        load: Load::Rate(12.0),
+        seconds: 600.0,
+        run: "sustain".to_owned(),
+        held: false,
+        unknown: None,
+        judged: Vec::new(),
+        sentence: "12/s did not hold for 10 min: the queue grew".to_owned(),
+    };
+    let sweep = Sweep { sustained: Some(sustained), ..sweep };
+    let offer = offer("eight", &sweep, &CONTRACT);
+    assert!(!offer.keeps() && offer.why_not[0].ends_with("the queue grew"), "{:?}", offer.why_not);
+}
+
+#[test]
+fn users_are_no_rate() {
+    let sweep = sweep(12.5);
+    let plan =
+        skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
+    let refused = Offer::of(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
+    assert!(refused.contains("users in closed loops") && refused.contains("hint: sweep rates"), "{refused}");
+}
+
+/// Places have no pace that changes with the load: without an engine to be believed there is division, and why.
+#[test]
+fn a_pace_that_decides_takes_an_engine_to_be_believed() {
+    let sweep = sweep(12.5);
+    let objective = "p50 tpot < 50ms";
+    let answer = HighestLoad { tightest: Some(objective.to_owned()), ..sweep.answer.clone().unwrap() };
+    let sweep = Sweep { answer: Some(answer), ..sweep };
+    let basis = Basis::IntervalLow { rate_per_s: 12.5 };
+    let objectives = [objective.parse::<Objective>().unwrap()];
+    let fit = || Err("no runs are in there".to_owned());
+    let why = Queueing::of(&sweep, basis, &CONTRACT, &objectives, Replicas::Fewest, fit).unwrap_err();
+    let offer = offer("eight", &sweep, &CONTRACT).without_queues(&why);
+    assert_eq!((offer.instances, offer.queueing), (Some(10), None));
+    for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by division alone"] {
+        assert!(offer.notes[0].contains(part), "{:?}", offer.notes);
+    }
+}
+
+/// 25 instances of two GPUs, 10 of twenty, and 10 of who knows how many.
+#[test]
+fn offers_are_compared_by_what_is_known_of_all_of_them() {
+    let (slow, fast) = (sweep(5.0), sweep(12.5));
+    let free = |name, sweep, gpus_per_instance| {
+        let contract = Contract { gpus_per_instance, ..CONTRACT };
+        Offer::of(&Candidate { name, sweep, gpu_hour: None }, &contract).unwrap()
+    };
+    let small = || free("small", &slow, Some(2));
+    let (large, unknown) = (|| free("large", &fast, Some(20)), || free("unknown", &fast, None));
+    let by_gpus = Capacity::of(CONTRACT, vec![large(), small()]);
+    assert_eq!((by_gpus.compared_by, by_gpus.cheapest), (Some(Compared::Gpus), Some(1)));
+    assert!(by_gpus.sentence.contains("fewest GPUs"), "{}", by_gpus.sentence);
+    let mixed = Capacity::of(CONTRACT, vec![small(), unknown()]);
+    assert_eq!((mixed.is_kept(), mixed.compared_by, mixed.cheapest), (true, None, None));
+    assert!(mixed.sentence.contains("which is cheapest is not known"), "{}", mixed.sentence);
+    let uncounted = Capacity::of(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
+    assert_eq!((uncounted.compared_by, uncounted.cheapest), (Some(Compared::Instances), Some(0)));
+
+    // 25 instances of two GPUs at 1 an hour are 50; 10 of two at 3 are 60.
+    let at = |name, sweep, gpu_hour| {
+        let contract = Contract { gpus_per_instance: Some(2), ..CONTRACT };
+        Offer::of(&Candidate { name, sweep, gpu_hour: Some(gpu_hour) }, &contract).unwrap()
+    };
+    let priced = Capacity::of(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
+    assert_eq!((priced.compared_by, priced.cheapest), (Some(Compared::Price), Some(1)));
+    assert_eq!((priced.offers[0].cost_per_hour, priced.offers[1].cost_per_hour), (Some(60.0), Some(50.0)));
+}
+
+/// Sessions of five turns: 2.5/s of them are 12.5 requests/s, which is what 12.5 single requests are.
+#[test]
+fn a_target_is_of_requests_where_the_rates_are_of_sessions() {
+    let requests = offer("requests", &sweep(12.5), &CONTRACT);
+    let of_sessions = sweep(2.5);
+    let workload = WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
+    let sessions = offer("sessions", &Sweep { workload, ..of_sessions }, &CONTRACT);
+    assert_eq!(sessions.per_instance, Some(Basis::IntervalLow { rate_per_s: 12.5 }));
+    assert_eq!((sessions.instances, sessions.gpus), (requests.instances, requests.gpus));
+    assert_eq!(sessions.output_tokens_per_s, requests.output_tokens_per_s);
+    assert!(sessions.notes[0].contains("2.50 sessions/s, each of 5.00 requests"), "{:?}", sessions.notes);
+}
+
+const SESSIONS: &str = r#"
+    name = "sessions"
+    horizon_s = 60
+    seed = 1
+    arrival = { kind = "poisson", rate_per_s = 1 }
+    [[classes]]
+    name = "talk"
+    input_tokens = { kind = "constant", value = 10 }
+    output_tokens = { kind = "constant", value = 2 }
+    [classes.conversation]
+    turns = 5
+    think_time_s = 1
+"#;
+
+#[test]
+fn a_sweep_in_which_no_rate_passed_offers_nothing() {
+    let sweep = sweep(12.5);
+    let answer = HighestLoad { passed: None, ..sweep.answer.clone().unwrap() };
+    let offer = offer("none", &Sweep { answer: Some(answer), ..sweep }, &CONTRACT);
+    assert_eq!((offer.per_instance, offer.instances, offer.keeps()), (None, None, false));
+}
+
+#[test]
+fn a_sweep_that_is_not_over_is_said_to_be() {
+    let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
+    let offer = offer("half", &sweep, &CONTRACT);
+    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not over")), "{:?}", offer.notes);
+}

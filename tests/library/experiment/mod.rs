@@ -1,0 +1,9 @@
+//! What experiments conclude, held against servers whose truth is known.
+
+mod ab;
+mod capacity;
+mod diagnosis;
+mod engine_fit;
+mod highest_load;
+mod matrix;
+mod queues;

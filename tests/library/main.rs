@@ -1,0 +1,14 @@
+//! The library against known truths: closed forms, vLLM's own scheduler, servers of known delays, runs of every schema.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should panic")]
+
+mod arrivals;
+mod coverage;
+mod experiment;
+mod mock;
+mod page;
+mod simulator;
+mod stored_runs;
+mod verdict;
+mod virtual_runs;
+mod virtual_time;

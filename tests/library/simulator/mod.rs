@@ -1,0 +1,11 @@
+//! Holds the simulator to closed forms, to vLLM's scheduling rules, to its own invariants and to known phenomena.
+
+mod against_vllm;
+mod closed_forms;
+mod closed_loops;
+mod clusters;
+mod drive;
+mod invariants;
+mod phenomena;
+mod scheduling;
+mod sessions;
