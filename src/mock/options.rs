@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::faults::Chance;
-use super::given::GivenAnswer;
+use super::reply::GivenAnswer;
 use crate::random::Stream;
 use crate::simulator::{
     Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Interrupt;
+use super::options::Interrupt;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use crate::record::{Failure, FailureKind};

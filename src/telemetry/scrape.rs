@@ -7,7 +7,7 @@ use futures::future::join_all;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::FoundPage;
+use super::find::FoundPage;
 use super::names::Names;
 use super::taken::{Depth, Taken, taken};
 use crate::clock::{RunClock, Timestamp};

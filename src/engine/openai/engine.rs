@@ -7,20 +7,23 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use http::header::HeaderMap;
 
+use super::body::{BodyTemplates, golden_body};
 use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
-use super::golden;
 use super::identity::{self, OtherServer};
 use super::page::MetricsPage;
 use super::probe::{self, FormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
-use super::templates::BodyTemplates;
 use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
 use crate::engine::cause::{Cause, Fault};
+use crate::engine::kept::Keep;
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::secrets::Secrets;
+use crate::engine::target::Target;
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
-use crate::engine::{Answer, AnswerEvent, Engine, Keep, MetricsUrl, PreparedRequest, Secrets, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
@@ -276,7 +279,7 @@ impl OpenAiEngine {
     /// A golden prompt, ready to be sent under this number, of whose answer the words are kept.
     #[must_use]
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
-        let body = golden::body(&self.target, &self.facts.model, check);
+        let body = golden_body(&self.target, &self.facts.model, check);
         PreparedRequest::new(index, body).keeping(Keep::Words)
     }
 

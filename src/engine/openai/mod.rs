@@ -7,13 +7,10 @@ mod control;
 mod counters;
 mod engine;
 mod flags;
-mod form;
-mod golden;
 mod identity;
 mod page;
 mod probe;
 mod smoke;
-mod templates;
 
 pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};

@@ -8,7 +8,8 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 
-use crate::engine::{MetricsUrl, Secrets};
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::secrets::Secrets;
 
 /// How long a page may take in all.
 const LIMIT: Duration = Duration::from_secs(2);

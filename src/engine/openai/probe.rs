@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::engine::answer::{Answer, AnswerEvent};
 use crate::engine::wire::Exchange;
-use crate::engine::{Answer, AnswerEvent};
 use crate::record::{Failure, FailureKind};
 
 /// A form of answers that the server refuses. Its display has a `hint:` line with the cure.

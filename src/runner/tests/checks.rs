@@ -6,12 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::engines::Script;
-use super::{at, ms, sleep_until, watch};
+use super::engines::{Script, at, ms};
+use super::{sleep_until, watch};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::PreparedRequest;
 use crate::record::FailureKind;
-use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt};
+use crate::runner::checks::{AskedCheck, CheckTimes, Checks};
+use crate::runner::options::Interrupt;
 
 fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     Checks {
