@@ -28,8 +28,8 @@ pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
-    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, MetricsPage, OpenAiEngine,
-    OpenPage, OtherServer, SmokeError, SmokeReport,
+    AnswerFormRefused, CacheError, ConnectError, ConnectProgress, CounterReading, MetricsClient, MetricsPage,
+    OpenAiEngine, ServerChanged, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};

@@ -20,6 +20,6 @@ mod truth;
 
 pub use faults::{Chance, Fault};
 pub use options::{Backend, MockOptions, PromptDetails, StopLength, Words};
-pub use reply::GivenAnswer;
-pub use server::{MockServer, NotStarted};
+pub use reply::CannedAnswer;
+pub use server::{MockServer, MockStartError};
 pub use truth::MockStatistics;

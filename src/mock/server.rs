@@ -27,7 +27,7 @@ use crate::random::Stream;
 
 /// Why a mock did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum NotStarted {
+pub enum MockStartError {
     /// The address is taken, not this machine's or not allowed.
     #[error(
         "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are addresses of every \
@@ -67,12 +67,17 @@ impl MockServer {
     /// # Errors
     ///
     /// When the address cannot be bound, the truth log cannot be created or no thread can be started.
-    pub fn start(backend: Backend, options: MockOptions, address: SocketAddr) -> Result<Self, NotStarted> {
-        let (listener, address) = listen(address).map_err(|error| NotStarted::Address { address, error })?;
+    pub fn start(
+        backend: Backend,
+        options: MockOptions,
+        address: SocketAddr,
+    ) -> Result<Self, MockStartError> {
+        let (listener, address) =
+            listen(address).map_err(|error| MockStartError::Address { address, error })?;
         let clock = RunClock::starting_in(Duration::ZERO);
         let truth = Truth::new(clock, backend.model.clone());
         if let Some(path) = options.truth {
-            truth.write_to(&path).map_err(|error| NotStarted::TruthLog { path, error })?;
+            truth.write_to(&path).map_err(|error| MockStartError::TruthLog { path, error })?;
         }
         let truth = Arc::new(truth);
         let mock = Arc::new(Mock {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::engine_thread::Heart;
 use super::faults::Chances;
 use super::options::{PromptDetails, StopLength, Words};
-use super::reply::GivenAnswer;
+use super::reply::CannedAnswer;
 use super::request::Served;
 use super::truth::Truth;
 use crate::clock::RunClock;
@@ -23,7 +23,7 @@ pub(super) struct Mock {
     pub(super) truth: Arc<Truth>,
     pub(super) chances: Chances,
     pub(super) words: Words,
-    pub(super) answers: Vec<GivenAnswer>,
+    pub(super) answers: Vec<CannedAnswer>,
     pub(super) prompt_details: PromptDetails,
     pub(super) stop_length: StopLength,
     pub(super) stop_lengths: Stream,

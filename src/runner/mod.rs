@@ -16,11 +16,11 @@ mod tests;
 mod turns;
 mod watch;
 
-pub use checks::{AskedCheck, CheckTimes, Checks};
+pub use checks::{CheckTimes, Checks, FinishedCheck};
 pub use feed::Feed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use progress::{LiveLatency, Progress, RECENT_S, Rates, Second, Snapshot, Spread, Tally};
-pub use records::{Gathered, Judge, Keeper, KeptRun};
+pub use records::{CollectedRun, FinishedRun, Judge, RecordWriter};
 pub use request_run::Landed;
 pub use run::Run;
 pub use watch::SampleSink;

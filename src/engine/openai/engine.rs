@@ -12,9 +12,9 @@ use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
-use super::identity::{self, OtherServer};
+use super::identity::{self, ServerChanged};
 use super::page::MetricsPage;
-use super::probe::{self, FormRefused};
+use super::probe::{self, AnswerFormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
@@ -254,7 +254,7 @@ impl OpenAiEngine {
     ///
     /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
     /// alone proves nothing.
-    pub async fn still_the_same(&self) -> Result<(), OtherServer> {
+    pub async fn still_the_same(&self) -> Result<(), ServerChanged> {
         identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
@@ -263,14 +263,14 @@ impl OpenAiEngine {
     /// # Errors
     ///
     /// The first form that the server refuses, and why. Answers that are slow or broken are none: the run will tell.
-    pub async fn probe_forms(&self, limit: Duration) -> Result<(), FormRefused> {
+    pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let delays = Arc::default();
         let shapes = self.target.answers.iter().flatten();
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
             let clock = RunClock::starting_in(Duration::ZERO);
             let answer = self.exchange(PreparedRequest::new(index, body), clock, &delays);
             if let Some(failure) = probe::refusal(answer, limit).await {
-                return Err(FormRefused { kind: shape.kind(), failure });
+                return Err(AnswerFormRefused { kind: shape.kind(), failure });
             }
         }
         Ok(())

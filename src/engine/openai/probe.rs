@@ -14,7 +14,7 @@ use crate::record::{Failure, FailureKind};
      llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
      out of the class"
 )]
-pub struct FormRefused {
+pub struct AnswerFormRefused {
     /// The form, as it is written in a workload.
     pub kind: &'static str,
     /// What the server said.

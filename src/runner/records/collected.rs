@@ -13,7 +13,7 @@ const BATCH: usize = 256;
 
 /// All that ended in a run. What is missing of its log is the counts of answers, and the footer.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct CollectedRun {
     /// The records, in the order in which requests ended.
     pub(super) records: Vec<RequestRecord>,
     /// What came of golden prompts, in the order in which they ended.
@@ -27,7 +27,7 @@ pub struct Gathered {
 
 /// A run that was kept.
 #[derive(Debug)]
-pub struct KeptRun {
+pub struct FinishedRun {
     /// The records of its requests, in the order in which they ended.
     pub records: Vec<RequestRecord>,
     /// Those of its golden prompts.
@@ -67,7 +67,7 @@ pub(super) struct Lengths {
     client: usize,
 }
 
-impl Gathered {
+impl CollectedRun {
     pub(super) fn lengths(&self) -> Lengths {
         Lengths {
             records: self.records.len(),
@@ -133,9 +133,9 @@ impl Gathered {
 
     /// Writes the footer and gives all the records.
     #[must_use]
-    pub fn finish(self, footer: &RunFooter) -> KeptRun {
+    pub fn finish(self, footer: &RunFooter) -> FinishedRun {
         let Self { records, checks, telemetry, log, .. } = self;
-        KeptRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
+        FinishedRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use crate::engine::{Keep, Secrets, ToolCall};
     use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
     use crate::runner::records::judge::Judge;
-    use crate::runner::records::writer::Keeper;
+    use crate::runner::records::writer::RecordWriter;
     use crate::runner::request_run::Landed;
 
     const FOOTER: RunFooter = RunFooter {
@@ -174,7 +174,7 @@ mod tests {
     fn what_is_kept_is_on_disk_and_in_memory() {
         let known = known();
         let folder = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(
+        let keeper = RecordWriter::start(
             RunLogWriter::create(folder.path(), &known.header).unwrap(),
             Keep::Nothing,
             Judge::new(&known.header.workload, Secrets::default()),
@@ -184,7 +184,7 @@ mod tests {
         }
         let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
         keeper.client_keeper()(told);
-        let KeptRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
+        let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
         assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
@@ -206,7 +206,7 @@ mod tests {
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
         let answers = vec![Uncounted::new(place, [said])];
-        let mut gathered = Gathered {
+        let mut gathered = CollectedRun {
             records: known.records.clone(),
             checks: Vec::new(),
             telemetry: Telemetry::default(),
@@ -219,7 +219,7 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert_eq!(told, [1]);
-        let KeptRun { records, written, .. } = gathered.finish(&FOOTER);
+        let FinishedRun { records, written, .. } = gathered.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
         assert_eq!(records[place].output_tokens, u64::from(expected));
@@ -239,7 +239,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
         let telemetry = Telemetry::default();
-        let mut gathered = Gathered { records, checks: Vec::new(), telemetry, answers, log };
+        let mut gathered = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
         gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
         assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);

@@ -2,7 +2,7 @@
 
 use crate::engine::{AnswerText, Secrets};
 use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
-use crate::runner::checks::AskedCheck;
+use crate::runner::checks::FinishedCheck;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// What is expected of the answers of a run.
@@ -33,8 +33,8 @@ impl Judge {
 
     /// The record of a golden prompt.
     #[must_use]
-    pub fn check(&self, asked: AskedCheck) -> CheckRecord {
-        let AskedCheck { check, released, end } = asked;
+    pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
+        let FinishedCheck { check, released, end } = asked;
         let usage = end.as_ref().and_then(|end| end.usage);
         let (result, excerpt) = match end.map(|end| (end.result, end.kept)) {
             None => (CheckResult::CutOff, None),

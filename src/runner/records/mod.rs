@@ -4,6 +4,6 @@ mod collected;
 mod judge;
 mod writer;
 
-pub use collected::{Gathered, KeptRun};
+pub use collected::{CollectedRun, FinishedRun};
 pub use judge::Judge;
-pub use writer::Keeper;
+pub use writer::RecordWriter;

@@ -4,11 +4,11 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::collected::{Gathered, Uncounted};
+use super::collected::{CollectedRun, Uncounted};
 use super::judge::Judge;
 use crate::engine::{Keep, Kept};
 use crate::record::{ClientSample, Reading, RunLogWriter, Telemetry};
-use crate::runner::checks::AskedCheck;
+use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::Landed;
 
 /// How long records gather before they are written together: to wake a thread costs more than to keep a record.
@@ -20,7 +20,7 @@ enum Ended {
     /// A request of the plan. Boxed, for its record is far larger than the rest.
     Request(Box<Landed>),
     /// A golden prompt.
-    Check(Box<AskedCheck>),
+    Check(Box<FinishedCheck>),
     /// The reading of a page of metrics.
     Reading(Box<Reading>),
     /// A look at what this program uses.
@@ -29,12 +29,12 @@ enum Ended {
 
 /// Takes what ended from a run while it is on.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct RecordWriter {
     ended: mpsc::Sender<Ended>,
-    thread: JoinHandle<Gathered>,
+    thread: JoinHandle<CollectedRun>,
 }
 
-impl Keeper {
+impl RecordWriter {
     /// Appends to `log` on a thread of its own what `judge` makes of answers, and holds this of those whose tokens
     /// nobody counts.
     #[must_use]
@@ -50,12 +50,12 @@ impl Keeper {
     }
 
     /// Takes a golden prompt; never waits.
-    pub fn keep_check(&self, asked: AskedCheck) {
+    pub fn keep_check(&self, asked: FinishedCheck) {
         self.check_keeper()(asked);
     }
 
-    /// Takes golden prompts from elsewhere. All that ever was given away must be gone for [`Keeper::stop`] to return.
-    pub fn check_keeper(&self) -> impl FnMut(AskedCheck) + Send + 'static {
+    /// Takes golden prompts from elsewhere. All that ever was given away must be gone for [`RecordWriter::stop`] to return.
+    pub fn check_keeper(&self) -> impl FnMut(FinishedCheck) + Send + 'static {
         let ended = self.ended.clone();
         move |asked| {
             // As above.
@@ -83,7 +83,7 @@ impl Keeper {
 
     /// Gives back all that came, when all is kept.
     #[must_use]
-    pub fn stop(self) -> Gathered {
+    pub fn stop(self) -> CollectedRun {
         drop(self.ended);
         match self.thread.join() {
             Ok(gathered) => gathered,
@@ -95,8 +95,8 @@ impl Keeper {
 /// Until the sender is gone. Whatever has come is handed to the operating system before waiting for more, so that a
 /// crash loses nothing that had finished some milliseconds before. After an error in writing, records are kept in
 /// memory only.
-fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Receiver<Ended>) -> Gathered {
-    let mut gathered = Gathered {
+fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Receiver<Ended>) -> CollectedRun {
+    let mut gathered = CollectedRun {
         records: Vec::new(),
         checks: Vec::new(),
         telemetry: Telemetry::default(),
@@ -114,7 +114,7 @@ fn keep(log: RunLogWriter, uncounted: Keep, judge: &Judge, incoming: &mpsc::Rece
     gathered
 }
 
-fn take(ended: Ended, uncounted: Keep, judge: &Judge, gathered: &mut Gathered) {
+fn take(ended: Ended, uncounted: Keep, judge: &Judge, gathered: &mut CollectedRun) {
     match ended {
         Ended::Request(landed) => {
             let Landed { record, kept } = *landed;
