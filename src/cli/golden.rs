@@ -13,7 +13,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
-use crate::runner::{FinishedCheck, CheckTimes, Checks, Interrupt, Judge};
+use crate::runner::{CheckTimes, Checks, FinishedCheck, Interrupt, Judge};
 use crate::session::{Printer, Stop};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
-use crate::mock::{Backend, Chance, CannedAnswer, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::mock::{Backend, CannedAnswer, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
 use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.

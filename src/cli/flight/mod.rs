@@ -29,7 +29,7 @@ use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
     Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{Feed, Judge, RecordWriter, FinishedRun, Progress, Run, RunOptions, SampleSink};
+use crate::runner::{Feed, FinishedRun, Judge, Progress, RecordWriter, Run, RunOptions, SampleSink};
 use crate::session::{Interrupts, PlannedRun, Printer, Stop, command_line, datasets, host};
 use crate::telemetry::{FoundPage, Scraping};
 use crate::workload::WorkloadSpec;

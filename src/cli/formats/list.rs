@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::{Asked, Outputs, Place, cannot, place};
-use crate::report::{Content, Document, Out, Told, WriteRun};
+use crate::report::{Content, ExportFile, Out, Told, WriteRun};
 use crate::session::{Printer, Stop, whole_file};
 
 /// Lists of runs that are asked for, with the runs so far.
@@ -16,7 +16,7 @@ pub(in crate::cli) struct RunList<'a> {
 #[derive(Debug)]
 struct List<'a> {
     asked: &'a Asked,
-    document: &'static Document<WriteRun>,
+    document: &'static ExportFile<WriteRun>,
     runs: Vec<Vec<u8>>,
 }
 
