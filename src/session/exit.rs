@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Exit codes are an interface: scripts and CI decide by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(crate) enum Exit {
     /// All is well.
     Fine,
     /// An objective was missed.
@@ -32,7 +32,7 @@ impl From<Exit> for ExitCode {
 
 /// Why a verb could not do its work: a message fit to be read, and the exit code.
 #[derive(Debug)]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     exit: Exit,
     message: String,
     /// The server failed, and nothing on this side.
@@ -41,39 +41,39 @@ pub(super) struct Stop {
 
 impl Stop {
     /// What was typed has a mistake.
-    pub(super) fn usage(message: impl Display) -> Self {
+    pub(crate) fn usage(message: impl Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), of_server: false }
     }
 
     /// What was asked cannot be done.
-    pub(super) fn impossible(message: impl Display) -> Self {
+    pub(crate) fn impossible(message: impl Display) -> Self {
         Self { exit: Exit::Invalid, message: message.to_string(), of_server: false }
     }
 
     /// A person stopped it.
-    pub(super) fn interrupted(message: impl Display) -> Self {
+    pub(crate) fn interrupted(message: impl Display) -> Self {
         Self { exit: Exit::Interrupted, message: message.to_string(), of_server: false }
     }
 
     /// The same, with what it is about before it.
-    pub(super) fn about(self, what: &str) -> Self {
+    pub(crate) fn about(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
     /// The same, told as the server's own failing: it did not start, did not become ready, or ended.
-    pub(super) fn of_server(self) -> Self {
+    pub(crate) fn of_server(self) -> Self {
         Self { of_server: true, ..self }
     }
 
-    pub(super) fn is_of_server(&self) -> bool {
+    pub(crate) fn is_of_server(&self) -> bool {
         self.of_server
     }
 
-    pub(super) fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    pub(super) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 }

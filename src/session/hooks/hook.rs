@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::group::Awaited;
 use super::{Output, Variables, begin};
-use crate::cli::exit::Stop;
-use crate::cli::interrupts::Interrupts;
+use crate::session::exit::Stop;
+use crate::session::interrupts::Interrupts;
 use crate::units;
 
 /// How long a command that is cut off may take to tidy up.
@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// One line for the shell, by where it comes from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// From a file, where it is there to be read.
     Filed(&'a str),
     /// It was typed: it may hold a secret, and is not repeated.
@@ -44,17 +44,17 @@ impl<'a> Line<'a> {
 
 /// A command with a time limit.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct Hook<'a> {
+pub(crate) struct Hook<'a> {
     /// What it is called where something is said of it: `reset`, say.
-    pub(in crate::cli) name: &'a str,
-    pub(in crate::cli) line: Line<'a>,
+    pub(crate) name: &'a str,
+    pub(crate) line: Line<'a>,
     /// It may take so long.
-    pub(in crate::cli) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl Hook<'_> {
     /// Long enough for a server to load a large model.
-    pub(in crate::cli) const USUAL_LIMIT: Duration = Duration::from_mins(15);
+    pub(crate) const USUAL_LIMIT: Duration = Duration::from_mins(15);
 
     /// Runs it and waits for its end; what it leaves running in the background stays. A second Ctrl-C cuts it off: the
     /// first lets it bring what it began to an end.
@@ -62,7 +62,7 @@ impl Hook<'_> {
     /// # Errors
     ///
     /// When it cannot be started, fails, takes too long or is cut off, with the end of what it wrote.
-    pub(in crate::cli) fn run(
+    pub(crate) fn run(
         self,
         variables: &Variables,
         output: &mut Output,
@@ -77,11 +77,7 @@ impl Hook<'_> {
     /// # Errors
     ///
     /// When it cannot be started, fails or takes too long, with the end of what it wrote.
-    pub(in crate::cli) fn run_in_any_case(
-        self,
-        variables: &Variables,
-        output: &mut Output,
-    ) -> Result<(), Stop> {
+    pub(crate) fn run_in_any_case(self, variables: &Variables, output: &mut Output) -> Result<(), Stop> {
         self.run_unless(&|| false, variables, output)
     }
 

@@ -2,18 +2,18 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use super::exit::Stop;
 use crate::live;
 use crate::report::{Out, printable};
+use crate::session::exit::Stop;
 
 /// Writes for a person or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Printer;
+pub(crate) struct Printer;
 
 impl Printer {
     /// Data: what a script would read. A reader that has gone away is no error; a full disk is.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
-    pub(super) fn data(self, text: &str) -> Result<(), Stop> {
+    pub(crate) fn data(self, text: &str) -> Result<(), Stop> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let mut out = io::stdout().lock();
         match write!(out, "{text}{end}").and_then(|()| out.flush()) {
@@ -26,7 +26,7 @@ impl Printer {
 
     /// Data that is written piece by piece, under the same rules.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
-    pub(super) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
+    pub(crate) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
         let mut out = Watched { out: io::BufWriter::new(io::stdout()), gone: false };
         match write(&mut out).and_then(|()| out.flush()) {
             // Writers of tables hide the kind of an error in one of their own.
@@ -39,7 +39,7 @@ impl Printer {
 
     /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
-    pub(super) fn words(self, text: &str) {
+    pub(crate) fn words(self, text: &str) {
         text.lines().for_each(|line| live::say(&printable(line)));
     }
 }
@@ -70,7 +70,7 @@ impl<W: Write> Write for Watched<W> {
 }
 
 /// Whether data goes to a terminal that wants colour (<https://no-color.org>).
-pub(super) fn wants_colour() -> bool {
+pub(crate) fn wants_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     io::stdout().is_terminal()
         && !is_set("NO_COLOR")

@@ -3,7 +3,7 @@
 use crate::record::HostFacts;
 
 /// The operating system, the processor, the cores.
-pub(super) fn facts() -> HostFacts {
+pub(crate) fn facts() -> HostFacts {
     HostFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cpu: processor(),

@@ -2,7 +2,7 @@
 
 /// One thing that it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Variable {
+pub(crate) enum Variable {
     /// Name of the variant of the server that is to serve.
     Variant,
     /// The side of a comparison that is next: `a` or `b`.
@@ -30,12 +30,12 @@ impl Variable {
 
 /// All that a command is told.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Variables(Vec<(Variable, String)>);
+pub(crate) struct Variables(Vec<(Variable, String)>);
 
 impl Variables {
     /// With `value` for `variable`.
     #[must_use]
-    pub(in crate::cli) fn with(mut self, variable: Variable, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, variable: Variable, value: impl Into<String>) -> Self {
         self.0.retain(|(known, _)| *known != variable);
         self.0.push((variable, value.into()));
         self

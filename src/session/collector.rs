@@ -11,10 +11,10 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use serde_json::Value;
 
-use super::exit::Stop;
-use super::printer::Printer;
 use crate::engine::{BaseUrl, TlsOptions, client_config};
 use crate::report::{Told, otlp_json};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
 
 /// How long a collector may take: OTLP's own default.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER
 
 /// The address of a collector, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CollectorUrl(BaseUrl);
+pub(crate) struct CollectorUrl(BaseUrl);
 
 impl FromStr for CollectorUrl {
     type Err = String;
@@ -45,14 +45,14 @@ impl FromStr for CollectorUrl {
 
 /// A collector that can be pushed to.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     client: Client,
     url: String,
 }
 
 impl Collector {
     /// Finds what is wrong with how it would be asked; nothing is sent.
-    pub(super) fn new(url: &CollectorUrl) -> Result<Self, Stop> {
+    pub(crate) fn new(url: &CollectorUrl) -> Result<Self, Stop> {
         let tls = client_config(&TlsOptions::default(), url.0.scheme()).map_err(Stop::usage)?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
@@ -66,7 +66,7 @@ impl Collector {
 
     /// Pushes a run and says how that went. A push that fails takes nothing with it: the run is kept, and can be pushed
     /// again.
-    pub(super) fn push(&self, told: Told<'_>, printer: Printer) {
+    pub(crate) fn push(&self, told: Told<'_>, printer: Printer) {
         let sent = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

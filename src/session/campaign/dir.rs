@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::exit::Stop;
-use super::folder;
-use super::whole_file::whole_file;
 use crate::record::{RunEnding, RunLog};
+use crate::session::exit::Stop;
+use crate::session::files::folder;
+use crate::session::files::whole_file::whole_file;
 
 /// What was asked of the experiment, kept with its runs.
-pub(super) const ASKED: &str = "asked.json";
+pub(crate) const ASKED: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 /// The file that is locked while the experiment is flown.
@@ -25,7 +25,7 @@ const LOCK: &str = ".lock";
 /// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
 /// been flown where it would fly, comes to where it was, and goes on.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     folder: PathBuf,
     /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
     /// for one that was broken off.
@@ -34,11 +34,11 @@ pub(super) struct Shelf {
 
 impl Shelf {
     /// The page with the experiment's pictures.
-    pub(super) const PAGE: &str = "page.html";
+    pub(crate) const PAGE: &str = "page.html";
 
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
-    pub(super) fn create(
+    pub(crate) fn create(
         base: &Path,
         name: &str,
         engine: &str,
@@ -52,7 +52,7 @@ impl Shelf {
     }
 
     /// What was asked of the experiment in `folder`, which was interrupted.
-    pub(super) fn asked_in(folder: &Path) -> Result<Value, Stop> {
+    pub(crate) fn asked_in(folder: &Path) -> Result<Value, Stop> {
         let path = folder.join(ASKED);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
@@ -65,7 +65,7 @@ impl Shelf {
     }
 
     /// That of an experiment that was interrupted, if the same is asked of it now.
-    pub(super) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+    pub(crate) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
         let before = Self::asked_in(folder)?;
         let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
         let mut changes = String::new();
@@ -79,12 +79,12 @@ impl Shelf {
         )))
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Writes `text` to the file `name`, whole or not at all.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
         let path = self.folder.join(name);
         let end = if text.ends_with('\n') { "" } else { "\n" };
         whole_file(&path, |out| write!(out, "{text}{end}"))
@@ -92,7 +92,7 @@ impl Shelf {
     }
 
     /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
-    pub(super) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
+    pub(crate) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
         if !folder.join(RunLog::FILE_NAME).exists() {
             return Ok(None);
@@ -120,14 +120,14 @@ impl Shelf {
     }
 
     /// Whether `folder` is that of a run which was broken off, kept beside its place.
-    pub(super) fn is_aside(folder: &Path) -> bool {
+    pub(crate) fn is_aside(folder: &Path) -> bool {
         let name = folder.file_name().map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.contains(&format!(".{BROKEN_OFF}-")))
     }
 
     /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
     /// kept beside it.
-    pub(super) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
+    pub(crate) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
         self.set_aside(name)?;
         if let Some(parent) = self.folder.join(name).parent() {
             folder::base(parent)?;
@@ -136,7 +136,7 @@ impl Shelf {
     }
 
     /// Moves what a run called `name` left, if anything, beside its place, so that it is kept and does not count.
-    pub(super) fn set_aside(&self, name: &str) -> Result<(), Stop> {
+    pub(crate) fn set_aside(&self, name: &str) -> Result<(), Stop> {
         let folder = self.folder.join(name);
         if folder.exists() {
             let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));

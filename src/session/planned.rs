@@ -2,34 +2,33 @@
 
 use std::sync::Arc;
 
-use super::args::with_seed;
-use super::exit::Stop;
 use crate::experiment::repeats_of;
-use crate::generator::{Datasets, Schedule};
+use crate::generator::{self, Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
-use crate::workload::WorkloadSpec;
+use crate::session::exit::Stop;
+use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 
 /// What gives a run more to measure, by the options of a run by itself.
 const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
 
 /// One run that is about to be flown.
 #[derive(Clone, Debug)]
-pub(super) struct PlannedRun {
+pub(crate) struct PlannedRun {
     /// Its place among its repeats; absent for a run by itself.
-    pub(super) repeat: Option<Repeat>,
+    pub(crate) repeat: Option<Repeat>,
     /// What is flown, with the run's own seed.
-    pub(super) workload: WorkloadSpec,
+    pub(crate) workload: WorkloadSpec,
     /// What was drawn from it.
-    pub(super) schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// The facts of that.
-    pub(super) plan: PlanFacts,
+    pub(crate) plan: PlanFacts,
     /// What it is part of, and which part, in words; absent for a run by itself.
-    pub(super) part: Option<String>,
+    pub(crate) part: Option<String>,
 }
 
 impl PlannedRun {
     /// `repeats` runs of `spec`, whose datasets are these; each of the runs has something to measure.
-    pub(super) fn all(
+    pub(crate) fn all(
         spec: &WorkloadSpec,
         datasets: &Arc<Datasets>,
         repeats: u64,
@@ -47,17 +46,17 @@ impl PlannedRun {
     }
 
     /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
-    pub(super) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
+    pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
         Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }
 
     /// A run by itself of `workload`, drawn from the datasets of `schedule`.
-    pub(super) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
+    pub(crate) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
         Self::flown(None, schedule.of(&workload), workload, MORE)
     }
 
     /// One generator's share of the run.
-    pub(super) fn share(self, shard: Shard) -> Result<Self, Stop> {
+    pub(crate) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;
         let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
         Self::flown(repeat, schedule, workload, MORE)
@@ -96,12 +95,27 @@ impl PlannedRun {
 
     /// The same, known to whoever looks on as this part of something.
     #[must_use]
-    pub(super) fn shown_as(self, part: String) -> Self {
+    pub(crate) fn shown_as(self, part: String) -> Self {
         Self { part: Some(part), ..self }
     }
 
     /// Its number among its repeats, from 1.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.repeat.map_or(1, |repeat| repeat.number)
     }
+}
+
+/// Reads a trace for a workload.
+pub(crate) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
+    trace.check()?;
+    generator::survey(trace, seed).map_err(|error| error.to_string())
+}
+
+/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
+pub(crate) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpec, Stop> {
+    if let ArrivalPattern::Trace(trace) = &mut spec.arrival {
+        trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
+        spec.seed = seed;
+    }
+    Ok(spec)
 }

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::cli::exit::Stop;
+use crate::session::exit::Stop;
 
 /// Most runs of one name in one second.
 const TRIES: u32 = 100;
 
 /// Creates the folder of all runs, so that one which cannot be written is found before anything is sent.
-pub(super) fn base(base: &Path) -> Result<(), Stop> {
+pub(crate) fn base(base: &Path) -> Result<(), Stop> {
     std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))
 }
 
@@ -21,7 +21,7 @@ fn cannot(path: &Path, error: &io::Error) -> Stop {
 }
 
 /// Creates `<base>/<workload>-<engine>-<UTC time>`; a second run in the same second gets `-2`.
-pub(super) fn create(
+pub(crate) fn create(
     base: &Path,
     workload: &str,
     engine: &str,
@@ -40,7 +40,7 @@ pub(super) fn create(
 }
 
 /// The folder of what is kept at `path`: a folder itself, or a file in it.
-pub(super) fn of(path: &Path) -> &Path {
+pub(crate) fn of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !path.is_dir() => parent,
         _ => path,
@@ -48,7 +48,7 @@ pub(super) fn of(path: &Path) -> &Path {
 }
 
 /// Creates the folder `name` inside that of several runs.
-pub(super) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
+pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
     let folder = parent.join(name);
     std::fs::create_dir(&folder).map_err(|error| cannot(&folder, &error))?;
     Ok(folder)

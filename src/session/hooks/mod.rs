@@ -14,7 +14,7 @@ mod server_process;
 mod tests;
 mod variables;
 
-pub(super) use self::{
+pub(crate) use self::{
     hook::{Hook, Line},
     output::Output,
     server_process::ServerProcess,
@@ -23,7 +23,7 @@ pub(super) use self::{
 
 use std::process::{Command, Stdio};
 
-use super::exit::Stop;
+use crate::session::exit::Stop;
 use group::Group;
 
 /// Begins a command, which is called `name` where something is said of it.

@@ -7,7 +7,7 @@ use super::group::Group;
 use super::guard::Guard;
 use super::hook::said;
 use super::{Line, Output, Variables, begin};
-use crate::cli::exit::Stop;
+use crate::session::exit::Stop;
 
 /// How long a server that is asked to end may take before it is killed: for one that frees a GPU, not too short.
 const GRACE: Duration = Duration::from_secs(15);
@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(15);
 /// A server that runs for as long as this value lives: when it goes, by whatever way, the server and all that it started
 /// are asked to end, and after a grace of 15 s killed.
 #[derive(Debug)]
-pub(in crate::cli) struct ServerProcess {
+pub(crate) struct ServerProcess {
     command: String,
     group: RefCell<Group>,
     /// Sees to its end where no code of this process can: dropped after the group has been ended.
@@ -29,11 +29,7 @@ impl ServerProcess {
     /// # Errors
     ///
     /// When no shell can be started or the file for its output cannot be written.
-    pub(in crate::cli) fn start(
-        command: &str,
-        variables: &Variables,
-        mut output: Output,
-    ) -> Result<Self, Stop> {
+    pub(crate) fn start(command: &str, variables: &Variables, mut output: Output) -> Result<Self, Stop> {
         let mut group = begin("serve", Line::Filed(command), variables, &mut output)?;
         match Guard::over(&group, GRACE) {
             Ok(guard) => {
@@ -47,7 +43,7 @@ impl ServerProcess {
     }
 
     /// Why there is no server to wait for any more: it has ended by itself.
-    pub(in crate::cli) fn ended(&self) -> Option<Stop> {
+    pub(crate) fn ended(&self) -> Option<Stop> {
         let status = self.group.borrow_mut().leader_ended()?;
         Some(
             Stop::impossible(format!(
@@ -61,7 +57,7 @@ impl ServerProcess {
     }
 
     /// Ends it now.
-    pub(in crate::cli) fn stop(self) {
+    pub(crate) fn stop(self) {
         drop(self);
     }
 }

@@ -11,7 +11,7 @@ const DRAWS: usize = 16;
 
 /// Writes a file whole or not at all: what was there stays until all of it is written, and the new one keeps its
 /// permissions. A link, a device and a pipe are written through.
-pub(super) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> io::Result<()> {
     let Some(found) = replaced(path)? else {
         let mut out = BufWriter::new(through(path)?);
         return write(&mut out).and_then(|()| out.flush());
@@ -35,7 +35,7 @@ pub(super) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
 }
 
 /// Finds out whether a file can be written to `path`; nothing is left of the attempt.
-pub(super) fn try_whole_file(path: &Path) -> io::Result<()> {
+pub(crate) fn try_whole_file(path: &Path) -> io::Result<()> {
     match replaced(path)? {
         None => through_could_be_written(path),
         Some(_) => unfinished(path).and_then(|(beside, _)| fs::remove_file(beside)),

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crate::cli::exit::Stop;
+use crate::session::exit::Stop;
 
 /// Most lines that are shown of what a command wrote.
 const LINES: usize = 12;
@@ -13,7 +13,7 @@ const BYTES: u64 = 16_384;
 
 /// A file to which commands add what they have to say.
 #[derive(Debug)]
-pub(in crate::cli) struct Output {
+pub(crate) struct Output {
     path: PathBuf,
     /// Where the latest command's part begins.
     from: u64,
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Output {
 
 impl Output {
     /// The file at `path`, which need not be there yet.
-    pub(in crate::cli) fn to(path: PathBuf) -> Self {
+    pub(crate) fn to(path: PathBuf) -> Self {
         Self { path, from: 0 }
     }
 

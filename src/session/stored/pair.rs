@@ -2,23 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::Stop;
-use super::folder;
 use crate::analysis::{Summary, summarise};
 use crate::experiment::PairedOpen;
 use crate::record::RunLog;
+use crate::session::exit::Stop;
+use crate::session::files::folder;
 
 /// Its folder inside that of the closed run.
-pub(super) const FOLDER: &str = "open";
+pub(crate) const FOLDER: &str = "open";
 
 /// Creates its folder.
-pub(super) fn folder_in(closed: &Path) -> Result<PathBuf, Stop> {
+pub(crate) fn folder_in(closed: &Path) -> Result<PathBuf, Stop> {
     folder::inside(closed, FOLDER)
 }
 
 /// The comparison of a stored closed run, whose folder or log this is, with the open run beside it; `None` where there is
 /// none.
-pub(super) fn again(closed: &Summary, path: &Path) -> Result<Option<PairedOpen>, Stop> {
+pub(crate) fn again(closed: &Summary, path: &Path) -> Result<Option<PairedOpen>, Stop> {
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     let Some(open) = folder.map(|folder| folder.join(FOLDER)).filter(|open| open.is_dir()) else {
         return Ok(None);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::cli::exit::Exit;
-use crate::cli::interrupts::Interrupts;
+use crate::session::exit::Exit;
+use crate::session::interrupts::Interrupts;
 
 fn run(command: &str, limit: Duration, folder: &Path) -> Result<(), Stop> {
     run_line(Line::Filed(command), limit, folder)

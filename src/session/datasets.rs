@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::exit::Stop;
-use super::printer::Printer;
 use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, TokenCounter, Wire};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
 use crate::units::count;
 use crate::workload::{RequestClass, WorkloadSpec};
 
@@ -15,11 +15,11 @@ const LARGE: u64 = 50_000_000;
 
 /// Files that were opened for classes of requests: each once, however many workloads have the same.
 #[derive(Default)]
-pub(super) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
+pub(crate) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
 
 impl Opened {
     /// As [`open`], where no workload with the same classes came before.
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         spec: WorkloadSpec,
         tokenizer: Option<&str>,
@@ -37,7 +37,7 @@ impl Opened {
 
 /// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
 /// tokenizer, or estimated where there is none.
-pub(super) fn open(
+pub(crate) fn open(
     spec: WorkloadSpec,
     tokenizer: Option<&str>,
     printer: Printer,
@@ -69,7 +69,7 @@ pub(super) fn open(
 }
 
 /// Refuses prompts that the endpoint cannot carry.
-pub(super) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
+pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
     for (class, wire) in spec.classes.iter().zip(datasets.wires()) {
         let (what, other) = match (wire, endpoint) {
             (Wire::Completions, Endpoint::Chat) => ("the prompts are token ids", Endpoint::Completions),

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::watch;
 
-use super::printer::Printer;
 use crate::live;
 use crate::runner::Interrupt;
+use crate::session::printer::Printer;
 
 /// What the shell expects of a process that was interrupted.
 const EXIT_CODE: i32 = 130;
 
 /// The one listener of the process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     wish: watch::Sender<Interrupt>,
     /// A run is on.
     flying: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Begins to listen, on a thread of its own: the main thread may be busy with anything.
-    pub(super) fn listen(printer: Printer) -> Self {
+    pub(crate) fn listen(printer: Printer) -> Self {
         let interrupts = Self::default();
         let heard = interrupts.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -44,29 +44,29 @@ impl Interrupts {
     }
 
     /// From here on several runs are on, one after another, until the process ends: interrupts are wishes.
-    pub(super) fn series_begins(&self) {
+    pub(crate) fn series_begins(&self) {
         self.series.store(true, Relaxed);
     }
 
     /// Whether no other run is to begin.
-    pub(super) fn stop_is_wished(&self) -> bool {
+    pub(crate) fn stop_is_wished(&self) -> bool {
         *self.wish.borrow() != Interrupt::None
     }
 
     /// Ends when no other run is to begin.
-    pub(super) async fn stop_wished(&self) {
+    pub(crate) async fn stop_wished(&self) {
         let mut wishes = self.wish.subscribe();
         // The sender lives as long as this.
         let _ = wishes.wait_for(|wish| *wish != Interrupt::None).await;
     }
 
     /// Whether not even what is under way is to be awaited.
-    pub(super) fn leave_is_wished(&self) -> bool {
+    pub(crate) fn leave_is_wished(&self) -> bool {
         *self.wish.borrow() == Interrupt::Leave
     }
 
     /// From here on a run is on: interrupts are wishes. One that came since the run before is told to this one.
-    pub(super) fn run_begins(&self) -> watch::Receiver<Interrupt> {
+    pub(crate) fn run_begins(&self) -> watch::Receiver<Interrupt> {
         self.flying.store(true, Relaxed);
         let mut wishes = self.wish.subscribe();
         if self.stop_is_wished() {
@@ -76,7 +76,7 @@ impl Interrupts {
     }
 
     /// The run is over: an interrupt ends the process again, unless several are on.
-    pub(super) fn run_ends(&self) {
+    pub(crate) fn run_ends(&self) {
         self.flying.store(false, Relaxed);
     }
 

@@ -13,7 +13,7 @@ const MASKED: &str = "  # in place of *** type again what stood there";
 
 /// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
 /// what is merged into bodies, commands, and credentials inside URLs.
-pub(super) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
+pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let mut masked = Vec::new();
     let mut secret_of = None;
     for argument in arguments {
@@ -33,7 +33,7 @@ pub(super) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
 
 /// The command line to type for the same with these options instead and without those `left_out`, each of which takes
 /// a value; quoted for a shell, secrets masked and their absence told.
-pub(super) fn again(
+pub(crate) fn again(
     arguments: impl IntoIterator<Item = OsString>,
     left_out: &[&str],
     options: &[(&str, &str)],
