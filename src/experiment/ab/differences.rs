@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
-use crate::analysis::{Figure, Measure, Subject};
+use crate::analysis::{Figure, FigureKey, Measure};
 
 /// How two figures are held against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -84,8 +84,8 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.subject {
-            Subject::Latency(..) | Subject::Rate(_) if above_zero => DifferenceScale::Ratio,
-            Subject::Latency(..) | Subject::Rate(_) | Subject::Share(_) => DifferenceScale::Difference,
+            FigureKey::Latency(..) | FigureKey::Rate(_) if above_zero => DifferenceScale::Ratio,
+            FigureKey::Latency(..) | FigureKey::Rate(_) | FigureKey::Share(_) => DifferenceScale::Difference,
         };
         Self { scale, pairs, figures }
     }

@@ -10,7 +10,7 @@ pub use self::model::NoQueue;
 use super::contract::CapacityTarget;
 use super::instance::Basis;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Metric, Objective, Quantile, Subject};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::engine_fit::{EngineFit, Grade};
 use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};
@@ -204,7 +204,7 @@ fn decided_by_pace<'o>(sweep: &Sweep, objectives: &'o [Objective]) -> Option<&'o
     decides.filter(|objective| {
         matches!(
             objective.subject,
-            Subject::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
+            FigureKey::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
         )
     })
 }

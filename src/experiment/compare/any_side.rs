@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::row::{ComparedFigure, Sampled};
 use super::side::ComparedSide;
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, Subject};
+use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey};
 use crate::foreign::ForeignRun;
 
 /// A side of such a comparison.
@@ -58,14 +58,14 @@ impl AnySide {
         rate.map(sentence).into_iter().collect()
     }
 
-    pub(super) fn figure(&self, subject: Subject) -> Option<Figure> {
+    pub(super) fn figure(&self, subject: FigureKey) -> Option<Figure> {
         match self {
             Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
             Self::Foreign(_, run) => run.figure(subject),
         }
     }
 
-    pub(super) fn sampled(&self, subject: Subject) -> Sampled {
+    pub(super) fn sampled(&self, subject: FigureKey) -> Sampled {
         let figures = vec![self.figure(subject)];
         let level = match self {
             Self::Ours(side) => ComparedFigure::of(subject, side),

@@ -10,7 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
 use super::row::{ChangeStanding, ComparedRow, Pairing, held};
 use super::side::SideUnit;
-use crate::analysis::{Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{FigureKey, Metric, Quantile, Share, Statistic};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -153,11 +153,11 @@ impl AgainstForeign {
 }
 
 /// All that is looked at.
-fn subjects() -> impl Iterator<Item = Subject> {
+fn subjects() -> impl Iterator<Item = FigureKey> {
     let latencies = METRICS
         .into_iter()
-        .flat_map(|metric| STATISTICS.map(|statistic| Subject::Latency(statistic, metric)));
-    latencies.chain([Subject::Share(Share::Errors)])
+        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::Latency(statistic, metric)));
+    latencies.chain([FigureKey::Share(Share::Errors)])
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
@@ -168,21 +168,21 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
         return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
     }
     match measure.subject {
-        Subject::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
-        Subject::Share(Share::Errors) => Ok(()),
-        Subject::Latency(statistic, Metric::Ttft) => {
+        FigureKey::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
+        FigureKey::Share(Share::Errors) => Ok(()),
+        FigureKey::Latency(statistic, Metric::Ttft) => {
             from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
         }
-        Subject::Latency(statistic, Metric::E2e) => {
+        FigureKey::Latency(statistic, Metric::E2e) => {
             from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
         }
-        Subject::Latency(_, metric) => no(format!("it has no {metric}")),
-        Subject::Rate(_) => no(
+        FigureKey::Latency(_, metric) => no(format!("it has no {metric}")),
+        FigureKey::Rate(_) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        Subject::Share(_) => no("it does not tell it".to_owned()),
+        FigureKey::Share(_) => no("it does not tell it".to_owned()),
     }
 }
 
@@ -194,6 +194,6 @@ fn from_send(
 ) -> Result<(), NoEqual> {
     no(format!(
         "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        Subject::Latency(statistic, there)
+        FigureKey::Latency(statistic, there)
     ))
 }

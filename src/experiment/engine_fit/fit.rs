@@ -9,7 +9,7 @@ use super::family::{CostKind, CostModel, StepCosts};
 use super::rows::{Stretch, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
-use crate::simulator::{BadFleet, Engine, Fleet, InstanceConfig};
+use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
 
 /// Sections of the equations, each of which is left out once to say how sure a cost is.
 const SECTIONS: usize = 10;
@@ -60,7 +60,7 @@ pub struct FittedCost {
 
 #[derive(Clone, Debug, PartialEq)]
 struct FittedEngine {
-    config: InstanceConfig,
+    config: BatchingConfig,
     front_end: Duration,
 }
 
@@ -87,7 +87,7 @@ impl EngineFit {
     /// # Errors
     ///
     /// When the runs tell too little.
-    pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &CostModel) -> Result<Self, CannotFit> {
+    pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<Stretch>> =
             runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
         let all: Vec<Stretch> = rows.iter().flatten().cloned().collect();
@@ -165,20 +165,20 @@ impl EngineFit {
     #[must_use]
     pub fn applied_to(&self, fleet: &Fleet) -> Fleet {
         let FittedEngine { config, front_end } = &self.engine;
-        let engine = Engine::Batching(Box::new(config.clone()));
+        let engine = EngineModel::Batching(Box::new(config.clone()));
         Fleet { engine, front_end: *front_end, ..fleet.clone() }
     }
 }
 
 impl FittedEngine {
-    fn new(base: &InstanceConfig, family: &CostModel, costs: &StepCosts) -> Self {
-        let config = InstanceConfig { step_time: family.step_time(costs), ..base.clone() };
+    fn new(base: &BatchingConfig, family: &CostModel, costs: &StepCosts) -> Self {
+        let config = BatchingConfig { step_time: family.step_time(costs), ..base.clone() };
         let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
         Self { config, front_end }
     }
 
     fn fleet(&self) -> Fleet {
-        let fleet = Fleet::of_one(Engine::Batching(Box::new(self.config.clone())), self.config.seed);
+        let fleet = Fleet::of_one(EngineModel::Batching(Box::new(self.config.clone())), self.config.seed);
         Fleet { front_end: self.front_end, ..fleet }
     }
 

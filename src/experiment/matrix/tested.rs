@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::measured::RowFigure;
 use super::table::{Claim, ClaimKind, MatrixVariable};
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
-use crate::analysis::{Mark, Objective, Status, Subject, Summary};
+use crate::analysis::{FigureKey, Mark, Objective, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -178,7 +178,7 @@ impl Claim {
 
     fn of_ratio(
         &self,
-        subject: Subject,
+        subject: FigureKey,
         runs: &[&Summary],
         other: &[&Summary],
         judge: impl Fn(f64, f64) -> ClaimStanding,

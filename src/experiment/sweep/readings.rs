@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run, with its reservation.
@@ -13,7 +13,7 @@ struct MarkedFigure {
 }
 
 impl MarkedFigure {
-    fn of(subject: Subject, run: &Summary) -> Option<Self> {
+    fn of(subject: FigureKey, run: &Summary) -> Option<Self> {
         Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
     }
 
@@ -90,10 +90,10 @@ pub struct PointFigures {
 impl RunFigures {
     pub(super) fn of(run: &Summary) -> Self {
         let percentile = |metric, quantile| {
-            MarkedFigure::of(Subject::Latency(Statistic::Percentile(quantile), metric), run)
+            MarkedFigure::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run)
         };
-        let rate = |flow| MarkedFigure::of(Subject::Rate(flow), run);
-        let share = |share| MarkedFigure::of(Subject::Share(share), run);
+        let rate = |flow| MarkedFigure::of(FigureKey::Rate(flow), run);
+        let share = |share| MarkedFigure::of(FigureKey::Share(share), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::run::SimulatedRun;
 use crate::record::{Outcome, PlanFacts};
-use crate::simulator::Effort;
+use crate::simulator::WorkTotals;
 use crate::units::{count, three_digits};
 
 /// What holds a deployment back.
@@ -184,7 +184,8 @@ impl EngineEvidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
-        let Effort { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = executed.decode_effort;
+        let WorkTotals { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } =
+            executed.decode_effort;
         let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
         let gauges = &executed.gauges;
         Self {

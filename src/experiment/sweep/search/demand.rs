@@ -1,6 +1,6 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
-use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
+use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
 use crate::experiment::sweep::trial::Trial;
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
@@ -57,25 +57,25 @@ impl SearchDemand {
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
         let (scale, limit) = match (objective.subject, below) {
-            (Subject::Rate(_), _) => {
+            (FigureKey::Rate(_), _) => {
                 return refused(
                     "a flow rises with the load before it falls; demand a latency or a share, such as \
                      `slo_attainment > 95%`",
                 );
             }
-            (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
+            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
                 (DemandScale::Share, 1.0 - bound)
             }
-            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
+            (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
                 (DemandScale::Share, bound)
             }
-            (Subject::Latency(Statistic::Percentile(quantile), metric), true)
+            (FigureKey::Latency(Statistic::Percentile(quantile), metric), true)
                 if metric.is_one_per_request() =>
             {
                 (DemandScale::Share, 1.0 - quantile.fraction())
             }
-            (Subject::Latency(..), true) => (DemandScale::Magnitude, bound),
-            (Subject::Latency(..) | Subject::Share(_), _) => {
+            (FigureKey::Latency(..), true) => (DemandScale::Magnitude, bound),
+            (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
@@ -101,8 +101,8 @@ impl SearchDemand {
         };
         let judged = trial.judged.get(place)?;
         let figure = match (objective.subject, self.scale) {
-            (Subject::Latency(..), DemandScale::Share) => judged.over_share?,
-            (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
+            (FigureKey::Latency(..), DemandScale::Share) => judged.over_share?,
+            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
                 1.0 - judged.value?
             }
             // What was cut off is at least that, which is what an overloaded server shows.
