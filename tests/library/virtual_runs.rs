@@ -51,7 +51,7 @@ fn llama_on_a10g() -> Fleet {
 /// The simulate side of an agreement with a server that is driven in real time: `spec` flown in virtual time against
 /// `server`, which must be fresh, and summarised as any run is.
 fn simulated(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, server);
+    let SimulatedRun { records, footer, .. } = fly(spec, server);
     summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 

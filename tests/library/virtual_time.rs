@@ -11,7 +11,7 @@ use skyline::simulator::SimulatedServer;
 use skyline::workload::WorkloadSpec;
 
 /// Flies `spec` against `server`, which must be fresh.
-pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Flown {
+pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
     VirtualRun { plan: schedule.facts(), schedule, drain }.execute(server)
