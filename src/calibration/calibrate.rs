@@ -1,9 +1,8 @@
 //! Measures what this machine can do, load after load.
 
-use std::io;
 use std::time::Duration;
 
-use super::load::{Flown, Load, Stand};
+use super::load::{CalibrationError, Flown, Load, Stand};
 use super::server::Writes;
 use crate::analysis::Sample;
 use crate::clock::{RunClock, Timestamp};
@@ -31,23 +30,6 @@ pub enum Stage {
     PacedStreams,
     /// What a token costs that comes with many others: 200 answers a second of 2,000 tokens, all at once.
     WholeAnswers,
-}
-
-/// Why this machine could not be calibrated.
-#[derive(Debug, thiserror::Error)]
-pub enum CalibrationError {
-    /// The system gave no socket or thread.
-    #[error("the known server cannot work on this machine: {0}")]
-    Sockets(io::Error),
-    /// The client cannot talk to the known server.
-    #[error("the known server cannot be reached: {0}")]
-    Client(String),
-    /// The system does not tell how much processor time a thread used.
-    #[error("this system does not tell the processor time of a thread")]
-    NoCpuTime,
-    /// A load brought no event.
-    #[error("nothing came back in time; is the machine overloaded?")]
-    NothingCame,
 }
 
 /// Measures for about `length` in all and says at which stage it is.

@@ -1,12 +1,12 @@
 //! Flies requests of a known kind against the known server, exactly as a run is flown.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::CalibrationError;
 use super::server::{KnownServer, Writes};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
@@ -19,6 +19,23 @@ const WAIT: Duration = Duration::from_secs(5);
 
 /// Time between the last preparation and the first request.
 const LEAD: Duration = Duration::from_millis(5);
+
+/// Why this machine could not be calibrated.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// The system gave no socket or thread.
+    #[error("the known server cannot work on this machine: {0}")]
+    Sockets(io::Error),
+    /// The client cannot talk to the known server.
+    #[error("the known server cannot be reached: {0}")]
+    Client(String),
+    /// The system does not tell how much processor time a thread used.
+    #[error("this system does not tell the processor time of a thread")]
+    NoCpuTime,
+    /// A load brought no event.
+    #[error("nothing came back in time; is the machine overloaded?")]
+    NothingCame,
+}
 
 /// Equal requests, one after another.
 #[derive(Clone, Copy, Debug)]

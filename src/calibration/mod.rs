@@ -11,5 +11,6 @@ mod conversation;
 mod load;
 mod server;
 
-pub use calibrate::{CalibrationError, QUICK, Stage, calibrate};
+pub use calibrate::{QUICK, Stage, calibrate};
 pub use capacity::{Capacity, Demand, Overload};
+pub use load::CalibrationError;

@@ -15,7 +15,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
-use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt, Judge};
+use crate::runner::{CheckTimes, Checks, FinishedCheck, Interrupt, Judge};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
@@ -110,7 +110,7 @@ impl<'a> Golden<'a> {
     }
 
     /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
-    pub(super) fn before(&self, printer: Printer) -> Vec<AskedCheck> {
+    pub(super) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
         printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
         let asked = self.session.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
@@ -136,7 +136,7 @@ impl<'a> Golden<'a> {
         clock: RunClock,
         times: CheckTimes,
         interrupt: watch::Receiver<Interrupt>,
-        keep: impl FnMut(AskedCheck) + Send + 'static,
+        keep: impl FnMut(FinishedCheck) + Send + 'static,
     ) -> RunFooter {
         let over = CancellationToken::new();
         // A task of its own, so that what wakes the run does not wake this.

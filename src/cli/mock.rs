@@ -9,7 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::mock::{Backend, Chance, GivenAnswer, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::mock::{Backend, CannedAnswer, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub(super) struct MockArgs {
     /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
     /// [default: none]
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
-    answers: Vec<GivenAnswer>,
+    answers: Vec<CannedAnswer>,
 
     /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]

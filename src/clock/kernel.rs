@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use super::{RunClock, Timestamp};
+use super::run_clock::RunClock;
+use super::timestamp::Timestamp;
 
 /// Two readings of the lead further apart than this were not taken of one lead: either the wall clock was set, or
 /// this thread was stopped between its two looks.
@@ -54,7 +55,7 @@ impl Receipt {
     #[must_use]
     pub fn at(self) -> Timestamp {
         let delay = self.delay.map_or(0, |delay| delay.as_nanos() as u64);
-        Timestamp(self.read.0.saturating_sub(delay))
+        Timestamp::from_nanos(self.read.as_nanos().saturating_sub(delay))
     }
 }
 

@@ -4,7 +4,9 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::{Keep, Kept};
+use super::chunk_text::ChunkText;
+use super::kept::{Keep, Kept};
+use super::secrets::Secrets;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
 use crate::record::{Failure, FinishReason, Usage};
@@ -109,17 +111,6 @@ pub enum AnswerEvent {
     Ended(Box<AnswerEnd>),
 }
 
-/// What the text of a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkText {
-    /// The answer itself.
-    Content,
-    /// A reasoning model thinking aloud.
-    Reasoning,
-    /// The arguments or the name of a tool call.
-    ToolCall,
-}
-
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerEnd {
@@ -135,4 +126,16 @@ pub struct AnswerEnd {
     pub usage: Option<Usage>,
     /// What it said, where that was to be kept and it came whole.
     pub kept: Option<Kept>,
+}
+
+impl AnswerEnd {
+    /// The same without `secrets` in what the server said.
+    #[must_use]
+    pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
+        if let Err(failure) = &mut self.result {
+            failure.message = secrets.hide(std::mem::take(&mut failure.message));
+        }
+        self.finish_reason = self.finish_reason.map(|reason| secrets.hide_in_reason(reason));
+        self
+    }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-use super::Scheme;
+use super::address::Scheme;
 
 /// The address of a page of metrics. It is shown, and kept, without its credentials and without its query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod cause;
+mod chunk_text;
 mod dialect;
 mod exposition;
 mod kept;
@@ -16,7 +17,8 @@ mod target;
 mod wire;
 
 pub use address::{BaseUrl, Scheme};
-pub use answer::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, PreparedRequest};
+pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+pub use chunk_text::ChunkText;
 pub use dialect::{
     CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
     SchemaField, TokenizeCall,
@@ -26,8 +28,8 @@ pub use kept::{AnswerText, Keep, Kept, ToolCall};
 pub use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
-    CacheError, ConnectError, ConnectProgress, CounterReading, FormRefused, MetricsPage, OpenAiEngine,
-    OpenPage, OtherServer, SmokeError, SmokeReport,
+    AnswerFormRefused, CacheError, ConnectError, ConnectProgress, CounterReading, MetricsClient, MetricsPage,
+    OpenAiEngine, ServerChanged, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{Arrival, Close, Progress, ResponseReader};

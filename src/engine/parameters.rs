@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::{Header, PriorityField, Sampling};
+use super::target::{Header, PriorityField, Sampling};
 use crate::record::RequestParameters;
 use crate::units::hexadecimal;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
 use serde_json::{Map, Value};
 
-use super::answer::AnswerEnd;
-use super::{Header, Target};
+use super::target::{Header, Target};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// The secrets of a target: a server may echo the key that it refused.
@@ -56,15 +55,6 @@ impl Secrets {
     /// Length of the longest, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.0.first().map_or(0, String::len)
-    }
-
-    /// `end` without them.
-    pub(crate) fn hide_in(&self, mut end: AnswerEnd) -> AnswerEnd {
-        if let Err(failure) = &mut end.result {
-            failure.message = self.hide(std::mem::take(&mut failure.message));
-        }
-        end.finish_reason = end.finish_reason.map(|reason| self.hide_in_reason(reason));
-        end
     }
 
     /// A finish reason without them.
@@ -145,7 +135,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::{Dialect, Secret};
+    use crate::engine::dialect::Dialect;
+    use crate::engine::target::Secret;
 
     fn secrets(headers: &[&str], extra: &Value) -> Secrets {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);

@@ -10,7 +10,8 @@ use http::header::{
 };
 use serde_json::{Map, Value};
 
-use super::{BaseUrl, Dialect};
+use super::address::BaseUrl;
+use super::dialect::Dialect;
 use crate::workload::AnswerShape;
 
 /// Everything about the server and the form of the requests that does not change during a run.

@@ -1,7 +1,8 @@
 //! Shows how far a count of answers has come.
 
+use super::alt_screen::say;
 use super::in_place::InPlace;
-use super::{Screen, say};
+use super::screen::Screen;
 use crate::units;
 
 /// The line of a count that is on; dropping it takes it off the screen.

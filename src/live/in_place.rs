@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::stage;
+use super::alt_screen as stage;
 
 /// The line, on standard error; dropping it takes it off the screen. One stands at a time.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use console::Term;
 
+use super::alt_screen as stage;
 use super::in_place::InPlace;
-use super::stage;
-use super::view::Watched;
+use super::watched::Watched;
 use crate::clock::Timestamp;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;

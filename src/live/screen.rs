@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use console::Term;
 
-use super::typing;
+use super::echo_guard as typing;
 
 /// Smallest terminal that a dashboard is drawn on: rows and columns.
 const SMALLEST: (u16, u16) = (12, 60);

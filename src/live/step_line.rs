@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::alt_screen::say;
 use super::in_place::InPlace;
-use super::{Screen, say};
+use super::screen::Screen;
 use crate::clock::{RunClock, Timestamp};
 
 /// How often a step is printed where there is no terminal.

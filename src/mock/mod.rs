@@ -2,33 +2,24 @@
 //! demand and a log of what it really did.
 //!
 //! ```text
-//! socket ── line ── hyper ── routes ─┬─ generate ─▶ heart (a thread: drives the Server) ─▶ telling (reply, script)
-//!              └────── tape ─────────┴─ metrics, truth, tokenize, models …
+//! socket ── logged_socket ── hyper ── routes ─┬─ generate ─▶ engine_thread (drives the Server) ─▶ responder (answer, script)
+//!               └──── connection_log ─────────┴─ metrics, truth, tokenize, models …
 //! ```
 
+mod engine_thread;
 mod faults;
-mod generate;
-mod given;
-mod heart;
-mod instance;
-mod line;
+mod http;
 mod metrics;
 mod options;
-mod plan;
-mod prompt;
 mod refusal;
 mod reply;
 mod request;
-mod routes;
-mod script;
 mod server;
-mod tape;
-mod telling;
-mod text;
+mod state;
 mod truth;
 
 pub use faults::{Chance, Fault};
-pub use given::GivenAnswer;
 pub use options::{Backend, MockOptions, PromptDetails, StopLength, Words};
-pub use server::{MockServer, NotStarted};
+pub use reply::CannedAnswer;
+pub use server::{MockServer, MockStartError};
 pub use truth::MockStatistics;

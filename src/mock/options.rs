@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::faults::Chance;
-use super::given::GivenAnswer;
+use super::reply::CannedAnswer;
 use crate::random::Stream;
 use crate::simulator::{
     Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,
@@ -81,7 +81,7 @@ pub struct MockOptions {
     /// What answers say.
     pub words: Words,
     /// Answers to prompts with certain words in them, before all others.
-    pub answers: Vec<GivenAnswer>,
+    pub answers: Vec<CannedAnswer>,
     /// Whether usage tells how much of a prompt was in the prefix cache.
     pub prompt_details: PromptDetails,
     /// What goes wrong, and how often.

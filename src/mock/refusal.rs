@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::heart::NotTaken;
+use super::engine_thread::NotTaken;
 
 /// An answer that is an error.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,21 +16,18 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use super::engine_thread::Heart;
 use super::faults::Chances;
-use super::given::GivenAnswer;
-use super::heart::Heart;
-use super::line::Line;
-use super::options::{Backend, MockOptions, PromptDetails, StopLength, Words};
-use super::request::Served;
-use super::routes::router;
-use super::tape::Tape;
+use super::http::{Line, Tape, router};
+use super::options::{Backend, MockOptions};
+use super::state::Mock;
 use super::truth::{MockStatistics, Truth};
 use crate::clock::RunClock;
 use crate::random::Stream;
 
 /// Why a mock did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum NotStarted {
+pub enum MockStartError {
     /// The address is taken, not this machine's or not allowed.
     #[error(
         "the mock cannot listen on {address}: {error}\nhint: port 0 takes a free port; 127.0.0.1 and 0.0.0.0 are addresses of every \
@@ -70,12 +67,17 @@ impl MockServer {
     /// # Errors
     ///
     /// When the address cannot be bound, the truth log cannot be created or no thread can be started.
-    pub fn start(backend: Backend, options: MockOptions, address: SocketAddr) -> Result<Self, NotStarted> {
-        let (listener, address) = listen(address).map_err(|error| NotStarted::Address { address, error })?;
+    pub fn start(
+        backend: Backend,
+        options: MockOptions,
+        address: SocketAddr,
+    ) -> Result<Self, MockStartError> {
+        let (listener, address) =
+            listen(address).map_err(|error| MockStartError::Address { address, error })?;
         let clock = RunClock::starting_in(Duration::ZERO);
         let truth = Truth::new(clock, backend.model.clone());
         if let Some(path) = options.truth {
-            truth.write_to(&path).map_err(|error| NotStarted::TruthLog { path, error })?;
+            truth.write_to(&path).map_err(|error| MockStartError::TruthLog { path, error })?;
         }
         let truth = Arc::new(truth);
         let mock = Arc::new(Mock {
@@ -144,42 +146,6 @@ fn listen(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     Ok((listener, address))
-}
-
-/// What every handler shares.
-#[derive(Debug)]
-pub(super) struct Mock {
-    pub(super) model: String,
-    pub(super) adapters: Vec<String>,
-    pub(super) max_model_len: u32,
-    pub(super) heart: Heart,
-    pub(super) clock: RunClock,
-    pub(super) truth: Arc<Truth>,
-    pub(super) chances: Chances,
-    pub(super) words: Words,
-    pub(super) answers: Vec<GivenAnswer>,
-    pub(super) prompt_details: PromptDetails,
-    pub(super) stop_length: StopLength,
-    pub(super) stop_lengths: Stream,
-    requests: AtomicU64,
-    jobs: AtomicU64,
-}
-
-impl Mock {
-    /// What requests are held against.
-    pub(super) fn served(&self) -> Served<'_> {
-        Served { model: &self.model, adapters: &self.adapters, max_model_len: self.max_model_len }
-    }
-
-    /// The number of the next request.
-    pub(super) fn number(&self) -> u64 {
-        self.requests.fetch_add(1, Relaxed)
-    }
-
-    /// The number of the next job.
-    pub(super) fn job(&self) -> u64 {
-        self.jobs.fetch_add(1, Relaxed)
-    }
 }
 
 async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! An A/B experiment as a person reads it: the verdict, who was compared, the metrics that decide, the rounds.
 
-use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
 use crate::experiment::{AbMetric, AbOverall, AbTest, AbUnit, FlownSide, Scale};

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::grid::{ALWAYS, Grid};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{CalibrationSummary, DelaySummary};

@@ -1,8 +1,8 @@
 //! What a rate takes and what it costs, as a person or a program reads it.
 
+use super::data::json::indented;
 use super::engine_fit;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::data::json::indented;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};

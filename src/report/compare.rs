@@ -1,8 +1,8 @@
 //! Stored runs against a baseline as a person reads them.
 
+use super::data::json::indented;
 use super::diagnosis::{self, Detail};
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::data::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;

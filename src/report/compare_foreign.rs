@@ -1,9 +1,9 @@
 //! Runs of several tools against a baseline as a person reads them.
 
 use super::compare::{COLUMNS, cells, differences};
+use super::data::json::indented;
 use super::foreign::NO_VERDICT;
 use super::grid::{ALWAYS, Grid};
-use super::data::json::indented;
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;

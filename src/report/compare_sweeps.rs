@@ -1,8 +1,8 @@
 //! Sweeps against a baseline as a person reads them.
 
 use super::compare::{change, change_interval, label, p_value, standing_in_words, value};
-use super::grid::{ALWAYS, Grid, NOTHING};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::promises;
 use crate::analysis::wording::counted;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};

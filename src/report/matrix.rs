@@ -1,7 +1,7 @@
 //! A table of experiments as a person reads it: its rows, what became of its hypotheses, what was decided.
 
-use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
 use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;

@@ -1,7 +1,7 @@
 //! A prediction as a person reads it: the envelope's back, the report, the bottleneck, the baseline.
 
-use super::grid::{ALWAYS, Grid, NOTHING};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::text::text_beside;
 use super::{Beside, engine_fit};

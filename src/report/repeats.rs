@@ -1,7 +1,7 @@
 //! Several runs of one workload as a person reads them: the joint verdict, the runs, their figures with intervals.
 
-use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::data::json::indented;
+use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use super::{diagnosis, latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};

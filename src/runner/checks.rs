@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Interrupt;
+use super::options::Interrupt;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use crate::record::{Failure, FailureKind};
@@ -19,7 +19,7 @@ const ALONE: Duration = Duration::from_mins(2);
 
 /// A golden prompt that was asked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AskedCheck {
+pub struct FinishedCheck {
     /// Its index in the workload's list.
     pub check: u16,
     /// The moment it was let go, under load; absent: before the run.
@@ -52,13 +52,13 @@ pub struct CheckTimes {
 
 impl<E: Engine> Checks<E> {
     /// Asks each prompt once, one after another.
-    pub async fn before(&self) -> Vec<AskedCheck> {
+    pub async fn before(&self) -> Vec<FinishedCheck> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut asked = Vec::new();
         for (check, prompt) in (0..).zip(&self.prompts) {
             let limit = self.limit.map_or(ALONE, |limit| limit.min(ALONE));
             let end = ask(&*self.engine, prompt.clone(), clock, Some(limit)).await;
-            asked.push(AskedCheck { check, released: None, end: Some(end) });
+            asked.push(FinishedCheck { check, released: None, end: Some(end) });
         }
         asked
     }
@@ -71,7 +71,7 @@ impl<E: Engine> Checks<E> {
         times: CheckTimes,
         interrupt: watch::Receiver<Interrupt>,
         over: CancellationToken,
-        mut keep: impl FnMut(AskedCheck),
+        mut keep: impl FnMut(FinishedCheck),
     ) {
         let mut flights = JoinSet::new();
         for (number, moment) in (0..).zip(times.moments()) {
@@ -98,7 +98,7 @@ impl<E: Engine> Checks<E> {
                     () = over.cancelled() => None,
                     end = ask(&*engine, prompt, clock, limit) => Some(end),
                 };
-                AskedCheck { check: place as u16, released, end }
+                FinishedCheck { check: place as u16, released, end }
             });
         }
         while let Some(landed) = flights.join_next().await {

@@ -1,26 +1,26 @@
 //! Flies a schedule against an engine, open loop.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::flight::Flight;
-use super::pacer::{self, Feed, Released};
-use super::presence::Presence;
+use super::feed::Feed;
+use super::in_flight::Air;
+use super::in_flight_integral::Presence;
+use super::options::{Interrupt, RunOptions};
+use super::pacer;
+use super::progress::Progress;
+use super::request_run::Landed;
 use super::turns::Sequels;
 use super::watch::{ClientWatch, SampleSink};
-use super::{Interrupt, Landed, Progress, RunOptions};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::PlannedRequest;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: who is asked, on which clock, under which rules.
@@ -153,99 +153,5 @@ impl<E: Engine> Run<E> {
             footer.client = watch.finish().await;
         }
         footer
-    }
-}
-
-/// All requests that have been released and have not ended.
-struct Air<E> {
-    engine: Arc<E>,
-    clock: RunClock,
-    options: RunOptions,
-    progress: Arc<Progress>,
-    flights: JoinSet<(PlannedRequest, Landed)>,
-    /// Released, waiting for a place under the cap, oldest first.
-    queue: VecDeque<Released>,
-    /// What follows those that end; absent where every request stands by itself.
-    sequels: Option<Sequels>,
-    presence: Presence,
-    cancel: CancellationToken,
-}
-
-impl<E: Engine> Air<E> {
-    fn is_empty(&self) -> bool {
-        self.flights.is_empty() && self.queue.is_empty()
-    }
-
-    fn admit(&mut self, mut released: Released) {
-        let request = &released.order.request;
-        self.progress.released(released.dispatched, request.scheduled, request.phase);
-        self.note(&mut released);
-        match self.options.max_concurrency {
-            None => self.send(released, None),
-            Some(cap) if self.flights.len() < cap.get() => self.send(released, Some(self.clock.now())),
-            Some(_) => self.queue.push_back(released),
-        }
-    }
-
-    /// Takes in one that was let go when the run was over.
-    fn left_over(&mut self, mut released: Released) {
-        self.note(&mut released);
-        self.queue.push_back(released);
-    }
-
-    fn note(&mut self, released: &mut Released) {
-        self.presence.came(released.dispatched);
-        if let Some(sequels) = &mut self.sequels {
-            sequels.released(released);
-        }
-    }
-
-    fn send(&mut self, released: Released, admitted: Option<Timestamp>) {
-        let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
-        let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
-        self.progress.started();
-        let request = released.order.request;
-        let lost = Flight::new(&request, released.dispatched);
-        self.flights.spawn(async move {
-            let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
-            // A panic is this program's fault, and a request that met it is a record like any other.
-            let landed = AssertUnwindSafe(flight).catch_unwind().await;
-            (request, landed.unwrap_or_else(|_| lost.lost(clock.now()).into()))
-        });
-    }
-
-    fn landed(
-        &mut self,
-        landed: Result<(PlannedRequest, Landed), JoinError>,
-    ) -> Option<(PlannedRequest, Landed)> {
-        self.presence.left(self.clock.now());
-        if let Some(next) = self.queue.pop_front() {
-            self.send(next, Some(self.clock.now()));
-        }
-        let ended = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.progress.ended(&ended.1.record);
-        Some(ended)
-    }
-
-    /// Censors what waits for a place under the cap.
-    fn give_up_waiting(&mut self) -> impl Iterator<Item = Landed> {
-        let (now, progress, presence) = (self.clock.now(), &self.progress, &mut self.presence);
-        self.queue.drain(..).map(move |released| {
-            progress.given_up();
-            presence.left(now);
-            Flight::never_sent(&released, now).into()
-        })
-    }
-
-    /// Censors whatever is left, and tells how long all requests were there.
-    async fn clear(mut self, mut keep: impl FnMut(Landed)) -> Presence {
-        self.cancel.cancel();
-        self.give_up_waiting().for_each(&mut keep);
-        while let Some(landed) = self.flights.join_next().await {
-            if let Some((_, landed)) = self.landed(landed) {
-                keep(landed);
-            }
-        }
-        self.presence
     }
 }

@@ -11,23 +11,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use engines::{Endless, Script, SeenLate};
+use engines::{Endless, Script, SeenLate, at, ms};
 
-use super::{Feed, Interrupt, Pacing, Progress, Run, RunOptions, Timeouts};
+use super::feed::Feed;
+use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
+use super::progress::Progress;
+use super::run::Run;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
     FailureKind, FinishReason, Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, TokenSource,
 };
-
-const fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-const fn at(millis: u64) -> Timestamp {
-    Timestamp::from_nanos(millis * 1_000_000)
-}
 
 fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
     let planned = PlannedRequest {

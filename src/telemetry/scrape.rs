@@ -7,11 +7,11 @@ use futures::future::join_all;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::FoundPage;
+use super::find::FoundPage;
 use super::names::Names;
 use super::taken::{Depth, Taken, taken};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::OpenPage;
+use crate::engine::MetricsClient;
 use crate::record::Reading;
 
 /// When pages are read.
@@ -96,7 +96,7 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
 struct Reader {
     source: u16,
     url: String,
-    page: OpenPage,
+    page: MetricsClient,
     names: &'static Names,
     clock: RunClock,
     times: Times,

@@ -7,7 +7,7 @@ use crate::engine::{Keep, SmokeReport};
 use crate::generator::TokenCounter;
 use crate::live::{CountLine, Screen};
 use crate::record::TokenSource;
-use crate::runner::Gathered;
+use crate::runner::CollectedRun;
 
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.
@@ -20,7 +20,7 @@ pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> Keep 
 
 /// Counts what was kept; a person who wants to leave need not wait for it.
 pub(super) fn count(
-    gathered: &mut Gathered,
+    gathered: &mut CollectedRun,
     counter: Option<&TokenCounter>,
     interrupts: &Interrupts,
     screen: Screen,

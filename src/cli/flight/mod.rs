@@ -32,7 +32,7 @@ use crate::live::{LiveView, Screen, Watched};
 use crate::record::{
     Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{Feed, Judge, Keeper, KeptRun, Progress, Run, RunOptions, SampleSink};
+use crate::runner::{Feed, FinishedRun, Judge, Progress, RecordWriter, Run, RunOptions, SampleSink};
 use crate::telemetry::{FoundPage, Scraping};
 use crate::workload::WorkloadSpec;
 
@@ -295,7 +295,7 @@ impl Field<'_> {
         let folder = folder(&header)?;
         let judge = Judge::new(&header.workload, engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
-        let keeper = Keeper::start(log, keep, judge);
+        let keeper = RecordWriter::start(log, keep, judge);
         for asked in asked {
             keeper.keep_check(asked);
         }
@@ -331,7 +331,7 @@ impl Field<'_> {
         scraping.finish().iter().for_each(|problem| printer.words(problem));
         let mut gathered = keeper.stop();
         answers::count(&mut gathered, counter.as_ref(), interrupts, setup.screen);
-        let KeptRun { records, checks, telemetry, written } = gathered.finish(&footer);
+        let FinishedRun { records, checks, telemetry, written } = gathered.finish(&footer);
         // Only now: until all is stored, no signal may end the program.
         interrupts.run_ends();
         if let Err(error) = &written {

@@ -6,8 +6,9 @@ use futures::StreamExt;
 use tokio::time::timeout;
 
 use super::control::{Control, ControlError};
+use crate::engine::answer::{Answer, AnswerEvent};
+use crate::engine::dialect::Dialect;
 use crate::engine::wire::Exchange;
-use crate::engine::{Answer, AnswerEvent, Dialect};
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::control::{Control, ControlError, ListedModel};
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::secrets::Secrets;
+use crate::engine::target::{AnswerForm, Target};
 use crate::engine::wire::{Dialer, RequestHead, client_config};
-use crate::engine::{AnswerForm, Target};
 use crate::record::{EngineFacts, FailureKind};
 use crate::units::spoken;
 

@@ -11,10 +11,11 @@ use serde_json::{Map, Value, json};
 
 use super::flags;
 use super::page::MetricsPage;
+use crate::engine::address::BaseUrl;
 use crate::engine::dialect::TokenizeCall;
+use crate::engine::dialect::{Dialect, IdleConnections};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
-use crate::engine::{BaseUrl, Dialect, IdleConnections};
 use crate::record::{Failure, FailureKind};
 
 /// How long one of these requests may take.

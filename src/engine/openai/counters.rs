@@ -128,7 +128,7 @@ fn summed<'a>(samples: impl Iterator<Item = Sample<'a>>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Dialect;
+    use crate::engine::dialect::Dialect;
 
     fn counters(prompt: Option<u64>, generation: Option<u64>, succeeded: Option<u64>) -> ServerCounters {
         ServerCounters {

@@ -7,20 +7,23 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use http::header::HeaderMap;
 
+use super::body::{BodyTemplates, golden_body};
 use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
-use super::golden;
-use super::identity::{self, OtherServer};
+use super::identity::{self, ServerChanged};
 use super::page::MetricsPage;
-use super::probe::{self, FormRefused};
+use super::probe::{self, AnswerFormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
-use super::templates::BodyTemplates;
 use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
 use crate::engine::cause::{Cause, Fault};
+use crate::engine::kept::Keep;
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::secrets::Secrets;
+use crate::engine::target::Target;
 use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
-use crate::engine::{Answer, AnswerEvent, Engine, Keep, MetricsUrl, PreparedRequest, Secrets, Target};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
@@ -251,7 +254,7 @@ impl OpenAiEngine {
     ///
     /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
     /// alone proves nothing.
-    pub async fn still_the_same(&self) -> Result<(), OtherServer> {
+    pub async fn still_the_same(&self) -> Result<(), ServerChanged> {
         identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
@@ -260,14 +263,14 @@ impl OpenAiEngine {
     /// # Errors
     ///
     /// The first form that the server refuses, and why. Answers that are slow or broken are none: the run will tell.
-    pub async fn probe_forms(&self, limit: Duration) -> Result<(), FormRefused> {
+    pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let delays = Arc::default();
         let shapes = self.target.answers.iter().flatten();
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
             let clock = RunClock::starting_in(Duration::ZERO);
             let answer = self.exchange(PreparedRequest::new(index, body), clock, &delays);
             if let Some(failure) = probe::refusal(answer, limit).await {
-                return Err(FormRefused { kind: shape.kind(), failure });
+                return Err(AnswerFormRefused { kind: shape.kind(), failure });
             }
         }
         Ok(())
@@ -276,7 +279,7 @@ impl OpenAiEngine {
     /// A golden prompt, ready to be sent under this number, of whose answer the words are kept.
     #[must_use]
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
-        let body = golden::body(&self.target, &self.facts.model, check);
+        let body = golden_body(&self.target, &self.facts.model, check);
         PreparedRequest::new(index, body).keeping(Keep::Words)
     }
 

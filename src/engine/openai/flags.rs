@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::Secrets;
+use crate::engine::secrets::Secrets;
 use crate::engine::secrets::names_a_credential;
 
 /// Settings kept: the largest known list has some 400.

@@ -7,21 +7,18 @@ mod control;
 mod counters;
 mod engine;
 mod flags;
-mod form;
-mod golden;
 mod identity;
 mod page;
 mod probe;
 mod smoke;
-mod templates;
 
 pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
-pub use identity::OtherServer;
-pub use page::{MetricsPage, OpenPage};
-pub use probe::FormRefused;
+pub use identity::ServerChanged;
+pub use page::{MetricsClient, MetricsPage};
+pub use probe::AnswerFormRefused;
 pub use smoke::{SmokeError, SmokeReport};
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 
-use crate::engine::{MetricsUrl, Secrets};
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::secrets::Secrets;
 
 /// How long a page may take in all.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -26,7 +27,7 @@ pub struct MetricsPage {
 
 /// A page of metrics with a client of its own.
 #[derive(Clone, Debug)]
-pub struct OpenPage {
+pub struct MetricsClient {
     page: MetricsPage,
     client: Client,
 }
@@ -47,7 +48,7 @@ impl MetricsPage {
     /// # Errors
     ///
     /// When the client cannot be set up.
-    pub fn open(&self) -> Result<OpenPage, String> {
+    pub fn open(&self) -> Result<MetricsClient, String> {
         let client = Client::builder()
             .tls_backend_preconfigured(self.tls.clone())
             .no_proxy()
@@ -57,11 +58,11 @@ impl MetricsPage {
             .pool_max_idle_per_host(0)
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(OpenPage { page: self.clone(), client })
+        Ok(MetricsClient { page: self.clone(), client })
     }
 }
 
-impl OpenPage {
+impl MetricsClient {
     /// What the page says now.
     ///
     /// # Errors

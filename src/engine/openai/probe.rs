@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::engine::answer::{Answer, AnswerEvent};
 use crate::engine::wire::Exchange;
-use crate::engine::{Answer, AnswerEvent};
 use crate::record::{Failure, FailureKind};
 
 /// A form of answers that the server refuses. Its display has a `hint:` line with the cure.
@@ -14,7 +14,7 @@ use crate::record::{Failure, FailureKind};
      llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
      out of the class"
 )]
-pub struct FormRefused {
+pub struct AnswerFormRefused {
     /// The form, as it is written in a workload.
     pub kind: &'static str,
     /// What the server said.

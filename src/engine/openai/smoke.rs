@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::engine::answer::{AnswerEnd, AnswerEvent};
 use crate::engine::cause::{Cause, Fault};
-use crate::engine::{AnswerEnd, AnswerEvent, PriorityField, Target};
+use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
 

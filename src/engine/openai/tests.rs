@@ -7,10 +7,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+use crate::engine::dialect::Dialect;
 use crate::engine::stream::transcripts::logged_reads;
-use crate::engine::{
-    Answer, AnswerEnd, AnswerEvent, AnswerForm, Dialect, Engine, PreparedRequest, Secret, Target,
-};
+use crate::engine::target::{AnswerForm, Secret, Target};
 use crate::record::{FailureKind, FinishReason};
 
 mod readiness;

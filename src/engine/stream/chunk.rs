@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::engine::ChunkText;
+use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
 use crate::record::{FinishReason, Usage};
 

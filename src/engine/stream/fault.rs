@@ -89,7 +89,8 @@ fn without_tags(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Dialect, Secret, Target};
+    use crate::engine::dialect::Dialect;
+    use crate::engine::target::{Secret, Target};
 
     #[test]
     fn every_shape_of_error_gives_its_words() {

@@ -1,14 +1,14 @@
 //! Judges a stream of events: what each one carries, and whether the whole is complete.
 
-use crate::engine::ChunkText;
+use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 
 use super::chunk::{Choice, Document, finish_reason};
+use super::fast_chunk::{Said, UsualChunk};
 use super::fault::excerpt;
-use super::shape::Shape;
 use super::sse::SseEvent;
-use super::usual::{Said, UsualChunk};
+use super::template_match::Shape;
 
 /// What one event meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Grammar {
         let mut text = None;
         for choice in document.choices() {
             self.choice(choice.index(), choice.finish());
-            text = stronger(text, choice.text_kind());
+            text = ChunkText::stronger(text, choice.text_kind());
         }
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
         Ok(self.step(Said { text, token_ids, usage: document.usage() }))
@@ -261,16 +261,6 @@ pub(crate) fn no_text(usage: Option<Usage>) -> String {
         0 => "the answer ended without any text".to_owned(),
         tokens => format!("the answer ended without any text, though its usage counts {tokens} tokens"),
     }
-}
-
-/// Of two kinds of text in one chunk, the one nearer to the answer itself.
-pub(crate) fn stronger(a: Option<ChunkText>, b: Option<ChunkText>) -> Option<ChunkText> {
-    let rank = |kind: &ChunkText| match kind {
-        ChunkText::Content => 2,
-        ChunkText::ToolCall => 1,
-        ChunkText::Reasoning => 0,
-    };
-    a.into_iter().chain(b).max_by_key(rank)
 }
 
 #[cfg(test)]

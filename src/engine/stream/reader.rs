@@ -7,14 +7,17 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
+use crate::engine::answer::{AnswerEnd, AnswerEvent};
 use crate::engine::cause::Cause;
+use crate::engine::chunk_text::ChunkText;
+use crate::engine::kept::{Keep, Kept};
 use crate::engine::secrets::Secrets;
-use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm, Keep, Kept};
+use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason};
 
 use super::chunk::{Choice, Document, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
-use super::grammar::{Close, Grammar, Step, aborted, gives_up, no_text, stronger};
+use super::grammar::{Close, Grammar, Step, aborted, gives_up, no_text};
 use super::sse::{SseEvent, SseFramer};
 
 /// Bytes read of a body that only serves to explain a failure.
@@ -267,7 +270,7 @@ fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> Answe
     let choices = document.choices();
     let usage = document.usage();
     let given_up = choices.iter().filter_map(Choice::finish).find_map(gives_up);
-    let text = choices.iter().map(Choice::text_kind).fold(None, stronger);
+    let text = choices.iter().map(Choice::text_kind).fold(None, ChunkText::stronger);
     let result = match (given_up, text) {
         (Some(word), _) => Err(aborted(word)),
         (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),

@@ -16,8 +16,10 @@ use super::grammar::Close;
 use super::reader::{Arrival, Progress, ResponseReader};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
+use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::kept::Keep;
 use crate::engine::secrets::Secrets;
-use crate::engine::{AnswerEnd, AnswerEvent, AnswerForm, Keep};
+use crate::engine::target::AnswerForm;
 use crate::record::FinishReason;
 
 /// What one captured answer is.

@@ -8,16 +8,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::task::coop;
 
-use super::conversation::Conversation;
-use super::delays::ReadDelays;
-use super::lane::Lane;
+use super::http::RequestHead;
+use super::http_exchange::Conversation;
 use super::pool::Pool;
+use super::pooled_connection::Lane;
 use super::reply::{Afterwards, Origin, Outcome};
-use super::request::RequestHead;
+use super::socket::ReadDelays;
 use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEvent, PreparedRequest};
 use crate::engine::cause::{Cause, Fault};
 use crate::engine::stream::reader::failed;
-use crate::engine::{Answer, AnswerEvent, PreparedRequest};
 use crate::record::{Failure, FinishReason};
 
 /// Steps taken in one poll; after a read that filled the buffer there is no other. A server that never pauses would

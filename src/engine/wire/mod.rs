@@ -7,25 +7,15 @@
 //! (100 streams × 200 tokens/s) where those cost 6.9–7.1 µs: medians of alternating runs on a busy two-core cloud VM
 //! (Intel Xeon). A waiting stream holds 4.2 KB, all that a flight is made of among it (5,000 streams).
 
-mod body;
-mod chunked;
-mod conversation;
-mod delays;
-mod dial;
 mod exchange;
-mod lane;
+mod http;
+mod http_exchange;
 mod pool;
-mod receive;
+mod pooled_connection;
 mod reply;
-mod request;
-mod response;
 mod socket;
-mod stamped;
-mod tls;
 
-pub(crate) use delays::ReadDelays;
-pub(crate) use dial::Dialer;
 pub use exchange::Exchange;
+pub(crate) use http::RequestHead;
 pub(crate) use pool::Pool;
-pub(crate) use request::RequestHead;
-pub(crate) use tls::client_config;
+pub(crate) use socket::{Dialer, ReadDelays, client_config};

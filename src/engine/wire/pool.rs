@@ -8,10 +8,10 @@ use futures::StreamExt;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::dial::Dialer;
-use super::lane::{Lane, Readiness};
-use crate::engine::IdleConnections;
+use super::pooled_connection::{Lane, Readiness};
+use super::socket::Dialer;
 use crate::engine::cause::Fault;
+use crate::engine::dialect::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);

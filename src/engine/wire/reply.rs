@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use super::body::{Body, Rest};
-use super::chunked::Piece;
-use super::request::RequestHead;
-use super::response::{Persistence, ResponseHead};
+use super::http::Piece;
+use super::http::RequestHead;
+use super::http::{Body, Rest};
+use super::http::{Persistence, ResponseHead};
 use crate::clock::Timestamp;
+use crate::engine::answer::{AnswerEnd, AnswerEvent};
 use crate::engine::cause::Cause;
+use crate::engine::kept::Keep;
 use crate::engine::stream::grammar::Close;
 use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
-use crate::engine::{AnswerEnd, AnswerEvent, Keep};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Where the connection of a request came from.
@@ -236,7 +237,7 @@ impl Reply {
             (Persistence::KeepAlive, Rest::Awaited) if end.result.is_ok() => Afterwards::RequestAfter(body),
             _ => Afterwards::Nothing,
         };
-        Some(Outcome { end: self.head.secrets.hide_in(end), cause, afterwards })
+        Some(Outcome { end: end.without(&self.head.secrets), cause, afterwards })
     }
 
     /// Ends a request to which no response came.

@@ -5,9 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::layout::is_roomy;
-use super::{Seen, plain};
-use crate::live::so_far::{Standing, remarks};
+use super::seen::{Seen, is_roomy, plain};
+use crate::live::provisional::{Standing, remarks};
 use crate::units::count;
 
 /// What stands before further lines of a remark.

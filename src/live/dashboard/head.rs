@@ -6,7 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{Seen, plain};
+use super::seen::{Seen, plain};
 use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
 use crate::record::PlanFacts;

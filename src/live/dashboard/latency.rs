@@ -7,8 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::Seen;
-use super::layout::is_roomy;
+use super::seen::{Seen, is_roomy};
 use crate::runner::{RECENT_S, Spread};
 use crate::units::{millis, three_digits};
 

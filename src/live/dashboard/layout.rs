@@ -2,11 +2,9 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::Seen;
+use super::seen::{Seen, is_roomy};
 use super::{latency, server, timelines};
 
-/// From so many rows on, parts have headings, and all latencies are shown.
-const ROOMY: u16 = 18;
 /// Most rows of one timeline.
 const TALLEST: u16 = 10;
 /// Columns of the load, and those where there is room for what is planned too.
@@ -33,11 +31,6 @@ pub(super) struct Areas {
     /// Absent where nothing failed.
     pub(super) failures: Option<Rect>,
     pub(super) said: Rect,
-}
-
-/// Whether parts have headings.
-pub(super) const fn is_roomy(height: u16) -> bool {
-    height >= ROOMY
 }
 
 impl Areas {

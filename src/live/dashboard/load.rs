@@ -5,9 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::Seen;
-use super::layout::is_roomy;
-use crate::live::view::Paced;
+use super::seen::{Seen, is_roomy};
+use crate::live::watched::Paced;
 use crate::runner::{RECENT_S, Rates};
 use crate::units::{count, three_digits};
 

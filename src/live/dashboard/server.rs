@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::Seen;
+use super::seen::Seen;
 use crate::record::{Gauge, ServerState};
 use crate::units::{count, three_digits};
 

@@ -1,14 +1,19 @@
 //! Pictures of runs, character by character.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::*;
-use crate::clock::RunClock;
-use crate::live::view::Paced;
+use super::palette::Ink;
+use super::seen::Seen;
+use super::show::draw;
+use crate::clock::{RunClock, Timestamp};
+use crate::live::watched::{Paced, Watched};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
-use crate::runner::{LiveLatency, Progress, Rates, Second, Spread, Tally};
+use crate::runner::{LiveLatency, Progress, Rates, Second, Snapshot, Spread, Tally};
+use crate::units::steers;
 
 fn at(seconds: f64) -> Timestamp {
     Timestamp::from_secs_f64(seconds)
@@ -85,7 +90,7 @@ fn picture(
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let said = said.iter().map(|&line| line.to_owned()).collect();
     let seen = Seen { watched, now: at(now), snapshot, said, ink: Ink::Colours };
-    terminal.draw(|frame| seen.draw(frame)).unwrap();
+    terminal.draw(|frame| draw(&seen, frame)).unwrap();
     terminal.backend().to_string()
 }
 
@@ -215,7 +220,7 @@ fn no_text_from_outside_steers_the_terminal() {
         said: vec!["\u{1b}]0;title\u{7}words\u{8}".to_owned()],
         ink: Ink::Plain,
     };
-    terminal.draw(|frame| seen.draw(frame)).unwrap();
+    terminal.draw(|frame| draw(&seen, frame)).unwrap();
     let cells = terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| !cell.symbol().contains(steers)));
     // Without colours there are none.

@@ -6,8 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph, Sparkline, SparklineBar};
 
-use super::Seen;
-use super::layout::is_roomy;
+use super::seen::{Seen, is_roomy};
 use crate::clock::Timestamp;
 use crate::runner::Second;
 use crate::units::{count, three_digits};

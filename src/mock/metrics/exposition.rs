@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::histogram::Histogram;
 use super::meters::{Finish, Meters};
-use crate::mock::heart::Readings;
+use crate::mock::engine_thread::Readings;
 use crate::simulator::BLOCK_SIZE;
 
 /// The whole page for a server of this model.

@@ -2,6 +2,7 @@
 
 mod fields;
 mod limits;
+mod prompt;
 mod read;
 mod shape;
 #[cfg(test)]
@@ -9,5 +10,5 @@ mod tests;
 
 pub(super) use fields::{Fields, object};
 pub(super) use limits::Served;
+pub(super) use prompt::{Prompt, id, token};
 pub(super) use read::{Ending, Endpoint, Form, Request, TokenIds, UsageIn};
-pub(super) use shape::Shape;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::Shape;
 use super::fields::{Fields, object};
 use super::limits::{Served, choices, min_tokens, priority};
-use crate::mock::prompt::Prompt;
+use super::prompt::Prompt;
+use super::shape::Shape;
 use crate::mock::refusal::Refusal;
 
 /// Which endpoint a request came to.

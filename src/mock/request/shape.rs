@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Fields;
+use super::fields::Fields;
 use crate::mock::faults::Fault;
-use crate::mock::instance::instance;
+use crate::mock::reply::instance;
 use crate::workload::JsonSchema;
 
 /// What is asked for.

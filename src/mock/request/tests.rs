@@ -4,8 +4,9 @@ use axum::response::IntoResponse as _;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::{Endpoint, Form, Request, Served, UsageIn};
-use crate::mock::prompt::Prompt;
+use super::limits::Served;
+use super::prompt::Prompt;
+use super::read::{Endpoint, Form, Request, UsageIn};
 use crate::mock::refusal::Refusal;
 
 const SERVED: Served<'static> = Served { model: "tiny-llama", adapters: &[], max_model_len: 4096 };

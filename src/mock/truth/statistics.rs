@@ -116,7 +116,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::mock::truth::Write;
+    use crate::mock::truth::record::Write;
 
     #[test]
     fn lateness_is_counted_of_writes_that_no_fault_delayed() {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use crate::report::Beside;
 use crate::analysis::Summary;
+use crate::report::Beside;
 use crate::units::steers;
 
 /// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
@@ -23,7 +23,10 @@ pub(in crate::report) fn indented(value: &impl Serialize) -> serde_json::Result<
 }
 
 /// The same into a file or a pipe.
-pub(in crate::report) fn write_indented(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
+pub(in crate::report) fn write_indented(
+    out: &mut dyn Write,
+    value: &impl Serialize,
+) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless(Some(PrettyFormatter::new()))))?;
     out.write_all(b"\n").map_err(serde_json::Error::io)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::{Told, printable};
 use crate::analysis::{Fact, Judgement, Objective, Status, Summary};
+use crate::report::{Told, printable};
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";

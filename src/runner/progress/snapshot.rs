@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use super::Second;
+use super::timeline::Second;
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, ServerState};
+
+/// How many seconds back the figures of the last seconds reach.
+pub const RECENT_S: u64 = 10;
 
 /// The state of a run at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -100,7 +103,7 @@ impl Rates {
 /// A latency as seen so far, within 1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveLatency {
-    /// Of all requests, in the last [`RECENT_S`](super::RECENT_S) seconds; absent where there was none.
+    /// Of all requests, in the last [`RECENT_S`] seconds; absent where there was none.
     pub recent: Option<Spread>,
     /// Of the requests of the window, since it began; absent where there was none.
     pub window: Option<Spread>,

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::*;
-use crate::record::{Failure, Gauge};
+use super::counters::Progress;
+use super::snapshot::{Rates, Tally};
+use super::timeline::Second;
+use crate::clock::Timestamp;
+use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
 
 const fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::RECENT_S;
-use super::snapshot::{LiveLatency, Spread};
+use super::snapshot::{LiveLatency, RECENT_S, Spread};
 use crate::record::Phase;
 
 /// Digits that hold: a figure is off by 1 % at most, and ten histograms are merged in microseconds.

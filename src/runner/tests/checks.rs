@@ -6,12 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::engines::Script;
-use super::{at, ms, sleep_until, watch};
+use super::engines::{Script, at, ms};
+use super::{sleep_until, watch};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::PreparedRequest;
 use crate::record::FailureKind;
-use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt};
+use crate::runner::checks::{CheckTimes, Checks, FinishedCheck};
+use crate::runner::options::Interrupt;
 
 fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     Checks {
@@ -64,7 +65,7 @@ async fn a_person_who_stops_the_run_stops_them() {
 
 #[tokio::test(start_paused = true)]
 async fn before_a_run_each_is_asked_once_and_none_for_longer_than_its_limit() {
-    let ends = |asked: Vec<AskedCheck>| -> Vec<_> {
+    let ends = |asked: Vec<FinishedCheck>| -> Vec<_> {
         asked
             .into_iter()
             .map(|asked| (asked.check, asked.released, asked.end.unwrap().result.err()))

@@ -6,11 +6,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::sleep_until;
 
-use super::at;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Keep, Kept, PreparedRequest};
 use crate::generator::{Prompt, RequestSpec};
 use crate::record::{Failure, FailureKind, FinishReason};
+
+pub(super) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(super) const fn at(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
 
 /// Answers every request with `tokens` tokens: the first after `ttft`, the others `gap` apart.
 #[derive(Clone, Copy)]

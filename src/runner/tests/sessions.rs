@@ -6,12 +6,15 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::engines::Talker;
-use super::{Flown, PATIENT, at, failure, ms};
+use super::engines::{Talker, at, ms};
+use super::{Flown, PATIENT, failure};
 use crate::clock::RunClock;
 use crate::generator::{Prompt, PromptBuilder, Schedule};
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, SessionCounts, Turn};
-use crate::runner::{Feed, Interrupt, Pacing, Progress, Run, RunOptions};
+use crate::runner::feed::Feed;
+use crate::runner::options::{Interrupt, Pacing, RunOptions};
+use crate::runner::progress::Progress;
+use crate::runner::run::Run;
 use crate::workload::WorkloadSpec;
 
 /// A conversation of three turns begins every ten seconds from the tenth on; two seconds pass from answer to question.

@@ -8,13 +8,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::due::Due;
-use super::writer::Writer;
-use super::{News, Order};
+use super::timer_queue::Due;
+use super::writer::{News, Writer};
 use crate::clock::{RunClock, SharpWait, Step};
 use crate::engine::Engine;
-use crate::runner::Pacing;
-use crate::runner::pacer::Released;
+use crate::runner::options::Pacing;
+use crate::runner::release::{Order, Released};
 
 /// Longest sleep of the precise pacer before it looks whether it should stop.
 const NAP: Duration = Duration::from_millis(50);

@@ -3,9 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{News, Order};
 use crate::engine::{Engine, Keep, Kept, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, Sessions};
+use crate::runner::release::Order;
+
+/// What a writer is told.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The first request of a session was let go. What it says, where later turns carry it on.
+    Began(PlannedRequest, Option<Prompt>),
+    /// A turn has ended; what was kept of its answer, and what follows, if anything does.
+    Ended { last: PlannedRequest, kept: Option<Kept>, next: Option<PlannedRequest> },
+}
 
 /// Makes the orders of later turns.
 ///

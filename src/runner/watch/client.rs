@@ -1,8 +1,8 @@
 //! Gathers what a run's machine went through from its beginning to its end.
 
-use super::SampleSink;
 use super::loop_delay::LoopDelay;
 use super::meter::Meter;
+use super::meter::SampleSink;
 use super::usage::{CpuTime, peak_memory_bytes};
 use super::watcher::Watcher;
 use crate::clock::RunClock;

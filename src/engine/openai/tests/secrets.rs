@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::server::{Act, STREAM, chunk, json, repeat, send, serve};
 use super::{OpenAiEngine, answer_to, ask, engine, target};
-use crate::engine::{Dialect, Secret, Target};
+use crate::engine::dialect::Dialect;
+use crate::engine::target::{Secret, Target};
 
 const KEY: &str = "hunter2hunter2";
 

@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 
 use super::server::{STREAM, json, read_request};
 use super::{OpenAiEngine, ask, engine};
-use crate::engine::{CertificateCheck, Dialect, Target};
+use crate::engine::dialect::Dialect;
+use crate::engine::target::{CertificateCheck, Target};
 use crate::record::FailureKind;
 
 /// A TLS server whose certificate is `tests/data/tls/server.cert.pem`, its own root.

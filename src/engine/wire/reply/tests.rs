@@ -6,8 +6,8 @@ use http::HeaderMap;
 use http::uri::PathAndQuery;
 
 use super::*;
-use crate::engine::AnswerForm;
 use crate::engine::secrets::Secrets;
+use crate::engine::target::AnswerForm;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
 const EVENTS: [&str; 4] = [

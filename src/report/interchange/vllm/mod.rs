@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use self::figures::figures;
 use self::output::Output;
 use self::setting::setting;
+use crate::record::Phase;
 use crate::report::Told;
 use crate::report::data::json::write_line;
-use crate::record::Phase;
 
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
 /// window, in the order of the plan.

@@ -1,0 +1,141 @@
+//! The fields by which a server is told which form an answer must have.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::dialect::SchemaField;
+use crate::workload::{AnswerShape, Tool, ToolChoice};
+
+/// What is asked of an answer beside its prompt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form<'a> {
+    /// Words, as many as asked where that can be forced.
+    Words,
+    /// This form; it ends by itself.
+    Shaped(&'a AnswerShape),
+    /// An answer that ends by itself.
+    Free,
+}
+
+/// The name that a schema must be given.
+const SCHEMA_NAME: &str = "answer";
+
+impl Form<'_> {
+    /// Whether the length is forced.
+    pub(crate) const fn is_forced(self) -> bool {
+        matches!(self, Self::Words)
+    }
+
+    /// Adds the fields that ask for it.
+    pub(crate) fn ask(self, fields: &mut Map<String, Value>, dialect: SchemaField) {
+        let Self::Shaped(shape) = self else { return };
+        match shape {
+            AnswerShape::Json { .. } => {
+                let format = match dialect {
+                    SchemaField::JsonSchema | SchemaField::Schema => json!({ "type": "json_object" }),
+                    SchemaField::Value => value(&json!({ "type": "object" })),
+                };
+                fields.insert("response_format".into(), format);
+            }
+            AnswerShape::JsonSchema { schema, strict, .. } => {
+                let schema = schema.value();
+                let format = match dialect {
+                    SchemaField::JsonSchema => {
+                        let mut named = json!({ "name": SCHEMA_NAME, "schema": schema });
+                        if *strict {
+                            named["strict"] = true.into();
+                        }
+                        json!({ "type": "json_schema", "json_schema": named })
+                    }
+                    SchemaField::Schema => json!({ "type": "json", "schema": schema }),
+                    SchemaField::Value => value(schema),
+                };
+                fields.insert("response_format".into(), format);
+            }
+            AnswerShape::Tools { tools, choice, .. } => {
+                fields.insert("tools".into(), tools.iter().map(function).collect());
+                let choice = match choice {
+                    ToolChoice::Auto => "auto".into(),
+                    ToolChoice::Required => "required".into(),
+                    ToolChoice::Named(name) => json!({ "type": "function", "function": { "name": name } }),
+                };
+                fields.insert("tool_choice".into(), choice);
+            }
+        }
+    }
+}
+
+fn value(schema: &Value) -> Value {
+    json!({ "type": "json_object", "value": schema })
+}
+
+fn function(tool: &Tool) -> Value {
+    let mut function = json!({ "name": tool.name, "parameters": tool.parameters.value() });
+    if let Some(description) = &tool.description {
+        function["description"] = description.as_str().into();
+    }
+    json!({ "type": "function", "function": function })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::dialect::Dialect;
+    use crate::engine::openai::body::template::BodyTemplate;
+    use crate::engine::target::Target;
+    use crate::generator::Prompt;
+    use crate::workload::JsonSchema;
+
+    fn asked(dialect: Dialect, shape: &AnswerShape) -> Value {
+        let target = Target::new("http://x".parse().unwrap(), dialect);
+        let template = BodyTemplate::new(&target, "m", Form::Shaped(shape));
+        serde_json::from_slice(&template.render(&Prompt::Text("hi".to_owned()), 9)).unwrap()
+    }
+
+    #[test]
+    fn each_server_is_told_the_schema_in_its_own_way_and_no_length_is_forced() {
+        let schema = json!({ "type": "object", "required": ["a"] });
+        let shape = |strict| AnswerShape::JsonSchema {
+            schema: JsonSchema::new(schema.clone()).unwrap(),
+            strict,
+            in_slo: false,
+        };
+        let openai = json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
+        for (dialect, format) in [
+            (Dialect::Vllm, openai.clone()),
+            (Dialect::Sglang, openai.clone()),
+            (Dialect::Llamacpp, openai),
+            (Dialect::Trtllm, json!({ "type": "json", "schema": schema })),
+            (Dialect::Tgi, json!({ "type": "json_object", "value": schema })),
+        ] {
+            let body = asked(dialect, &shape(false));
+            assert_eq!(body["response_format"], format, "{dialect}");
+            assert!(body.get("ignore_eos").is_none() && body.get("min_tokens").is_none(), "{body}");
+            assert_eq!(body["max_tokens"], 9, "{body}");
+        }
+        assert_eq!(asked(Dialect::Openai, &shape(true))["response_format"]["json_schema"]["strict"], true);
+        let any = AnswerShape::Json { in_slo: false };
+        assert_eq!(asked(Dialect::Vllm, &any)["response_format"], json!({ "type": "json_object" }));
+        assert_eq!(asked(Dialect::Tgi, &any)["response_format"]["value"], json!({ "type": "object" }));
+    }
+
+    #[test]
+    fn tools_go_as_functions_with_the_choice_of_them() {
+        let parameters = JsonSchema::new(json!({ "type": "object" })).unwrap();
+        let tool = Tool { name: "look".to_owned(), description: Some("Looks".to_owned()), parameters };
+        for (choice, sent) in [
+            (ToolChoice::Auto, json!("auto")),
+            (ToolChoice::Required, json!("required")),
+            (
+                ToolChoice::Named("look".to_owned()),
+                json!({ "type": "function", "function": { "name": "look" } }),
+            ),
+        ] {
+            let shape = AnswerShape::Tools { tools: vec![tool.clone()], choice, in_slo: false };
+            let body = asked(Dialect::Vllm, &shape);
+            assert_eq!(body["tool_choice"], sent);
+            let function =
+                json!({ "name": "look", "description": "Looks", "parameters": { "type": "object" } });
+            assert_eq!(body["tools"], json!([{ "type": "function", "function": function }]));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Writes the JSON body of a request.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::answer_form::Form;
+use crate::engine::dialect::LengthForcing;
+use crate::engine::target::{AnswerForm, Endpoint, Target};
+use crate::generator::Prompt;
+
+/// The body of every request of a run: what never changes is serialised once, the prompt and the length are
+/// spliced in.
+#[derive(Clone)]
+pub(crate) struct BodyTemplate {
+    /// The object without its closing brace.
+    fixed: Vec<u8>,
+    /// Fields that hold the asked length.
+    length_fields: Vec<&'static str>,
+    prompt: PromptField,
+}
+
+impl fmt::Debug for BodyTemplate {
+    /// Shows the length of what is fixed and not the text, which may hold a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fixed, length_fields, prompt } = self;
+        f.debug_struct("BodyTemplate")
+            .field("fixed_length", &fixed.len())
+            .field("length_fields", length_fields)
+            .field("prompt", prompt)
+            .finish()
+    }
+}
+
+/// Where the prompt goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PromptField {
+    /// `messages`; a text as one message of the user.
+    Messages,
+    /// `prompt`.
+    Prompt,
+    /// Nowhere: the extra body fixes it.
+    Fixed,
+}
+
+impl BodyTemplate {
+    /// The template for requests to `target` that ask `model` for answers of this form.
+    pub(crate) fn new(target: &Target, model: &str, form: Form<'_>) -> Self {
+        let traits = target.dialect.traits();
+        let streamed = target.form == AnswerForm::Streamed;
+        let mut fields = Map::new();
+        fields.insert("model".into(), model.into());
+        fields.insert("stream".into(), streamed.into());
+        if streamed {
+            let mut options = json!({ "include_usage": true });
+            if traits.continuous_usage {
+                options["continuous_usage_stats"] = true.into();
+            }
+            fields.insert("stream_options".into(), options);
+        }
+        let sampling = &target.sampling;
+        let options: [(&str, Option<Value>); 4] = [
+            ("temperature", sampling.temperature.map(Value::from)),
+            ("top_p", sampling.top_p.map(Value::from)),
+            ("top_k", sampling.top_k.map(Value::from)),
+            ("seed", sampling.seed.map(Value::from)),
+        ];
+        fields.extend(options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        let forcing = if form.is_forced() { traits.length } else { LengthForcing::None };
+        if forcing != LengthForcing::None {
+            fields.insert("ignore_eos".into(), true.into());
+        }
+        let mut length_fields = vec![match target.endpoint {
+            Endpoint::Chat => traits.chat_max_tokens,
+            Endpoint::Completions => "max_tokens",
+        }];
+        if forcing == LengthForcing::IgnoreEosAndMinTokens {
+            length_fields.push("min_tokens");
+        }
+        length_fields.retain(|name| !target.extra_body.contains_key(*name));
+        let (name, field) = match target.endpoint {
+            Endpoint::Chat => ("messages", PromptField::Messages),
+            Endpoint::Completions => ("prompt", PromptField::Prompt),
+        };
+        let prompt = if target.extra_body.contains_key(name) { PromptField::Fixed } else { field };
+        form.ask(&mut fields, traits.schema_field);
+        merge(&mut fields, &target.extra_body);
+        let mut fixed = Value::Object(fields).to_string().into_bytes();
+        fixed.pop();
+        Self { fixed, length_fields, prompt }
+    }
+
+    /// Whether requests say what they are given to say: the extra body may have fixed it.
+    pub(crate) fn takes_prompts(&self) -> bool {
+        self.prompt != PromptField::Fixed
+    }
+
+    /// The body that asks for `output_tokens` tokens after `prompt`.
+    ///
+    /// What an endpoint cannot carry is refused before a run; here it is written all the same, and the server says what
+    /// is wrong with it.
+    pub(crate) fn render(&self, prompt: &Prompt, output_tokens: u32) -> Bytes {
+        let length = match prompt {
+            Prompt::Text(text) | Prompt::Messages(text) => text.len() + text.len() / 16,
+            Prompt::TokenIds(ids) => ids.len() * 7,
+            Prompt::Conversation(said) => said.iter().map(|text| text.len() + text.len() / 16 + 40).sum(),
+        };
+        let mut body = Vec::with_capacity(self.fixed.len() + length + 128);
+        body.extend_from_slice(&self.fixed);
+        for name in &self.length_fields {
+            field(&mut body, name);
+            body.extend_from_slice(output_tokens.to_string().as_bytes());
+        }
+        match self.prompt {
+            PromptField::Messages => {
+                field(&mut body, "messages");
+                match prompt {
+                    Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+                    Prompt::Conversation(said) => conversation(&mut body, said),
+                    prompt => {
+                        body.extend_from_slice(br#"[{"role":"user","content":"#);
+                        content(&mut body, prompt);
+                        body.extend_from_slice(b"}]");
+                    }
+                }
+            }
+            PromptField::Prompt => {
+                field(&mut body, "prompt");
+                content(&mut body, prompt);
+            }
+            PromptField::Fixed => {}
+        }
+        body.push(b'}');
+        body.into()
+    }
+}
+
+fn field(body: &mut Vec<u8>, name: &str) {
+    if body.last() != Some(&b'{') {
+        body.push(b',');
+    }
+    string(body, name);
+    body.push(b':');
+}
+
+fn content(body: &mut Vec<u8>, prompt: &Prompt) {
+    match prompt {
+        Prompt::Text(text) => string(body, text),
+        Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
+        // Writing to memory cannot fail; were it to, the server would say what is missing.
+        Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
+        Prompt::Conversation(said) => string(body, &said.concat()),
+    }
+}
+
+/// The messages of a chat, of the user and of the server in turn.
+fn conversation(body: &mut Vec<u8>, said: &[String]) {
+    let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
+    let mut before = b'[';
+    for (text, role) in said.iter().zip(roles.iter().cycle()) {
+        body.push(before);
+        body.extend_from_slice(role);
+        string(body, text);
+        body.push(b'}');
+        before = b',';
+    }
+    body.push(b']');
+}
+
+fn string(body: &mut Vec<u8>, text: &str) {
+    // As above.
+    let _ = serde_json::to_writer(body, text);
+}
+
+/// JSON Merge Patch (RFC 7386, section 2), for objects.
+fn merge(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (name, value) in patch {
+        match (value, into.get_mut(name)) {
+            (Value::Null, _) => {
+                into.remove(name);
+            }
+            (Value::Object(patch), Some(Value::Object(into))) => merge(into, patch),
+            (Value::Object(patch), _) => {
+                let mut fresh = Map::new();
+                merge(&mut fresh, patch);
+                into.insert(name.clone(), Value::Object(fresh));
+            }
+            _ => {
+                into.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::dialect::Dialect;
+
+    fn target(dialect: Dialect) -> Target {
+        Target::new("http://x".parse().unwrap(), dialect)
+    }
+
+    fn body(target: &Target, prompt: &str) -> Value {
+        serde_json::from_slice(
+            &BodyTemplate::new(target, "m", Form::Words).render(&Prompt::Text(prompt.to_owned()), 7),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn chat_for_vllm() {
+        assert_eq!(
+            body(&target(Dialect::Vllm), "say \"é\"\n"),
+            json!({"model": "m", "stream": true, "temperature": 0.0, "ignore_eos": true,
+                   "stream_options": {"include_usage": true, "continuous_usage_stats": true},
+                   "max_tokens": 7, "min_tokens": 7,
+                   "messages": [{"role": "user", "content": "say \"é\"\n"}]})
+        );
+    }
+
+    #[test]
+    fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
+        let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
+        let rendered = |target: &Target| -> Value {
+            serde_json::from_slice(&BodyTemplate::new(target, "m", Form::Words).render(&said, 7)).unwrap()
+        };
+        let mut target = target(Dialect::Openai);
+        let messages = json!([
+            {"role": "user", "content": "a \"b\""},
+            {"role": "assistant", "content": "c\n"},
+            {"role": "user", "content": " d"}
+        ]);
+        assert_eq!(rendered(&target)["messages"], messages);
+        target.endpoint = Endpoint::Completions;
+        assert_eq!(rendered(&target)["prompt"], "a \"b\"c\n d");
+    }
+
+    #[test]
+    fn whole_completions_for_openai() {
+        let mut target = target(Dialect::Openai);
+        target.form = AnswerForm::Whole;
+        target.sampling = Sampling { temperature: None, top_p: Some(0.5), top_k: None, seed: Some(3) };
+        assert_eq!(
+            body(&target, "x")["max_completion_tokens"],
+            json!(7),
+            "the newer field is the one that OpenAI's newer models take"
+        );
+        target.endpoint = Endpoint::Completions;
+        assert_eq!(
+            body(&target, "x"),
+            json!({"model": "m", "stream": false, "top_p": 0.5, "seed": 3, "max_tokens": 7, "prompt": "x"})
+        );
+    }
+
+    #[test]
+    fn messages_and_token_ids_are_sent_as_they_are() {
+        let mut target = target(Dialect::Openai);
+        let rendered = |target: &Target, prompt: Prompt| {
+            let body = BodyTemplate::new(target, "m", Form::Words).render(&prompt, 7);
+            String::from_utf8(body.to_vec()).unwrap()
+        };
+        let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(body.ends_with(&format!(r#""messages":{messages}}}"#)), "{body}");
+        target.endpoint = Endpoint::Completions;
+        let body = rendered(&target, Prompt::TokenIds(vec![1, 20, 300]));
+        assert!(body.ends_with(r#""prompt":[1,20,300]}"#), "{body}");
+        // What an endpoint cannot carry is JSON all the same.
+        let body = rendered(&target, Prompt::Messages(messages.to_owned()));
+        assert!(serde_json::from_str::<Value>(&body).unwrap()["prompt"].is_array());
+        target.endpoint = Endpoint::Chat;
+        let body = rendered(&target, Prompt::TokenIds(vec![1]));
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["messages"][0]["content"], json!([1]));
+    }
+
+    #[test]
+    fn the_extra_body_wins_merges_and_takes_out() {
+        let mut target = target(Dialect::Vllm);
+        let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,
+                           "max_tokens": 3, "ignore_eos": null, "guided": {"a": {"b": 1, "c": null}},
+                           "messages": [], "model": "other"});
+        target.extra_body = extra.as_object().unwrap().clone();
+        assert_eq!(
+            body(&target, "x"),
+            json!({"model": "other", "stream": true, "temperature": 0.0, "max_tokens": 3,
+                   "stream_options": {"include_usage": true, "continuous_usage_stats": false},
+                   "guided": {"a": {"b": 1}}, "messages": []})
+        );
+    }
+
+    #[test]
+    fn neither_template_nor_request_shows_what_may_be_secret() {
+        let mut target = target(Dialect::Vllm);
+        target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
+        let template = BodyTemplate::new(&target, "m", Form::Words);
+        let request = PreparedRequest::new(7, template.render(&Prompt::default(), 1));
+        assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
+        let shown = format!("{template:?} {request:?}");
+        let bytes = format!("{:?}", b"hunter2").replace(['[', ']'], "");
+        assert!(!shown.contains("hunter2") && !shown.contains(&bytes), "{shown}");
+    }
+
+    use crate::engine::answer::PreparedRequest;
+    use crate::engine::target::Sampling;
+}

@@ -1,0 +1,169 @@
+//! The bodies of requests that differ in their model, their priority or the form of their answers.
+
+use bytes::Bytes;
+
+use super::answer_form::Form;
+use super::template::BodyTemplate;
+use crate::engine::kept::Keep;
+use crate::engine::openai::smoke;
+use crate::engine::target::{PriorityField, Target};
+use crate::generator::{PlannedRequest, Prompt};
+use crate::workload::{AnswerShape, Priority};
+
+/// The field that says how urgent a request is.
+const PRIORITY: &str = "priority";
+/// The most urgent first.
+const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
+
+/// A template for every model and priority that requests of a run have.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyTemplates {
+    /// Of each form, words first, and each model one, or one a priority where that is sent.
+    templates: Vec<BodyTemplate>,
+    by_model: usize,
+    by_form: usize,
+    /// The place of each class's form; empty where all ask for words.
+    forms: Vec<usize>,
+}
+
+impl BodyTemplates {
+    /// The templates for requests to `target`; those that are drawn no model of their own ask for `model`.
+    pub(crate) fn new(target: &Target, model: &str) -> Self {
+        let urgencies: Vec<Target> = match (target.priority, target.dialect.traits().priority) {
+            (PriorityField::Sent, Some(order)) => PRIORITIES
+                .iter()
+                .map(|&priority| {
+                    let mut of_priority = target.clone();
+                    let value = order.value(priority).into();
+                    of_priority.extra_body.entry(PRIORITY).or_insert(value);
+                    of_priority
+                })
+                .collect(),
+            _ => vec![target.clone()],
+        };
+        let models: Vec<&str> = match target.models.as_slice() {
+            [] => vec![model],
+            models => models.iter().map(String::as_str).collect(),
+        };
+        let shapes: Vec<&AnswerShape> = target.answers.iter().flatten().collect();
+        let asked = std::iter::once(Form::Words).chain(shapes.iter().copied().map(Form::Shaped));
+        let urgencies = &urgencies;
+        let of_form = |form| {
+            let of_model =
+                move |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model, form));
+            models.iter().copied().flat_map(of_model)
+        };
+        let place = |shape: &AnswerShape| {
+            shapes.iter().position(|known| std::ptr::eq(*known, shape)).map_or(0, |at| at + 1)
+        };
+        Self {
+            templates: asked.flat_map(of_form).collect(),
+            by_model: urgencies.len(),
+            by_form: urgencies.len() * models.len(),
+            forms: target.answers.iter().map(|shape| shape.as_ref().map_or(0, place)).collect(),
+        }
+    }
+
+    /// The template for a request.
+    pub(crate) fn of(&self, request: &PlannedRequest) -> &BodyTemplate {
+        let urgency = PRIORITIES.iter().position(|&priority| priority == request.priority).unwrap_or(0);
+        let model = usize::from(request.model.unwrap_or(0)) * self.by_model;
+        let place = self.form_of(request) * self.by_form + model + urgency % self.by_model;
+        &self.templates[place.min(self.templates.len() - 1)]
+    }
+
+    /// What is kept of the answer to a request: of one with a form its words, which are to be judged.
+    pub(crate) fn keep(&self, request: &PlannedRequest) -> Keep {
+        if self.form_of(request) == 0 { Keep::Nothing } else { Keep::Words }
+    }
+
+    fn form_of(&self, request: &PlannedRequest) -> usize {
+        self.forms.get(usize::from(request.class)).copied().unwrap_or(0)
+    }
+
+    /// A request for one token in each form but words, in the order of the forms.
+    pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
+        let first = self.templates.iter().step_by(self.by_form).skip(1);
+        first.map(|template| template.render(&Prompt::Text(smoke::PROMPT.to_owned()), 1))
+    }
+
+    /// The one test request: the most urgent, so that a server which takes no priorities says so before any load.
+    pub(crate) fn test_request(&self) -> Bytes {
+        self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
+    }
+
+    /// The text that the test request asks, unless the extra body put another prompt in its place.
+    pub(crate) fn test_prompt(&self) -> Option<&'static str> {
+        self.templates[0].takes_prompts().then_some(smoke::PROMPT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::engine::dialect::Dialect;
+
+    fn target(dialect: Dialect, priority: PriorityField) -> Target {
+        Target { priority, ..Target::new("http://x".parse().unwrap(), dialect) }
+    }
+
+    /// Model and priority in the body of a request of this model and priority.
+    fn asked(target: &Target, model: Option<u16>, priority: Priority) -> (Value, Value) {
+        let templates = BodyTemplates::new(target, "base");
+        let planned = PlannedRequest { priority, model, ..PlannedRequest::default() };
+        let body: Value =
+            serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
+        (body["model"].clone(), body["priority"].clone())
+    }
+
+    #[test]
+    fn each_server_has_its_own_order_of_priorities() {
+        let values = |dialect, priority| PRIORITIES.map(|of| asked(&target(dialect, priority), None, of).1);
+        assert_eq!(values(Dialect::Vllm, PriorityField::Sent), [json!(-1), json!(0), json!(1)]);
+        assert_eq!(values(Dialect::Sglang, PriorityField::Sent), [json!(1), json!(0), json!(-1)]);
+        assert_eq!(values(Dialect::Vllm, PriorityField::Unsent), [Value::Null, Value::Null, Value::Null]);
+        assert_eq!(values(Dialect::Openai, PriorityField::Sent), [Value::Null, Value::Null, Value::Null]);
+        let mut fixed = target(Dialect::Vllm, PriorityField::Sent);
+        fixed.extra_body.insert(PRIORITY.into(), json!(7));
+        assert_eq!(asked(&fixed, None, Priority::High).1, json!(7), "the extra body wins");
+    }
+
+    #[test]
+    fn each_class_asks_for_its_own_form_whatever_its_model_and_priority() {
+        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        mixed.models = vec!["a".into(), "b".into()];
+        mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
+        let templates = BodyTemplates::new(&mixed, "base");
+        for (class, kept) in [(0, Keep::Nothing), (1, Keep::Words), (2, Keep::Nothing)] {
+            for (model, name) in [(0, "a"), (1, "b")] {
+                let planned = PlannedRequest {
+                    class,
+                    model: Some(model),
+                    priority: Priority::Low,
+                    ..Default::default()
+                };
+                let body: Value =
+                    serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
+                assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
+                assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
+                assert_eq!(templates.keep(&planned), kept);
+            }
+        }
+        assert_eq!(templates.probes().count(), 1);
+    }
+
+    #[test]
+    fn each_request_asks_for_its_own_model() {
+        let mut mixed = target(Dialect::Vllm, PriorityField::Sent);
+        mixed.models = vec!["a".into(), "b".into()];
+        for (model, name) in [(0, "a"), (1, "b")] {
+            assert_eq!(asked(&mixed, Some(model), Priority::Low), (json!(name), json!(1)));
+        }
+        assert_eq!(
+            asked(&target(Dialect::Vllm, PriorityField::Unsent), None, Priority::Low).0,
+            json!("base")
+        );
+    }
+}

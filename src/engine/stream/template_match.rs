@@ -1,0 +1,98 @@
+//! Knows a chunk that differs from the last one only in its text.
+
+use super::fast_chunk::{Said, UsualChunk};
+use super::json::string_length;
+
+/// Longest surroundings of a text that are remembered: there is one shape for each stream.
+const LENGTH_LIMIT: usize = 2 << 10;
+
+/// The last chunk with text, without its text.
+///
+/// A chunk with the same bytes before and after another string means the same: what a chunk means depends on a
+/// text only through whether it is empty, and neither of the two is. So the new string alone is read, and it must
+/// be one that any reader of JSON takes.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// All before the text, its opening quote too, and all after, from its closing quote on.
+    around: Vec<u8>,
+    /// Where the text stood.
+    text_at: usize,
+    index: u32,
+    /// What every chunk of this shape says; without text before the first one that has some.
+    said: Said,
+}
+
+impl Shape {
+    /// The choice that the chunk `json` belongs to, and what it says, if it has this shape.
+    #[inline]
+    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, Said)> {
+        self.said.text?;
+        let (before, after) = self.around.split_at(self.text_at);
+        let text = json.strip_prefix(before)?;
+        let length = string_length(text)?;
+        (length > 0 && text[length..] == *after).then_some((self.index, self.said))
+    }
+
+    /// Remembers the shape of the chunk that was read from `json`, if its text is all that may change in it.
+    pub(crate) fn learn(&mut self, json: &[u8], chunk: &UsualChunk<'_>) {
+        let UsualChunk { index, said, finish, text_at } = chunk;
+        let Some(index) = *index else { return };
+        if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
+            return;
+        }
+        self.around.clear();
+        self.around.extend_from_slice(&json[..text_at.start]);
+        self.around.extend_from_slice(&json[text_at.end..]);
+        self.text_at = text_at.start;
+        self.index = index;
+        self.said = *said;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk around `inside` the quotes of its text.
+    fn chunk(inside: &str) -> Vec<u8> {
+        format!(r#"{{"choices":[{{"index":1,"delta":{{"content":"{inside}"}},"finish_reason":null}}]}}"#)
+            .into_bytes()
+    }
+
+    fn learned(json: &[u8]) -> Shape {
+        let mut shape = Shape::default();
+        shape.learn(json, &UsualChunk::read(json).unwrap());
+        shape
+    }
+
+    #[test]
+    fn another_text_has_the_same_shape_and_what_is_no_text_has_not() {
+        let shape = learned(&chunk("a"));
+        for (inside, same) in [
+            ("b", true),
+            (r#"\"\\ \u00e9 é漢"#, true),
+            ("", false),
+            (r#"b","role":"x"#, false),
+            (r"b\", false),
+            (r"\x", false),
+            ("\u{1}", false),
+        ] {
+            let found = shape.matches(&chunk(inside));
+            assert_eq!(found.is_some(), same, "{inside}");
+            assert!(found.is_none_or(|found| found == (shape.index, shape.said)));
+        }
+        assert_eq!(shape.matches(&chunk("b")[1..]), None);
+        assert_eq!(shape.matches(&[chunk("b"), b" ".to_vec()].concat()), None);
+    }
+
+    #[test]
+    fn nothing_is_learned_from_a_chunk_without_text_or_with_an_end_or_too_long() {
+        let long = format!(r#"{{"id":"{}","choices":[{{"text":"a"}}]}}"#, "x".repeat(LENGTH_LIMIT));
+        for json in [&chunk("")[..], br#"{"choices":[{"text":"a","finish_reason":"stop"}]}"#, long.as_bytes()]
+        {
+            assert_eq!(learned(json).matches(json), None);
+        }
+        let long_text = chunk(&"x".repeat(LENGTH_LIMIT));
+        assert!(learned(&long_text).matches(&chunk("a")).is_some());
+    }
+}

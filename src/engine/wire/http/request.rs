@@ -1,0 +1,124 @@
+//! Writes requests.
+
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName};
+
+use crate::engine::answer::PreparedRequest;
+use crate::engine::secrets::Secrets;
+use crate::engine::target::AnswerForm;
+use crate::engine::wire::socket::Socket;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What every request of a run starts with. It may hold credentials, and has no `Debug`.
+pub(crate) struct RequestHead {
+    /// Request line and headers as they are sent, all but those that differ from request to request.
+    common: Vec<u8>,
+    /// What every request's `X-Request-Id` begins with; absent where the user gave one.
+    id_prefix: Option<String>,
+    /// How the answer is wanted.
+    pub(in crate::engine::wire) form: AnswerForm,
+    /// What no message may repeat.
+    pub(in crate::engine::wire) secrets: Secrets,
+}
+
+impl RequestHead {
+    /// The head of a POST to `path` with these headers, the host's name among them, and an `X-Request-Id` that
+    /// begins with `id_prefix`.
+    pub(crate) fn new(
+        path: &PathAndQuery,
+        headers: &HeaderMap,
+        id_prefix: String,
+        form: AnswerForm,
+        secrets: Secrets,
+    ) -> Self {
+        let mut common = format!("POST {path} HTTP/1.1\r\n").into_bytes();
+        for (name, value) in headers {
+            common.extend_from_slice(name.as_str().as_bytes());
+            common.extend_from_slice(b": ");
+            common.extend_from_slice(value.as_bytes());
+            common.extend_from_slice(b"\r\n");
+        }
+        let id_prefix = (!headers.contains_key(REQUEST_ID)).then_some(id_prefix);
+        Self { common, id_prefix, form, secrets }
+    }
+
+    /// The same with an `X-Request-Id` that begins with `id_prefix`, unless the user gave one.
+    pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
+        let id_prefix = self.id_prefix.as_ref().map(|_| id_prefix);
+        Self { common: self.common.clone(), id_prefix, form: self.form, secrets: self.secrets.clone() }
+    }
+
+    fn of(&self, request: &PreparedRequest) -> Vec<u8> {
+        let id = self.id_prefix.as_ref();
+        let id =
+            id.map(|prefix| format!("x-request-id: {prefix}{:012x}\r\n", request.index)).unwrap_or_default();
+        let own = format!("content-length: {}\r\n{id}\r\n", request.body.len());
+        [&self.common[..], own.as_bytes()].concat()
+    }
+}
+
+/// A request on its way out.
+#[derive(Debug)]
+pub(in crate::engine::wire) struct Outgoing {
+    head: Vec<u8>,
+    body: Bytes,
+    written: usize,
+}
+
+impl Outgoing {
+    /// A request of which nothing is written yet.
+    pub(in crate::engine::wire) fn new(head: &RequestHead, request: PreparedRequest) -> Self {
+        Self { head: head.of(&request), body: request.body, written: 0 }
+    }
+
+    /// Writes on until all has gone out: in one call, where the socket has room for it.
+    pub(in crate::engine::wire) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &mut Socket,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let head = &self.head[self.written.min(self.head.len())..];
+            let body = &self.body[self.written.saturating_sub(self.head.len())..];
+            if head.is_empty() && body.is_empty() {
+                return socket.poll_flush(cx);
+            }
+            match ready!(socket.poll_write(cx, &[IoSlice::new(head), IoSlice::new(body)]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => self.written += written,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_written_as_http_wants_it() {
+        let path = PathAndQuery::from_static("/gate/v1/completions");
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "h:8000".parse().unwrap());
+        headers.append("x-tag", "one".parse().unwrap());
+        headers.append("x-tag", "two".parse().unwrap());
+        let text = |headers: &HeaderMap| {
+            let head =
+                RequestHead::new(&path, headers, "id-".to_owned(), AnswerForm::Streamed, Secrets::default());
+            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
+            String::from_utf8(head.of(&request)).unwrap()
+        };
+        let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";
+        assert_eq!(
+            text(&headers),
+            format!("{common}content-length: 7\r\nx-request-id: id-00000000002a\r\n\r\n")
+        );
+        headers.insert("x-request-id", "mine".parse().unwrap());
+        assert_eq!(text(&headers), format!("{common}x-request-id: mine\r\ncontent-length: 7\r\n\r\n"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Carries one request and its response over one connection.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::http::{Outgoing, RequestHead};
+use super::pooled_connection::Lane;
+use super::reply::{Origin, Outcome, Reply};
+use super::socket::ReadDelays;
+use crate::clock::RunClock;
+use crate::engine::answer::{AnswerEvent, PreparedRequest};
+use crate::engine::stream::reader::Arrival;
+use crate::record::FinishReason;
+
+/// A request that has a connection, and what has come of it.
+pub(super) struct Conversation {
+    lane: Box<Lane>,
+    clock: RunClock,
+    delays: Arc<ReadDelays>,
+    request: Request,
+    /// The last read filled the buffer: there is more, but others come first.
+    turn_over: bool,
+    reply: Reply,
+}
+
+/// How far the request has come.
+enum Request {
+    Outgoing(Box<Outgoing>),
+    Sent,
+    /// The connection takes no more of it. What the server had said may still be read.
+    Unwritten(io::Error),
+}
+
+impl Conversation {
+    /// A request that is written at the first poll.
+    pub(super) fn new(
+        mut lane: Box<Lane>,
+        origin: Origin,
+        clock: RunClock,
+        head: Arc<RequestHead>,
+        request: PreparedRequest,
+        delays: Arc<ReadDelays>,
+    ) -> Self {
+        lane.socket.stamped().begin(clock);
+        let keep = request.keep;
+        let request = Request::Outgoing(Box::new(Outgoing::new(&head, request)));
+        let reply = Reply::new(head, origin, keep);
+        Self { lane, clock, delays, request, turn_over: false, reply }
+    }
+
+    /// The connection, if nothing of the request is left to be written to it.
+    pub(super) fn into_lane(self) -> Option<Box<Lane>> {
+        matches!(self.request, Request::Sent).then_some(self.lane)
+    }
+
+    /// Why the model stopped, where all of the text has come.
+    pub(super) fn finish_reason(&self) -> Option<FinishReason> {
+        self.reply.finish_reason()
+    }
+
+    /// Writes what can be written, else reads once; what was found goes to `events`.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> Poll<Option<Outcome>> {
+        if self.poll_write(cx, events).is_ready() {
+            return Poll::Ready(None);
+        }
+        if std::mem::take(&mut self.turn_over) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Self { lane, clock, delays, turn_over, reply, .. } = self;
+        let outcome = lane.socket.poll_read(cx, |socket, read| {
+            let stamped = socket.stamped();
+            let arrival = stamped.arrival();
+            if let Some(delay) = stamped.take_read_delay() {
+                delays.add(delay);
+            }
+            match read {
+                Ok(read) => {
+                    *turn_over = read.filled;
+                    reply.take(read.bytes, arrival, events)
+                }
+                Err(error) => reply.fail(&error, Arrival { at: clock.now(), ..arrival }, events),
+            }
+        });
+        match (outcome, &self.request) {
+            // Nothing will come any more.
+            (Poll::Pending, Request::Unwritten(error)) => {
+                let arrival = self.lane.socket.stamped().arrival();
+                let now = Arrival { at: self.clock.now(), ..arrival };
+                Poll::Ready(self.reply.fail(error, now, events))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Ready once, when all of the request has gone out.
+    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut VecDeque<AnswerEvent>) -> Poll<()> {
+        let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
+        match ready!(outgoing.poll_write(cx, &mut self.lane.socket)) {
+            Ok(()) => {
+                self.request = Request::Sent;
+                if let Some(at) = self.lane.socket.stamped().sent() {
+                    self.reply.request_sent(at, events);
+                }
+                Poll::Ready(())
+            }
+            Err(error) => {
+                self.request = Request::Unwritten(error);
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A connection between two requests, or under one.
+
+use std::task::{Context, Poll};
+
+use futures::task::noop_waker_ref;
+
+use super::http::{Body, Rest};
+use super::socket::Socket;
+
+/// Reads tried before the rest of an answer is left for later.
+const LOOKS: u32 = 4;
+
+/// An open connection. Nothing is spawned for it: whoever uses it polls it, so that an answer is read in one task.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(super) socket: Socket,
+    /// Number of answers that came over it.
+    pub(super) answers: u64,
+    /// What is left of the last answer after its end: closing bytes that are read when the connection is wanted.
+    pub(super) tail: Option<Body>,
+}
+
+/// Whether a connection can take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readiness {
+    Ready,
+    /// The last answer is not over yet.
+    Closing,
+    Dead,
+}
+
+impl Lane {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self { socket, answers: 0, tail: None }
+    }
+
+    /// Looks, without waiting, whether the connection can take a request.
+    pub(super) fn readiness(&mut self) -> Readiness {
+        let cx = &mut Context::from_waker(noop_waker_ref());
+        for _ in 0..LOOKS {
+            let tail = &mut self.tail;
+            let rest = self.socket.poll_read(cx, |_, read| match (read, tail) {
+                // A server that says something unasked, or hangs up, is not to be asked.
+                (Ok(read), Some(tail)) if !read.bytes.is_empty() => tail.skip(read.bytes),
+                _ => Rest::Unusable,
+            });
+            match rest {
+                Poll::Pending if self.tail.is_some() => return Readiness::Closing,
+                Poll::Pending => return Readiness::Ready,
+                Poll::Ready(Rest::Awaited) => {}
+                Poll::Ready(Rest::None) => self.tail = None,
+                Poll::Ready(Rest::Unusable) => return Readiness::Dead,
+            }
+        }
+        Readiness::Closing
+    }
+}

@@ -1,0 +1,95 @@
+//! Counts how long bytes lay in the kernel before they were read.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::record::Delays;
+
+/// Bins in each doubling: a quantile is at most 1/16 too high.
+const BINS: usize = 16;
+/// Doublings above the first bins: up to 2⁴⁰ ns, 18 minutes.
+const DOUBLINGS: usize = 37;
+
+/// A histogram that many threads may add to without waiting for one another.
+#[derive(Debug)]
+pub(crate) struct ReadDelays {
+    bins: Box<[AtomicU64]>,
+    max: AtomicU64,
+}
+
+impl Default for ReadDelays {
+    fn default() -> Self {
+        let bins = (0..BINS * DOUBLINGS).map(|_| AtomicU64::new(0)).collect();
+        Self { bins, max: AtomicU64::new(0) }
+    }
+}
+
+impl ReadDelays {
+    /// Adds one.
+    pub(in crate::engine::wire) fn add(&self, delay: Duration) {
+        let nanos = delay.as_nanos() as u64;
+        self.bins[bin(nanos)].fetch_add(1, Relaxed);
+        // Rarely exceeded, so that most only look.
+        if nanos > self.max.load(Relaxed) {
+            self.max.fetch_max(nanos, Relaxed);
+        }
+    }
+
+    /// Those counted so far; `None` where there are none.
+    pub(crate) fn so_far(&self) -> Option<Delays> {
+        let counts: Vec<u64> = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();
+        let n: u64 = counts.iter().sum();
+        let max_ns = self.max.load(Relaxed);
+        // Nearest rank: the least value that the share of all does not exceed.
+        let quantile = |share: f64| {
+            let rank = ((n as f64 * share).ceil() as u64).max(1);
+            let mut seen = 0;
+            let bin = counts.iter().position(|&count| {
+                seen += count;
+                seen >= rank
+            });
+            bin.map_or(max_ns, |bin| upper(bin).min(max_ns))
+        };
+        (n > 0).then(|| Delays { n, p50_ns: quantile(0.5), p99_ns: quantile(0.99), max_ns })
+    }
+}
+
+/// The bin of a value: its four bits after the first, and how many doublings lie below.
+fn bin(nanos: u64) -> usize {
+    let doubling = nanos.checked_ilog2().unwrap_or(0).saturating_sub(BINS.ilog2()) as usize;
+    (doubling * BINS + (nanos >> doubling) as usize).min(BINS * DOUBLINGS - 1)
+}
+
+/// The largest value of a bin.
+fn upper(bin: usize) -> u64 {
+    let doubling = (bin / BINS).saturating_sub(1);
+    (((bin - doubling * BINS + 1) as u64) << doubling) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_in_a_bin_hardly_wider_than_itself() {
+        for nanos in (0..5_000).chain((1..1_000).map(|k| k * 1_000_003_007)) {
+            let top = upper(bin(nanos));
+            assert!(top >= nanos && top - nanos <= nanos / 16, "{nanos} is counted as {top}");
+        }
+        assert_eq!(bin(u64::MAX), BINS * DOUBLINGS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_values_added() {
+        let delays = ReadDelays::default();
+        assert_eq!(delays.so_far(), None);
+        for micros in 1..=1_000 {
+            delays.add(Duration::from_micros(micros));
+        }
+        let found = delays.so_far().unwrap();
+        assert_eq!((found.n, found.max_ns), (1_000, 1_000_000));
+        for (nanos, exact) in [(found.p50_ns, 500_000), (found.p99_ns, 990_000)] {
+            assert!((exact..=exact + exact / 16).contains(&nanos), "{nanos} for {exact}");
+        }
+    }
+}

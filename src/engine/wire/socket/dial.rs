@@ -1,0 +1,213 @@
+//! Opens connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+
+use super::stamped::Stamped;
+use super::tcp_or_tls::Socket;
+use crate::engine::address::{BaseUrl, Scheme};
+use crate::engine::cause::{Cause, Fault};
+use crate::engine::wire::pooled_connection::Lane;
+use crate::record::{Failure, FailureKind};
+
+/// How long a connection may take to open.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How long an address is waited for before the next one is tried beside it (RFC 8305, section 5).
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// Opens connections to one server, whose name is looked up once.
+pub(crate) struct Dialer {
+    addresses: Vec<SocketAddr>,
+    /// Index of the address that answered last: the first to try.
+    preferred: AtomicUsize,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl Dialer {
+    /// Looks the server's name up.
+    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, Fault> {
+        let unknown = |why: String| {
+            let message = format!("the host `{}` cannot be found: {why}", url.host());
+            Fault { failure: Failure::new(FailureKind::Connect, message), cause: Cause::UnknownHost }
+        };
+        let found =
+            lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        if addresses.is_empty() {
+            return Err(unknown("its name has no address".to_owned()));
+        }
+        let tls = if url.scheme() == Scheme::Https {
+            let name =
+                ServerName::try_from(url.host().to_owned()).map_err(|error| unknown(error.to_string()))?;
+            Some((TlsConnector::from(Arc::new(tls)), name))
+        } else {
+            None
+        };
+        Ok(Self { addresses, preferred: AtomicUsize::new(0), tls })
+    }
+
+    /// Opens a connection.
+    pub(crate) async fn open(&self) -> Result<Box<Lane>, Fault> {
+        tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
+            let message = format!("no connection within {} s", LIMIT.as_secs());
+            Err(unconnected(message, Cause::Unknown))
+        })
+    }
+
+    async fn open_unlimited(&self) -> Result<Box<Lane>, Fault> {
+        let socket = Stamped::new(self.tcp().await?);
+        let socket = match &self.tls {
+            None => Socket::Plain(socket),
+            Some((connector, name)) => {
+                let shaken = connector.connect(name.clone(), socket).await;
+                Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?))
+            }
+        };
+        Ok(Box::new(Lane::new(socket)))
+    }
+
+    /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
+    /// they are tried beside it.
+    async fn tcp(&self) -> Result<TcpStream, Fault> {
+        let count = self.addresses.len();
+        let first = self.preferred.load(Ordering::Relaxed);
+        let mut untried = (0..count).map(|turn| (first + turn) % count);
+        let mut tries = FuturesUnordered::new();
+        let mut refusal = None;
+        loop {
+            let next = untried.next();
+            tries.extend(next.map(|index| self.tcp_to(index)));
+            // Past the last address there is nothing to do but to wait.
+            let patience = if next.is_some() { STAGGER } else { LIMIT };
+            match tokio::time::timeout(patience, tries.next()).await {
+                Ok(Some((index, Ok(socket)))) => {
+                    self.preferred.store(index, Ordering::Relaxed);
+                    return Ok(socket);
+                }
+                Ok(Some((_, Err(fault)))) => refusal = refusal.or(Some(fault)),
+                Ok(None) => {
+                    let nothing = || unconnected("the server has no address".to_owned(), Cause::Unknown);
+                    return Err(refusal.unwrap_or_else(nothing));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, Fault>) {
+        let address = self.addresses[index];
+        let opened = TcpStream::connect(address).await;
+        let opened = opened.and_then(|socket| socket.set_nodelay(true).map(|()| socket));
+        (index, opened.map_err(|error| no_connection(address, &error)))
+    }
+}
+
+fn unconnected(message: String, cause: Cause) -> Fault {
+    let kind = match cause {
+        Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
+        _ => FailureKind::Connect,
+    };
+    Fault { failure: Failure::new(kind, message), cause }
+}
+
+fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
+    let (message, cause) = match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::ConnectionRefused, _) => {
+            (format!("{address} refused the connection"), Cause::Refused)
+        }
+        // Too many open files, in this process or in the whole system; the numbers are the same on every Unix.
+        (_, Some(24 | 23)) => {
+            let message = "this process may open no more files; raise the limit with `ulimit -n`";
+            (message.to_owned(), Cause::OutOfFiles)
+        }
+        (io::ErrorKind::AddrNotAvailable, _) => {
+            // The same error where a family of addresses is switched off, as IPv6 is in many containers.
+            let message = format!(
+                "this machine has no free local port, or no address, to reach {address} from; where connections are \
+                 many, widen net.ipv4.ip_local_port_range"
+            );
+            (message, Cause::OutOfPorts)
+        }
+        _ => (format!("no connection to {address}: {error}"), Cause::Unknown),
+    };
+    unconnected(message, cause)
+}
+
+/// Why a handshake failed: either side would not, which no time cures, or the connection broke.
+fn no_handshake(error: &io::Error) -> Fault {
+    let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            (format!("the server does not speak TLS ({error})"), Cause::NotTls)
+        }
+        Some(_) => (error.to_string(), Cause::Untrusted),
+        None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
+    };
+    Fault { failure: Failure::new(FailureKind::Tls, message), cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_silent_address_does_not_hide_the_others() {
+        // A listener whose queue is full answers nothing at all.
+        let full = TcpSocket::new_v4().unwrap();
+        full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let full = full.listen(1).unwrap();
+        let silent = full.local_addr().unwrap();
+        let mut filling = Vec::new();
+        while let Ok(connected) =
+            tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(silent)).await
+        {
+            filling.push(connected.unwrap());
+        }
+        let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addresses = vec![silent, good.local_addr().unwrap()];
+        let dialer = Dialer { addresses, preferred: AtomicUsize::new(0), tls: None };
+        let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
+        assert!(opened.is_ok_and(|lane| lane.is_ok()));
+        assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
+    }
+
+    #[test]
+    fn what_this_machine_ran_out_of_is_named() {
+        let address = "127.0.0.1:1".parse().unwrap();
+        for (error, cause, words) in [
+            (io::Error::from_raw_os_error(24), Cause::OutOfFiles, "may open no more files"),
+            (io::Error::from_raw_os_error(23), Cause::OutOfFiles, "ulimit -n"),
+            (io::ErrorKind::AddrNotAvailable.into(), Cause::OutOfPorts, "ip_local_port_range"),
+        ] {
+            let fault = no_connection(address, &error);
+            assert_eq!((fault.failure.reason, fault.cause), (FailureKind::ClientLimit, cause));
+            assert!(fault.failure.message.contains(words), "{}", fault.failure);
+        }
+        let other = no_connection(address, &io::ErrorKind::HostUnreachable.into());
+        assert_eq!((other.failure.reason, other.cause), (FailureKind::Connect, Cause::Unknown));
+    }
+
+    #[tokio::test]
+    async fn the_first_refusal_is_told() {
+        let mut refusing = Vec::new();
+        for _ in 0..2 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            refusing.push(listener.local_addr().unwrap());
+        }
+        let dialer = Dialer { addresses: refusing.clone(), preferred: AtomicUsize::new(0), tls: None };
+        let fault = dialer.open().await.err().unwrap();
+        assert_eq!(fault.cause, Cause::Refused);
+        assert!(fault.failure.message.contains(&refusing[0].to_string()), "{}", fault.failure);
+    }
+}

@@ -1,0 +1,228 @@
+//! Notes the moments at which bytes go through a socket.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::receive::{ask_for_stamps, receive};
+use crate::clock::{KernelClock, RunClock, Timestamp};
+use crate::engine::stream::reader::Arrival;
+
+thread_local! {
+    static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();
+}
+
+/// A socket that stamps each read with the moment at which its bytes arrived, and each write as it begins.
+///
+/// Bytes arrive when the kernel has them, where it tells; else when the read that brought them returns, before
+/// anyone looks at them. A read that took several packets has the moment of the last.
+///
+/// A write is stamped before the system is asked, not after: on one machine the server may read a request and
+/// begin to answer it while the call that wrote it has not returned. A request counts as sent when the last of
+/// its writes began, the one that took its last bytes; a try that found no room in the socket does not count.
+#[derive(Debug)]
+pub(in crate::engine::wire) struct Stamped<S> {
+    socket: S,
+    clock: Option<RunClock>,
+    last_read: Timestamp,
+    reads: u64,
+    read_delay: Option<Duration>,
+    first_write: Option<Timestamp>,
+    last_write: Option<Timestamp>,
+    sent: Option<Timestamp>,
+}
+
+impl<S> Stamped<S> {
+    /// Wraps a socket.
+    fn wrap(socket: S) -> Self {
+        Self {
+            socket,
+            clock: None,
+            last_read: Timestamp::ZERO,
+            reads: 0,
+            read_delay: None,
+            first_write: None,
+            last_write: None,
+            sent: None,
+        }
+    }
+
+    /// Begins to note the moments of a request on this clock.
+    pub(in crate::engine::wire) fn begin(&mut self, clock: RunClock) {
+        self.clock = Some(clock);
+        self.last_read = Timestamp::ZERO;
+        (self.first_write, self.last_write, self.sent) = (None, None, None);
+    }
+
+    /// When the write that took the last of the request began, once all of it is written and flushed.
+    pub(in crate::engine::wire) fn sent(&self) -> Option<Timestamp> {
+        self.sent
+    }
+
+    /// The last read.
+    pub(in crate::engine::wire) fn arrival(&self) -> Arrival {
+        Arrival { at: self.last_read, read: self.reads }
+    }
+
+    /// How long what was read last had lain in the kernel, where that is known: told once.
+    pub(in crate::engine::wire) fn take_read_delay(&mut self) -> Option<Duration> {
+        self.read_delay.take()
+    }
+
+    fn wrote(&mut self, began: Timestamp) {
+        self.first_write.get_or_insert(began);
+        self.last_write = Some(began);
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.map_or(Timestamp::ZERO, |clock| clock.now())
+    }
+}
+
+impl Stamped<TcpStream> {
+    /// Wraps a connected socket.
+    pub(in crate::engine::wire) fn new(socket: TcpStream) -> Self {
+        ask_for_stamps(&socket);
+        Self::wrap(socket)
+    }
+
+    /// Reads what there is into `buffer`; nothing at the end of the stream.
+    pub(in crate::engine::wire) fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.socket.poll_read_ready(cx))?;
+            match receive(&self.socket, buffer) {
+                Ok(received) => {
+                    self.note(received.bytes, received.stamp);
+                    return Poll::Ready(Ok(received.bytes));
+                }
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    fn note(&mut self, bytes: usize, stamp: Option<Duration>) {
+        if let Some(clock) = self.clock {
+            let asked = self.first_write.unwrap_or_default();
+            let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp, asked));
+            // The bytes of a stream arrive in order, whichever clock says when. Its end is stamped too.
+            self.last_read = self.last_read.max(receipt.at());
+            self.read_delay = receipt.delay;
+        }
+        self.reads += u64::from(bytes > 0);
+    }
+}
+
+impl AsyncRead for Stamped<TcpStream> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let bytes = ready!(self.get_mut().poll_receive(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(bytes);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let began = self.now();
+        let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
+        self.wrote(began);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let began = self.now();
+        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
+        self.wrote(began);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    /// A request is flushed once, when all of it is written.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
+        self.sent = self.sent.or(self.last_write);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// A socket that has no room at the first try, and whose peer has the bytes well before a write returns.
+    struct Slow {
+        clock: RunClock,
+        tries: u32,
+        taken_at: Timestamp,
+    }
+
+    impl AsyncWrite for Slow {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.tries += 1;
+            if self.tries == 1 {
+                std::thread::sleep(Duration::from_millis(2));
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.taken_at = self.clock.now();
+            std::thread::sleep(Duration::from_millis(2));
+            Poll::Ready(Ok(bytes.len().min(4)))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_is_sent_when_its_last_write_begins() {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let mut socket = Stamped::wrap(Slow { clock, tries: 0, taken_at: Timestamp::ZERO });
+        socket.begin(clock);
+        socket.write_all(b"request").await.unwrap();
+        assert_eq!(socket.sent(), None, "not before the flush");
+        socket.flush().await.unwrap();
+        // The second of two writes took the last bytes: the stamp lies between the two, and not after it.
+        let sent = socket.sent().unwrap();
+        let second = socket.socket.taken_at;
+        assert!(sent <= second && second.since(sent) < Duration::from_millis(2), "{sent:?} {second:?}");
+        assert_eq!(socket.socket.tries, 3);
+    }
+}

@@ -1,0 +1,91 @@
+//! A connected socket, with or without TLS.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use super::stamped::Stamped;
+
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+
+thread_local! {
+    /// Where bytes are read to. One buffer serves all connections of a thread, each for as long as it looks at what
+    /// it read: a stream that waits holds none.
+    static DESK: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
+}
+
+/// A connected socket.
+#[derive(Debug)]
+pub(in crate::engine::wire) enum Socket {
+    /// Bare TCP.
+    Plain(Stamped<TcpStream>),
+    /// TLS over it.
+    Tls(Box<TlsStream<Stamped<TcpStream>>>),
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine::wire) struct Read<'a> {
+    /// The bytes; none at the end of the stream.
+    pub bytes: &'a [u8],
+    /// Whether there may be more at once.
+    pub filled: bool,
+}
+
+impl Socket {
+    /// The socket under TLS, if that is there.
+    pub(in crate::engine::wire) fn stamped(&mut self) -> &mut Stamped<TcpStream> {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(socket) => socket.get_mut().0,
+        }
+    }
+
+    /// Reads what there is and hands it to `look` as long as the bytes last.
+    pub(in crate::engine::wire) fn poll_read<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        look: impl FnOnce(&mut Self, io::Result<Read<'_>>) -> T,
+    ) -> Poll<T> {
+        DESK.with_borrow_mut(|desk| {
+            let read = match self {
+                Self::Plain(socket) => socket.poll_receive(cx, desk),
+                Self::Tls(socket) => {
+                    let mut buffer = ReadBuf::new(desk);
+                    let read = Pin::new(socket).poll_read(cx, &mut buffer);
+                    read.map_ok(|()| buffer.filled().len())
+                }
+            };
+            read.map(|read| {
+                let read = read.map(|bytes| Read { bytes: &desk[..bytes], filled: bytes == desk.len() });
+                look(self, read)
+            })
+        })
+    }
+
+    /// Writes from several places at once.
+    pub(in crate::engine::wire) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            Self::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+        }
+    }
+
+    /// Sees to it that what was written goes out.
+    pub(in crate::engine::wire) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Self::Tls(socket) => Pin::new(socket).poll_flush(cx),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The terminal's second screen, on which a dashboard stands, and the way back from it, whatever happens.
+//!
+//! There is one terminal, so there is one stage in the process. While it is taken nothing else may write to standard error:
+//! words that are said meanwhile stand in the dashboard, and go to standard error when the first screen is back, where they
+//! can be read again.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use indicatif::ProgressBar;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+
+use super::echo_guard::Typing;
+
+/// What the dashboard took, while there is one.
+static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+
+/// The line that stands in place, while there is one.
+static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Sees to the ways out of which this file would not hear.
+static WAYS_OUT: Once = Once::new();
+
+#[derive(Debug)]
+struct Taken {
+    typing: Option<Typing>,
+    said: Vec<String>,
+}
+
+/// Nothing that is done with it held can panic, so that the panic hook always gets it.
+fn taken() -> MutexGuard<'static, Option<Taken>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The stage, for as long as it is held.
+#[derive(Debug)]
+pub(super) struct Stage(());
+
+impl Stage {
+    /// Takes the terminal; `None` where another has it, or it cannot be written to.
+    pub(super) fn enter() -> Option<Self> {
+        WAYS_OUT.call_once(watch_ways_out);
+        let mut taken = taken();
+        if taken.is_some() || execute!(io::stderr(), EnterAlternateScreen, Hide).is_err() {
+            return None;
+        }
+        *taken = Some(Taken { typing: Typing::hide(), said: Vec::new() });
+        Some(Self(()))
+    }
+
+    /// Whether it still is: a panic elsewhere in the program gives the terminal back.
+    #[allow(clippy::unused_self)] // Only who was on the stage may ask.
+    pub(super) fn is_taken(&self) -> bool {
+        taken().is_some()
+    }
+
+    /// The last words that were said, oldest first.
+    #[allow(clippy::unused_self)] // Only who is on the stage shows them.
+    pub(super) fn said(&self, most: usize) -> Vec<String> {
+        let taken = taken();
+        let said = taken.as_ref().map(|taken| taken.said.as_slice()).unwrap_or_default();
+        said[said.len().saturating_sub(most)..].to_vec()
+    }
+
+    /// What is drawn on it.
+    #[allow(clippy::unused_self)] // Only who is on the stage draws.
+    pub(super) fn canvas(&self) -> Canvas {
+        Canvas::default()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives the terminal back, if it is taken, and says what was said meanwhile. To be called before the process is ended from
+/// elsewhere than the thread that draws.
+pub fn leave() {
+    let mut taken = taken();
+    let Some(Taken { typing, said }) = taken.take() else { return };
+    // A terminal that has gone away needs nothing back.
+    let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
+    if let Some(typing) = typing {
+        typing.show();
+    }
+    let mut err = io::stderr().lock();
+    for line in said {
+        let _ = writeln!(err, "{line}");
+    }
+}
+
+/// Says a line of words: on standard error, above a line that stands there in place, or, while a dashboard stands, in it, and
+/// on standard error afterwards.
+pub fn say(line: &str) {
+    if let Some(taken) = &mut *taken() {
+        taken.said.push(line.to_owned());
+        return;
+    }
+    // A closed pipe is no reason to stop.
+    let write = || drop(writeln!(io::stderr(), "{line}"));
+    match &*standing() {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+/// The line that stands in place; nothing that is done with it held says anything.
+pub(super) fn standing() -> MutexGuard<'static, Option<ProgressBar>> {
+    STANDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Standard error for those who write lines of words by themselves, such as diagnostics.
+#[derive(Debug, Default)]
+pub struct Words {
+    unfinished: Vec<u8>,
+}
+
+impl Write for Words {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unfinished.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.unfinished).into_owned();
+        text.lines().for_each(say);
+        self.unfinished.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // It cannot fail.
+        let _ = self.flush();
+    }
+}
+
+/// A picture under way to the terminal: it gets there whole, or, if the terminal has been given back, not at all.
+#[derive(Debug, Default)]
+pub(super) struct Canvas(Vec<u8>);
+
+impl Write for Canvas {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let picture = std::mem::take(&mut self.0);
+        match &*taken() {
+            Some(_) => io::stderr().write_all(&picture),
+            None => Ok(()),
+        }
+    }
+}
+
+/// From here on neither a panic nor a signal that ends the process leaves the terminal as it is.
+fn watch_ways_out() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        usual(panic);
+    }));
+    #[cfg(unix)]
+    std::thread::spawn(end_on_signals);
+}
+
+/// Ends the process on the signals that would end it anyway, and puts it to sleep on that which would, once the terminal is
+/// given back; Ctrl-C has its own listener.
+#[cfg(unix)]
+fn end_on_signals() {
+    use rustix::process::Signal;
+    use tokio::signal::unix::{SignalKind, signal};
+
+    use super::echo_guard as typing;
+
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    let ended_by = runtime.block_on(async {
+        let (terminate, quit) = (SignalKind::terminate(), SignalKind::quit());
+        let mut terminated = signal(terminate).ok()?;
+        let mut quitted = signal(quit).ok()?;
+        let mut stopped = signal(SignalKind::from_raw(Signal::TSTP.as_raw())).ok()?;
+        loop {
+            tokio::select! {
+                _ = terminated.recv() => return Some(terminate),
+                _ = quitted.recv() => return Some(quit),
+                _ = stopped.recv() => {
+                    leave();
+                    typing::sleep();
+                }
+            }
+        }
+    });
+    if let Some(signal) = ended_by {
+        leave();
+        // What a shell says of a process that a signal has ended.
+        std::process::exit(128 + signal.as_raw_value());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, for there is one stage.
+    #[test]
+    fn the_terminal_is_given_back_whatever_happens() {
+        let take = || *taken() = Some(Taken { typing: None, said: Vec::new() });
+        take();
+        let stage = Stage(());
+        say("one");
+        {
+            let mut words = Words::default();
+            write!(words, "two\nth").unwrap();
+            writeln!(words, "ree").unwrap();
+        }
+        // Other tests in this process may have words too.
+        let ours = |line: &String| ["one", "two", "three"].contains(&line.as_str());
+        let said: Vec<_> = stage.said(usize::MAX).into_iter().filter(ours).collect();
+        assert_eq!(said, ["one", "two", "three"]);
+        assert!(Stage::enter().is_none(), "two have the terminal");
+        drop(stage);
+        assert!(taken().is_none(), "dropped");
+
+        take();
+        let stage = Stage(());
+        let panicked = std::thread::spawn(|| {
+            WAYS_OUT.call_once(watch_ways_out);
+            panic!("this is how a test panics");
+        });
+        assert!(panicked.join().is_err());
+        assert!(!stage.is_taken(), "a panic elsewhere leaves the terminal taken");
+        // What is drawn afterwards goes nowhere, and nothing is in its way.
+        let mut canvas = stage.canvas();
+        canvas.write_all(b"a picture").unwrap();
+        canvas.flush().unwrap();
+        assert!(canvas.0.is_empty() && stage.said(9).is_empty());
+    }
+}

@@ -1,0 +1,114 @@
+//! Answers requests for text: reads, queues, and tells what comes out.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+
+use super::connection_log::Tape;
+use super::responder::{streamed, whole};
+use crate::mock::faults::{self, Fault};
+use crate::mock::refusal::{Mistake, Refusal};
+use crate::mock::reply::Reply;
+use crate::mock::reply::Script;
+use crate::mock::reply::plan;
+use crate::mock::request::{Endpoint, Form, Request};
+use crate::mock::state::Mock;
+use crate::mock::truth::{End, Record};
+
+/// Answers one request.
+pub(in crate::mock) async fn generate(
+    mock: Arc<Mock>,
+    tape: Tape,
+    endpoint: Endpoint,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let read = mock.clock.now();
+    let number = mock.number();
+    let faults = faults_of(&mock, number, &headers);
+    let (prefix, path) = match endpoint {
+        Endpoint::Chat => ("chatcmpl", "/v1/chat/completions"),
+        Endpoint::Completions => ("cmpl", "/v1/completions"),
+    };
+    // As vLLM, which takes the client's name for the request where there is one.
+    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
+    let named = faults.iter().flatten().map(Fault::to_string).collect();
+    tape.begin(Record::new(number, id.clone(), path, read, named));
+
+    let answered = match faults {
+        Ok(faults) => {
+            if faults.contains(&Fault::ResetBeforeHeaders) {
+                tape.reset();
+                return std::future::pending().await;
+            }
+            let asked = Asked { number, id, endpoint, faults };
+            answer(&mock, &tape, asked, &headers, &body).await
+        }
+        Err(words) => Err(Refusal::bad_request(&format!("{}: {words}", faults::HEADER))),
+    };
+    let response = answered.unwrap_or_else(|refusal| {
+        tape.finish(End::Refused);
+        refusal.into_response()
+    });
+    tape.note(|record| record.status = Some(response.status().as_u16()));
+    response
+}
+
+/// A request for text with its name and its fate.
+struct Asked {
+    number: u64,
+    id: String,
+    endpoint: Endpoint,
+    faults: Vec<Fault>,
+}
+
+fn faults_of(mock: &Mock, number: u64, headers: &HeaderMap) -> Result<Vec<Fault>, String> {
+    let mut faults = mock.chances.of_request(number);
+    for value in headers.get_all(faults::HEADER) {
+        faults.extend(faults::asked(value.to_str().map_err(|error| error.to_string())?)?);
+    }
+    Ok(faults)
+}
+
+async fn answer(
+    mock: &Mock,
+    tape: &Tape,
+    asked: Asked,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Response, Refusal> {
+    let Asked { number, id, endpoint, faults } = asked;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("application/json")) {
+        return Err(Refusal::validation(&[Mistake::media_type()]));
+    }
+    if let Some(status) = faults.iter().find_map(|fault| fault.status()) {
+        return Err(Refusal::injected(
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        ));
+    }
+    let request = Request::read(endpoint, body, mock.served())?;
+    let (wanted, choices) = plan(mock, number, &request, &faults);
+    let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
+    tape.note(|record| record.prompt_tokens = prompt_tokens);
+    let (work, queued) = mock.heart.take(wanted, request.n).await.map_err(Refusal::from)?;
+    tape.note(|record| record.queued_ns = Some(queued));
+
+    let slow = faults.iter().find_map(|fault| match fault {
+        Fault::SlowStart(time) => Some(*time),
+        _ => None,
+    });
+    if let Some(time) = slow {
+        tokio::time::sleep(time).await;
+    }
+    let model = request.adapter.and_then(|place| mock.adapters.get(place)).unwrap_or(&mock.model);
+    let names = (id.as_str(), model.as_str());
+    let reply = Reply::new(endpoint, names, &request, choices, mock.prompt_details, faults.clone());
+    Ok(match request.form {
+        Form::Streamed(_) => streamed(tape.clone(), work, Script::new(reply, faults)),
+        Form::Whole => whole(tape.clone(), work, reply, &faults).await,
+    })
+}

@@ -1,0 +1,78 @@
+//! A client's socket that notes when it takes bytes, and can end with a reset.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::connection_log::Tape;
+
+/// The socket beneath HTTP.
+#[derive(Debug)]
+pub(in crate::mock) struct Line {
+    socket: TcpStream,
+    tape: Tape,
+}
+
+impl Line {
+    pub(in crate::mock) fn new(socket: TcpStream, tape: Tape) -> Self {
+        Self { socket, tape }
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let taken = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
+        self.tape.took();
+        Poll::Ready(Ok(taken))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let taken = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, slices))?;
+        self.tape.took();
+        Poll::Ready(Ok(taken))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // HTTP flushes when it has written all that it holds: a socket that is full keeps it from coming here.
+        self.tape.took_all();
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.tape.is_cut() {
+            let _ = self.socket.set_zero_linger();
+        }
+        self.tape.abandon();
+    }
+}

@@ -1,0 +1,79 @@
+//! Decides what each answer to a request will be, before any of it is made.
+
+use super::answer::Choice;
+use super::text::Text;
+use crate::mock::engine_thread::Wanted;
+use crate::mock::faults::Fault;
+use crate::mock::metrics::Finish;
+use crate::mock::options::Words;
+use crate::mock::request::Prompt;
+use crate::mock::request::{Ending, Request};
+use crate::mock::state::Mock;
+use crate::random::Stream;
+use crate::simulator::{Job, JobId};
+
+/// What the engine is asked and what its answers say, those to the first prompt first.
+pub(in crate::mock) fn plan(
+    mock: &Mock,
+    number: u64,
+    request: &Request,
+    faults: &[Fault],
+) -> (Vec<Wanted>, Vec<Choice>) {
+    let mut lengths = match request.seed {
+        Some(seed) => Stream::named(seed, "mock stop length"),
+        None => mock.stop_lengths.branch(number),
+    };
+    let mut planned = Vec::new();
+    for prompt in &request.prompts {
+        let said = said(mock, request, prompt, faults);
+        let text = match (&said, mock.words) {
+            (Some(said), _) => said.clone(),
+            (None, Words::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
+            (None, words) => Text::of(words, prompt),
+        };
+        let stopped = match &said {
+            Some(_) => None,
+            None => text.stop_before(&request.stop, request.min_tokens, request.max_tokens),
+        };
+        for _ in 0..request.n {
+            let drawn = mock.stop_length.draw(&mut lengths).max(request.min_tokens);
+            let (length, finish) = match request.ending {
+                _ if said.is_some() => match text.round() {
+                    whole if whole <= request.max_tokens => (whole, Finish::Stop),
+                    _ => (request.max_tokens, Finish::Length),
+                },
+                Ending::Free if drawn < request.max_tokens => (drawn, Finish::Stop),
+                _ => (request.max_tokens, Finish::Length),
+            };
+            let stopped = stopped.as_ref().filter(|stopped| stopped.tokens <= length);
+            let (output_tokens, finish) = stopped.map_or((length, finish), |by| (by.tokens, Finish::Stop));
+            let prefix = prompt.prefix(request.adapter, text.first(output_tokens));
+            let job = Job {
+                id: JobId(mock.job()),
+                input_tokens: prompt.tokens(),
+                output_tokens,
+                priority: request.priority,
+                prefix,
+            };
+            let choice = Choice {
+                text: stopped.map_or(&text, |stopped| &stopped.text).clone(),
+                planned: output_tokens,
+                finish,
+                stop_reason: stopped.map(|stopped| stopped.by.clone()),
+                prompt_tokens: prompt.tokens(),
+                cached_tokens: None,
+                told: 0,
+            };
+            planned.push((Wanted { job, max_tokens: request.max_tokens, finish }, choice));
+        }
+    }
+    planned.into_iter().unzip()
+}
+
+/// What is said where the answer is laid down or has a form: it ends by itself, whatever else is asked.
+fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
+    let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
+    let said = request.shape.said(faults).or(given)?;
+    let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
+    Some(Text::said(&said.chars().take(kept).collect::<String>()))
+}

@@ -1,0 +1,219 @@
+//! What a run looks like while it is on: counters that flights write and a screen reads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::snapshot::{RECENT_S, Rates, Snapshot, Tally};
+use super::timeline::{Second, Timeline};
+use super::times::Times;
+use crate::clock::Timestamp;
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
+
+/// Live counters of one run. The figures reported in the end never come from here: they are computed from
+/// the records.
+///
+/// Nearly all of it is written by the one thread of the run loop and read five times a second by that of the screen, so
+/// that a counter is an atomic and the locks are free but for moments.
+#[derive(Debug)]
+pub struct Progress {
+    released: AtomicU64,
+    started: AtomicU64,
+    completed: AtomicU64,
+    failed: AtomicU64,
+    censored: AtomicU64,
+    tokens: AtomicU64,
+    /// The second of the run that is on.
+    second: AtomicU64,
+    seconds: Mutex<Timeline>,
+    ttft: Mutex<Times>,
+    itl: Mutex<Times>,
+    tpot: Mutex<Times>,
+    e2e: Mutex<Times>,
+    schedule_lag: Mutex<Times>,
+    measured: Mutex<Tally>,
+    failures: Mutex<BTreeMap<FailureKind, u64>>,
+    server: Mutex<ServerState>,
+    stopped: OnceLock<Timestamp>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        let zero = AtomicU64::default;
+        let times = || Mutex::new(Times::default());
+        Self {
+            released: zero(),
+            started: zero(),
+            completed: zero(),
+            failed: zero(),
+            censored: zero(),
+            tokens: zero(),
+            second: zero(),
+            seconds: Mutex::default(),
+            ttft: times(),
+            itl: times(),
+            tpot: times(),
+            e2e: times(),
+            schedule_lag: times(),
+            measured: Mutex::default(),
+            failures: Mutex::default(),
+            server: Mutex::default(),
+            stopped: OnceLock::new(),
+        }
+    }
+}
+
+/// What one thread has counted is worth reading, whatever became of another.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From `earlier` to `later`.
+const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
+    later.as_nanos().saturating_sub(earlier.as_nanos())
+}
+
+impl Progress {
+    /// A request was let go at `at`.
+    pub(in crate::runner) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
+        let second = self.advance(at);
+        self.released.fetch_add(1, Relaxed);
+        held(&self.schedule_lag).record(second, nanos(scheduled, at), 1, phase);
+        if phase == Phase::Measured {
+            held(&self.measured).released += 1;
+        }
+    }
+
+    /// It is sent.
+    pub(in crate::runner) fn started(&self) {
+        self.started.fetch_add(1, Relaxed);
+    }
+
+    /// One that waited under the cap is not sent any more.
+    pub(in crate::runner) fn given_up(&self) {
+        self.started();
+        self.censored.fetch_add(1, Relaxed);
+    }
+
+    /// The first tokens of an answer to a request that was scheduled for then came at `at`.
+    pub(in crate::runner) fn first_tokens(
+        &self,
+        at: Timestamp,
+        tokens: u32,
+        scheduled: Timestamp,
+        phase: Phase,
+    ) {
+        let second = self.advance(at);
+        self.tokens.fetch_add(u64::from(tokens), Relaxed);
+        held(&self.ttft).record(second, nanos(scheduled, at), 1, phase);
+    }
+
+    /// More of them came at `at`, after those at `last`: as many inter-token latencies of their share of the gap.
+    pub(in crate::runner) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
+        let second = self.advance(at);
+        self.tokens.fetch_add(u64::from(tokens), Relaxed);
+        let each = nanos(last, at) / u64::from(tokens.max(1));
+        held(&self.itl).record(second, each, tokens, phase);
+    }
+
+    /// A request came to its end.
+    pub(in crate::runner) fn ended(&self, record: &RequestRecord) {
+        let second = self.advance(record.ended);
+        match &record.outcome {
+            Outcome::Completed => {
+                self.completed.fetch_add(1, Relaxed);
+                self.completed_in(second, record);
+            }
+            Outcome::Failed(failure) => {
+                self.failed.fetch_add(1, Relaxed);
+                *held(&self.failures).entry(failure.reason).or_default() += 1;
+                if record.phase == Phase::Measured {
+                    held(&self.measured).failed(failure.reason);
+                }
+            }
+            Outcome::Censored => {
+                self.censored.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Latencies that only a whole answer has.
+    fn completed_in(&self, second: u64, record: &RequestRecord) {
+        if record.phase == Phase::Measured {
+            held(&self.measured).completed += 1;
+        }
+        if let Some(last) = record.chunks.last_at().or(record.whole_answer) {
+            held(&self.e2e).record(second, nanos(record.scheduled, last), 1, record.phase);
+        }
+        let rest = record.output_tokens.saturating_sub(1);
+        if let (Some(first), Some(last), 1..) = (record.chunks.first_at(), record.chunks.last_at(), rest) {
+            held(&self.tpot).record(second, nanos(first, last) / rest, 1, record.phase);
+        }
+    }
+
+    /// The server told how it is; what it does not tell any more is forgotten.
+    pub fn server_told(&self, state: ServerState) {
+        *held(&self.server) = state;
+    }
+
+    /// A person stopped it at `at`: nothing more is let go.
+    pub(in crate::runner) fn stopped(&self, at: Timestamp) {
+        self.stopped.get_or_init(|| at);
+    }
+
+    /// The second of `at`, or the later one that is on. Where it is new, those before are over.
+    fn advance(&self, at: Timestamp) -> u64 {
+        let second = at.as_nanos() / 1_000_000_000;
+        let on = self.second.load(Relaxed);
+        if second <= on {
+            return on;
+        }
+        let mut seconds = held(&self.seconds);
+        let on = self.second.load(Relaxed);
+        if second > on {
+            let ttft_p99 = held(&self.ttft).p99_in(on);
+            seconds.close(on, second, &self.totals(), ttft_p99);
+            self.second.store(second, Relaxed);
+        }
+        second.max(on)
+    }
+
+    fn totals(&self) -> Second {
+        let [released, started, completed, failed, censored, tokens] =
+            [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.tokens]
+                .map(|counter| counter.load(Relaxed));
+        let in_flight = started.saturating_sub(completed + failed + censored);
+        let queued = released.saturating_sub(started);
+        Second { released, completed, failed, tokens, in_flight, queued, ttft_p99: None }
+    }
+
+    /// What is known at `now`.
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
+        let second = self.advance(now);
+        let totals = self.totals();
+        let seconds = held(&self.seconds).past();
+        let latency = |times: &Mutex<Times>| held(times).seen_in(second);
+        let mut failures: Vec<_> = held(&self.failures).iter().map(|(kind, count)| (*kind, *count)).collect();
+        failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Snapshot {
+            released: totals.released,
+            in_flight: totals.in_flight,
+            queued: totals.queued,
+            completed: totals.completed,
+            failed: totals.failed,
+            tokens: totals.tokens,
+            measured: *held(&self.measured),
+            rates: Rates::over(&seconds, RECENT_S as usize),
+            ttft: latency(&self.ttft),
+            itl: latency(&self.itl),
+            tpot: latency(&self.tpot),
+            e2e: latency(&self.e2e),
+            schedule_lag: latency(&self.schedule_lag),
+            failures,
+            server: held(&self.server).clone().at(now),
+            stopped: self.stopped.get().copied(),
+            seconds,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What a run has left when it is over: its records, and answers whose tokens are still to be counted.
+
+use std::ops::ControlFlow;
+
+use crate::engine::AnswerText;
+use crate::generator::TokenCounter;
+use crate::record::{
+    CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
+};
+
+/// Answers that are counted together, on all cores, before anybody looks at how far it has come.
+const BATCH: usize = 256;
+
+/// All that ended in a run. What is missing of its log is the counts of answers, and the footer.
+#[derive(Debug)]
+pub struct CollectedRun {
+    /// The records, in the order in which requests ended.
+    pub(super) records: Vec<RequestRecord>,
+    /// What came of golden prompts, in the order in which they ended.
+    pub(super) checks: Vec<CheckRecord>,
+    /// What was told meanwhile, in the order in which it was.
+    pub(super) telemetry: Telemetry,
+    pub(super) answers: Vec<Uncounted>,
+    /// The log, or the first error in writing it.
+    pub(super) log: Result<RunLogWriter, RunLogError>,
+}
+
+/// A run that was kept.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// The records of its requests, in the order in which they ended.
+    pub records: Vec<RequestRecord>,
+    /// Those of its golden prompts.
+    pub checks: Vec<CheckRecord>,
+    /// What pages of metrics and this program's own meters told.
+    pub telemetry: Telemetry,
+    /// The first error in writing the log: what is in memory is whole all the same.
+    pub written: Result<(), RunLogError>,
+}
+
+/// An answer whose tokens nobody counted.
+#[derive(Debug)]
+pub(super) struct Uncounted {
+    /// Place of its record.
+    place: usize,
+    /// All that the server said, piece by piece: what a model generates in one go is in no one text.
+    texts: Vec<String>,
+}
+
+impl Uncounted {
+    /// Of the record at `place`, which said this: as many answers as were asked for (`n`).
+    pub(super) fn new(place: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
+        let texts = said.into_iter().flat_map(|said| {
+            let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
+            [said.reasoning, said.content].into_iter().chain(calls)
+        });
+        Self { place, texts: texts.filter(|text| !text.is_empty()).collect() }
+    }
+}
+
+/// How much of each kind was gathered so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    records: usize,
+    checks: usize,
+    readings: usize,
+    client: usize,
+}
+
+impl CollectedRun {
+    pub(super) fn lengths(&self) -> Lengths {
+        Lengths {
+            records: self.records.len(),
+            checks: self.checks.len(),
+            readings: self.telemetry.readings.len(),
+            client: self.telemetry.client.len(),
+        }
+    }
+
+    /// Appends to the log what was gathered since it was `from`, and hands it to the operating system.
+    pub(super) fn write_from(&mut self, from: Lengths) {
+        let Ok(log) = &mut self.log else { return };
+        let mut write = || {
+            self.checks[from.checks..].iter().try_for_each(|check| log.append_check(check))?;
+            self.records[from.records..].iter().try_for_each(|record| log.append(record))?;
+            let Telemetry { readings, client } = &self.telemetry;
+            readings[from.readings..].iter().try_for_each(|reading| log.append_reading(reading))?;
+            client[from.client..].iter().try_for_each(|sample| log.append_client(sample))?;
+            log.flush()
+        };
+        if let Err(error) = write() {
+            tracing::error!("{error}; records are kept in memory only from here on");
+            self.log = Err(error);
+        }
+    }
+
+    /// Answers that are still to be counted.
+    #[must_use]
+    pub fn uncounted(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and arguments of
+    /// tool calls), without the special tokens around them. `go_on` is told how many are done, and may end the count;
+    /// what is left stays as it was.
+    pub fn count(&mut self, counter: &TokenCounter, mut go_on: impl FnMut(usize) -> ControlFlow<()>) {
+        let answers = std::mem::take(&mut self.answers);
+        let mut done = 0;
+        for batch in answers.chunks(BATCH) {
+            let texts: Vec<&str> =
+                batch.iter().flat_map(|answer| &answer.texts).map(String::as_str).collect();
+            let mut counts = counter.count_all(&texts).into_iter().map(u64::from);
+            for answer in batch {
+                self.counted(answer.place, counts.by_ref().take(answer.texts.len()).sum());
+            }
+            done += batch.len();
+            if go_on(done).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn counted(&mut self, place: usize, tokens: u64) {
+        let record = &mut self.records[place];
+        record.count(tokens);
+        let line = CountedAnswer { index: record.index, tokens };
+        if let Ok(log) = &mut self.log
+            && let Err(error) = log.append_counted(&line)
+        {
+            self.log = Err(error);
+        }
+    }
+
+    /// Writes the footer and gives all the records.
+    #[must_use]
+    pub fn finish(self, footer: &RunFooter) -> FinishedRun {
+        let Self { records, checks, telemetry, log, .. } = self;
+        FinishedRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::engine::{Keep, Secrets, ToolCall};
+    use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
+    use crate::runner::records::judge::Judge;
+    use crate::runner::records::writer::RecordWriter;
+    use crate::runner::request_run::Landed;
+
+    const FOOTER: RunFooter = RunFooter {
+        released_until: Timestamp::from_nanos(1),
+        ended: Timestamp::from_nanos(2),
+        ending: RunEnding::Finished,
+        present_ns: Some(1),
+        sessions: None,
+        client: None,
+        server: None,
+    };
+
+    fn known() -> RunLog {
+        RunLog::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1")).unwrap()
+    }
+
+    fn tokenizer() -> TokenCounter {
+        let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tiny-tokenizer.json");
+        TokenCounter::open(path.to_str()).unwrap()
+    }
+
+    #[test]
+    fn what_is_kept_is_on_disk_and_in_memory() {
+        let known = known();
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = RecordWriter::start(
+            RunLogWriter::create(folder.path(), &known.header).unwrap(),
+            Keep::Nothing,
+            Judge::new(&known.header.workload, Secrets::default()),
+        );
+        for record in &known.records {
+            keeper.keep(Landed::from(record.clone()));
+        }
+        let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
+        keeper.client_keeper()(told);
+        let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
+        written.unwrap();
+        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
+        let log = RunLog::read(folder.path()).unwrap();
+        assert_eq!((log.records, log.telemetry, log.footer), (records, telemetry, Some(FOOTER)));
+    }
+
+    #[test]
+    fn every_text_of_an_answer_is_counted_and_the_log_gives_the_same_counts() {
+        let mut known = known();
+        let folder = tempfile::tempdir().unwrap();
+        let texts = ["the river", "Explain how photosynthesis works.", "lookup", "{\"city\": \"Oslo\"}"];
+        let said = AnswerText {
+            reasoning: texts[0].into(),
+            content: texts[1].into(),
+            tool_calls: vec![ToolCall { name: texts[2].into(), arguments: texts[3].into() }],
+        };
+        let place = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
+        known.records[place].output_tokens_source = TokenSource::Chunks;
+        let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
+        known.records.iter().for_each(|record| log.append(record).unwrap());
+        let answers = vec![Uncounted::new(place, [said])];
+        let mut gathered = CollectedRun {
+            records: known.records.clone(),
+            checks: Vec::new(),
+            telemetry: Telemetry::default(),
+            answers,
+            log: Ok(log),
+        };
+        let mut told = Vec::new();
+        gathered.count(&tokenizer(), |done| {
+            told.push(done);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(told, [1]);
+        let FinishedRun { records, written, .. } = gathered.finish(&FOOTER);
+        written.unwrap();
+        let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
+        assert_eq!(records[place].output_tokens, u64::from(expected));
+        assert_eq!(records[place].output_tokens_source, TokenSource::Tokenizer);
+        assert_eq!(RunLog::read(folder.path()).unwrap().records, records);
+    }
+
+    #[test]
+    fn a_count_that_is_ended_leaves_the_rest_as_it_was() {
+        let mut known = known();
+        known.records.truncate(1);
+        let one = known.records[0].clone();
+        let records: Vec<_> =
+            (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
+        let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
+        let answers = (0..records.len()).map(|place| Uncounted::new(place, [said()])).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let log = RunLogWriter::create(folder.path(), &known.header);
+        let telemetry = Telemetry::default();
+        let mut gathered = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
+        gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
+        let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
+        assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);
+        assert!(!by_tokenizer(&gathered.records.last().unwrap()));
+    }
+}

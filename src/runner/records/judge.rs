@@ -1,0 +1,73 @@
+//! Judges what answers say, off the measured path and after they ended.
+
+use crate::engine::{AnswerText, Secrets};
+use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
+use crate::runner::checks::FinishedCheck;
+use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
+
+/// What is expected of the answers of a run.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    shapes: Vec<Option<AnswerShape>>,
+    checks: Vec<GoldenCheck>,
+    /// What no excerpt may repeat.
+    secrets: Secrets,
+}
+
+impl Judge {
+    /// The judge of a workload's answers.
+    #[must_use]
+    pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
+        let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
+        Self { shapes, checks: workload.checks.clone(), secrets }
+    }
+
+    /// The record of a request, with what became of the form of its answer where it was to have one.
+    #[must_use]
+    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
+        if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
+            record.validity = Some(validity(shape, &record, said));
+        }
+        record
+    }
+
+    /// The record of a golden prompt.
+    #[must_use]
+    pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
+        let FinishedCheck { check, released, end } = asked;
+        let usage = end.as_ref().and_then(|end| end.usage);
+        let (result, excerpt) = match end.map(|end| (end.result, end.kept)) {
+            None => (CheckResult::CutOff, None),
+            Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
+            Some((Ok(()), kept)) => {
+                let said = kept.map(|kept| kept.read().content).unwrap_or_default();
+                let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
+                let result = match expect.and_then(|expect| expect.unmet(&said)) {
+                    None => CheckResult::Passed,
+                    Some(why) => CheckResult::Unmet { why: excerpt(self.secrets.hide(why)) },
+                };
+                (result, Some(excerpt(self.secrets.hide(said))))
+            }
+        };
+        CheckRecord { check, released, result, excerpt, usage }
+    }
+}
+
+fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerText>) -> Validity {
+    let (Outcome::Completed, Some(said)) = (&record.outcome, said) else { return Validity::NotCompleted };
+    let calls = said.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+    match shape.judge(&said.content, calls) {
+        Ok(()) => Validity::Valid,
+        Err(_) if record.finish_reason == Some(FinishReason::Length) => Validity::CutAtLimit,
+        Err(fault) => Validity::Invalid { fault },
+    }
+}
+
+/// The beginning of a text.
+fn excerpt(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(CheckRecord::EXCERPT_LIMIT) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
