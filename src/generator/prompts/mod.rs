@@ -17,6 +17,7 @@ mod counter;
 mod draft;
 mod error;
 mod estimate;
+mod hub;
 mod lead;
 mod shared;
 mod shared_blocks;
