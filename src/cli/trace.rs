@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::{SliceArgs, survey};
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
+use super::args::SliceArgs;
 use crate::analysis::wording::counted;
 use crate::generator::{LogFields, ReadLog, TimeUnit, TraceWriter, Traced, read_log};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::units::count;
 use crate::workload::{BadLines, Trace};
 

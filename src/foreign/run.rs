@@ -2,7 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{ForeignLatency, Refused, Tool};
+use super::fields::{Fields, Problem};
+use super::figures::ForeignLatency;
+use super::refused::Refused;
+use super::tool::Tool;
 use crate::analysis::{Figure, Mark, Share, Statistic, Subject};
 
 /// A run of another tool, its figures under our names.
@@ -56,6 +59,14 @@ pub enum Cap {
     Uncapped,
     /// So many were in flight at most.
     At(u64),
+}
+
+impl Cap {
+    /// The cap under `key`, of which null and 0 are none; `None` where nothing is said of one.
+    pub(super) fn read(fields: &Fields<'_>, key: &str) -> Result<Option<Self>, Problem> {
+        let most = fields.count(key)?.filter(|&most| most > 0);
+        Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
+    }
 }
 
 impl std::fmt::Display for Cap {

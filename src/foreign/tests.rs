@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Cap, ForeignError, ForeignFigures, ForeignFile, ForeignRun, Tool};
+use super::figures::ForeignFigures;
+use super::read::{ForeignError, ForeignFile};
+use super::run::{Cap, ForeignRun};
+use super::tool::Tool;
 use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, Subject};
 
 fn sample(name: &str) -> PathBuf {

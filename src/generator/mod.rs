@@ -2,23 +2,18 @@
 
 mod datasets;
 mod draws;
-mod lengths;
 mod objects;
 mod phases;
 mod plan;
-mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
 mod sessions;
-mod source;
-mod think_times;
 mod traces;
 
 pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
-pub use lengths::Lengths;
+pub use draws::{Lengths, prefixes_of};
 pub use plan::Plan;
-pub use prefixes::prefixes_of;
 pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};

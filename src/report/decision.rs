@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::markdown::{block, code, text};
 use super::matrix::{confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped};
+use super::render::escape::{block, code, text};
 use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
 use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
 use crate::units::three_digits;

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
-use crate::cli::exit::Stop;
 use crate::record::DeploymentFacts;
+use crate::session::Stop;
 use crate::simulator::{
     BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, HARDWARE, Hardware, InstanceConfig, KvTransfer,
     Layout, Limits, MODELS, Policy, Precision, RoutingRule, ServingModel, StepTime,

@@ -8,11 +8,9 @@ use serde_json::json;
 use crate::analysis::Quantile;
 use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
-use crate::cli::shelf::Shelf;
 use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
+use crate::session::{Printer, Shelf, Stop};
 use crate::simulator::{Deployment, Engine, InstanceConfig, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
