@@ -78,7 +78,8 @@ impl Hub {
             if let Some(location) = header(&answer, "location").filter(|_| answer.status().is_redirection()) {
                 url = url.join(&location).map_err(|error| format!("{location}: {error}"))?;
             } else if answer.status().is_success() {
-                let (commit, etag) = named.ok_or_else(|| format!("{url}: no commit and etag in the answer"))?;
+                let (commit, etag) =
+                    named.ok_or_else(|| format!("{url}: no commit and etag in the answer"))?;
                 let content = answer.bytes().map_err(|error| format!("{url}: {}", innermost(&error)))?;
                 return Ok(Fetched { commit, etag, content: content.to_vec() });
             } else {
@@ -236,7 +237,10 @@ mod tests {
         let hub = hub(cache.path(), listener.local_addr().unwrap().port());
         let server = serve(
             listener,
-            vec![answer("401 Unauthorized", ""), answer("200 OK\r\nx-repo-commit: ../..\r\netag: \"x\"", "{}")],
+            vec![
+                answer("401 Unauthorized", ""),
+                answer("200 OK\r\nx-repo-commit: ../..\r\netag: \"x\"", "{}"),
+            ],
         );
         let error = hub.tokenizer("owner/gated").unwrap_err();
         assert!(error.contains("/owner/gated/resolve/main/tokenizer.json: 401 Unauthorized"), "{error}");
