@@ -1,23 +1,23 @@
-//! A figure of a row: of its one run with the run's own interval, or over its runs.
+//! A figure of a row: of its only run with the run's interval, or over its runs.
 
 use serde::Serialize;
 
 use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
+/// One figure: milliseconds, per second, or a share between 0 and 1. Unknown values are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RowFigure {
-    /// The figure: of several runs their mean.
+    /// The value; for several runs their mean.
     pub value: Option<f64>,
-    /// The least that it can be, where requests that were cut off leave it open.
+    /// Its lower bound, where requests were cut off.
     pub at_least: Option<f64>,
     /// Lower end of its 95 % interval: over the runs by Student's t, of one run by its own sections, where it has one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// A reservation about the figure of some run.
+    /// A warning about the figure of some run.
     pub mark: Option<Mark>,
     /// The figure of each run.
     pub runs: Vec<Option<f64>>,
@@ -55,7 +55,7 @@ impl RowFigure {
     }
 }
 
-/// What a single run says of how sure a figure of its own is.
+/// The interval of a figure within a single run.
 fn interval_of_run(subject: FigureKey, run: &Summary) -> (Option<f64>, Option<f64>) {
     let FigureKey::Latency(Statistic::Percentile(quantile), metric) = subject else { return (None, None) };
     run.latency.row(metric).map_or((None, None), |row| row.percentile(quantile).best_interval())
@@ -72,7 +72,7 @@ const OTHERS: [(&str, FigureKey); 5] = [
     ("error_rate", FigureKey::Share(Share::Errors)),
 ];
 
-/// The figures that a table of experiments follows, by name.
+/// The figures of a row, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFigures(Vec<(String, FigureKey, RowFigure)>);
 
