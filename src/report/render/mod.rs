@@ -6,6 +6,8 @@ mod markdown;
 mod tests;
 mod text;
 
+#[cfg(test)]
+pub(in crate::report) use html::assert_page;
 pub(crate) use html::html;
 pub(in crate::report) use html::shell;
 pub(in crate::report) use markdown::escape;

@@ -9,3 +9,5 @@ pub(in crate::report) mod shell;
 mod tests;
 
 pub(crate) use sections::html;
+#[cfg(test)]
+pub(in crate::report) use tests::assert_page;
