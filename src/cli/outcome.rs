@@ -4,7 +4,7 @@ use console::Term;
 use serde::Serialize;
 
 use crate::analysis::{Judgement, Summary};
-use crate::experiment::capacity::Capacity;
+use crate::experiment::capacity::CapacityPlan;
 use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
@@ -92,7 +92,11 @@ pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop
 }
 
 /// What a rate takes and costs, in the form asked for.
-pub(super) fn render_capacity(capacity: &Capacity, sweeps: &[Sweep], format: Format) -> Result<String, Stop> {
+pub(super) fn render_capacity(
+    capacity: &CapacityPlan,
+    sweeps: &[Sweep],
+    format: Format,
+) -> Result<String, Stop> {
     show(&documents::capacity(capacity, sweeps), capacity, format)
 }
 

@@ -17,11 +17,11 @@ use super::outcome::{self, Format};
 use super::series::{self, Series, folder_of};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
-    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, fly_virtually, predict, seed_of_run,
+    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, run_virtually, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
-use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::units::three_digits;
@@ -195,7 +195,7 @@ fn rates(
         for run in PlannedRun::all(&spec, datasets, 1)? {
             let schedule = run.schedule.clone();
             let header = header(run, described, &[]);
-            let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+            let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
             let summary = summarise(&log, &[]);
             predicted.push((log, summary));
         }
@@ -259,7 +259,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             serving_flags: serde_json::Map::new(),
             modelled: described.facts.clone(),
         },
-        limits: Limits::default(),
+        limits: ClientLimits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),

@@ -8,7 +8,7 @@ mod data;
 mod diagnosis;
 #[allow(dead_code, unused_imports)] // Until the first result is written as a document.
 mod document;
-pub(crate) mod documents;
+pub mod documents;
 mod engine_fit;
 mod export;
 mod flow_lines;
@@ -25,7 +25,7 @@ mod prediction;
 mod promises;
 mod quality;
 #[allow(dead_code, unused_imports)] // Until the first result is written as a document.
-pub(crate) mod render;
+pub mod render;
 mod repeats;
 #[cfg(test)]
 mod sample_runs;
@@ -42,7 +42,7 @@ pub use beside::Beside;
 pub use calibration::{calibration_json, calibration_text};
 pub use data::{StoredFile, fitted_json, foreign_json, json, json_beside};
 pub use diagnosis::diagnosis_text;
-pub(crate) use document::Document;
+pub use document::Document;
 pub use export::{Content, Export, ExportFile, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
 pub use glossary::glossary;
 pub use html::run_page;

@@ -5,12 +5,13 @@ use std::time::Duration;
 use crate::virtual_time::{fly, header};
 use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{Flown, Limit, Side, predict};
+use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Style, text};
 use skyline::simulator::{
-    Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig, KvTransfer, Layout, RoutingRule, Server,
+    BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
+    SimulatedServer,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -36,24 +37,25 @@ slo = {{ ttft_ms = 100 }}
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
 fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
-    let engine = Engine::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+    let engine =
+        EngineModel::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 
 fn llama_on_a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 /// The simulate side of an agreement with a server that is driven in real time: `spec` flown in virtual time against
 /// `server`, which must be fresh, and summarised as any run is.
-fn simulated(spec: &WorkloadSpec, server: &mut dyn Server) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, server);
+fn simulated(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Summary {
+    let SimulatedRun { records, footer, .. } = fly(spec, server);
     summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 
-fn phase(flown: &Flown, phase: Phase) -> Vec<&RequestRecord> {
+fn phase(flown: &SimulatedRun, phase: Phase) -> Vec<&RequestRecord> {
     flown.records.iter().filter(|record| record.phase == phase).collect()
 }
 
@@ -163,7 +165,7 @@ fn a_run_is_repeated_to_the_last_nanosecond() {
 #[test]
 fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
-    let Flown { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
+    let SimulatedRun { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
     let mut log = RunLog::of_requests(header(&spec), records, footer);
     log.header.engine.modelled.insert("places".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
@@ -196,7 +198,7 @@ fn the_bottleneck_follows_the_evidence() {
     assert!(full.evidence.queue_share_of_ttft.unwrap() > 0.9 && full.cure.contains("compute-bound already"));
 
     let mut few_seats = llama_on_a10g();
-    let Engine::Batching(config) = &mut few_seats.engine else { unreachable!() };
+    let EngineModel::Batching(config) = &mut few_seats.engine else { unreachable!() };
     config.limits.max_num_seqs = 8;
     assert_eq!(limit(10.0, &few_seats).limit, Limit::Seats);
 
@@ -204,15 +206,15 @@ fn the_bottleneck_follows_the_evidence() {
         tensor_parallel: 8,
         ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
-    let config = InstanceConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
-    let over_pcie = Fleet::of_one(Engine::Batching(Box::new(config)), 0);
+    let config = BatchingConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
+    let over_pcie = Fleet::of_one(EngineModel::Batching(Box::new(config)), 0);
     let shares = limit(1.0, &over_pcie).evidence;
     assert!(shares.communication_share.unwrap() > 0.1, "{shares:?}");
 
     // One decode server cannot hold what seven prefill servers begin: TTFT stays calm, and answers wait after it.
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let transfer = KvTransfer::of(&deployment, 12.5e9);
-    let layout = Layout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
+    let layout = FleetLayout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
     let narrow = limit(25.0, &Fleet { layout, ..llama_on_a10g() });
     assert_eq!(narrow.limit, Limit::DecodePool, "{}", narrow.sentence);
     assert!(narrow.evidence.queue_share_of_ttft.unwrap() < 0.5);
@@ -225,7 +227,7 @@ fn the_bottleneck_follows_the_evidence() {
 fn pools_are_held_against_as_many_alike_behind_round_robin() {
     let spec = WorkloadSpec::load("bursty_mix").unwrap();
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let layout = Layout::Pools {
+    let layout = FleetLayout::Pools {
         prefill: 6,
         decode: 2,
         rule: RoutingRule::ByPriority,
@@ -241,6 +243,6 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
     let p95 = summary.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P95).figure.exact();
     assert_eq!(comparison.rows[0].asked.ttft_p95.unwrap().value_ms, p95);
     let chats = &comparison.rows[1];
-    let p95 = |side: &Side| side.ttft_p95.unwrap().value_ms.unwrap();
+    let p95 = |side: &LayoutFigures| side.ttft_p95.unwrap().value_ms.unwrap();
     assert!(p95(&chats.asked) < 0.25 * p95(&chats.baseline), "{chats:?}");
 }

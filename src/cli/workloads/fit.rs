@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::args::SliceArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
-use crate::generator::Traced;
+use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
@@ -46,7 +46,8 @@ const UNWRAPPED: usize = 10_000;
 
 pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
-    let report = render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
+    let report =
+        render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
     let toml = toml::to_string(&spec).map_err(Stop::impossible)?;
     let comment = report.trim_end().replace('\n', "\n# ");
     let text = format!("# {comment}\n\n{toml}");
@@ -99,6 +100,6 @@ fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     }
     let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
-    let traced = Traced::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
+    let traced = RequestTrace::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
     fit_trace(&trace, &found, &traced).map_err(Stop::usage)
 }

@@ -1,7 +1,7 @@
 //! What a number of rounds can tell: the difference that is found, and how often.
 
 use crate::analysis::statistics::{signed_rank_place, walsh_averages};
-use crate::random::{Stream, normal_cdf, normal_quantile};
+use crate::random::{RandomStream, normal_cdf, normal_quantile};
 
 /// The chance of even one false alarm among all metrics.
 pub(super) const LEVEL: f64 = 0.05;
@@ -9,9 +9,9 @@ pub(super) const LEVEL: f64 = 0.05;
 pub(super) const POWER: f64 = 0.8;
 /// Experiments that are drawn: what comes of them is known to about 2 %.
 const DRAWN: usize = 2_000;
-/// More rounds than this are told by the normal limit, which is then within 5 %.
+/// Beyond this many rounds the normal limit is used, which is then within 5 %.
 const MOST_DRAWN: u64 = 40;
-/// More rounds than this nobody flies.
+/// More rounds than this are never suggested.
 const MOST_ROUNDS: f64 = 10_000.0;
 
 /// What so many rounds tell of so many metrics, by the first step of Holm's procedure: the smallest p-value is multiplied by
@@ -89,7 +89,7 @@ fn level(tests: u64) -> f64 {
 
 fn shifts(rounds: u64, level: f64) -> Vec<f64> {
     let Some(place) = signed_rank_place(rounds as usize, level) else { return Vec::new() };
-    let mut stream = Stream::named(rounds, "power of signed ranks");
+    let mut stream = RandomStream::named(rounds, "power of signed ranks");
     let mut shifts: Vec<f64> = (0..DRAWN)
         .map(|_| {
             let differences: Vec<f64> = (0..rounds).map(|_| stream.normal()).collect();

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{FittedWorkload, assemble, class_fit};
-use super::{ClassFit, FitError, prefixes};
+use super::prefixes;
+use super::report::ClassFit;
+use super::spec::{FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::percent;
-use crate::generator::{Traced, TracedRequest};
+use crate::generator::{RequestTrace, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};
 
 /// Most tenants and models that are taken over by name.
@@ -15,7 +16,11 @@ const MOST_NAMES: usize = 1_000;
 
 /// Fits the slice of a trace, read as `traced`: a class for each of its kinds, with its priorities, tenants, models and
 /// the prefixes that its blocks tell.
-pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Result<FittedWorkload, FitError> {
+pub fn fit_trace(
+    trace: &Trace,
+    found: &TraceFindings,
+    traced: &RequestTrace,
+) -> Result<FittedWorkload, FitError> {
     let mut notes = Vec::new();
     let mut spec = Map::new();
     let senders = named(traced.requests.iter().map(|request| request.tenant.as_deref().map(as_name)));
@@ -28,7 +33,7 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
         let (names, weights): (Vec<_>, Vec<_>) = models.into_iter().unzip();
         spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
     }
-    // Rare kinds are told apart no more than when a trace is replayed.
+    // Rare kinds share one name, as when a trace is replayed.
     let one = found.kinds.is_empty();
     let gathered = if one {
         vec![("requests".to_owned(), traced.requests.iter().collect())]
@@ -84,7 +89,7 @@ fn by_class<'t>(
     classes.into_iter().collect()
 }
 
-/// How often each name was told; nothing where not all requests have one, or there are too many.
+/// How often each name occurs; empty where not all requests have one, or there are too many.
 fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     for name in names {
@@ -96,9 +101,9 @@ fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
 
 /// The priorities of a class as the trace tells them.
 fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
-    let told = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
-    let told = named(told);
+    let priorities = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
+    let priorities = named(priorities);
     let share = |(priority, weight): (String, u64)| json!({ "priority": priority, "weight": weight });
-    let shares: Vec<Value> = told.into_iter().map(share).collect();
+    let shares: Vec<Value> = priorities.into_iter().map(share).collect();
     if shares.is_empty() { Map::new() } else { Map::from_iter([("priorities".to_owned(), json!(shares))]) }
 }

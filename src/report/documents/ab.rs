@@ -2,7 +2,9 @@
 
 use super::server::served_by;
 use crate::analysis::wording::{counted, percent};
-use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, FlownSide, Scale};
+use crate::experiment::{
+    AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, CompletedSide, DifferenceScale,
+};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Rule, Series, Zone, ZoneKind};
 use crate::report::document::{
     ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
@@ -14,7 +16,8 @@ const METHOD: &str = "intervals and p are those of the exact signed-rank test ov
                       accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
 /// The A/B test as a document.
-pub(crate) fn document(test: &AbTest) -> Document {
+#[must_use]
+pub fn document(test: &AbTest) -> Document {
     let tone = match test.verdict {
         AbOverall::Better | AbOverall::Equivalent => Tone::Good,
         AbOverall::Worse | AbOverall::Mixed | AbOverall::Invalid => Tone::Bad,
@@ -108,9 +111,11 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
 /// The change of B against A with the ends of its interval: in percent where the metric has a ratio, else in its own unit.
 fn change(metric: &AbMetric) -> [Option<f64>; 3] {
     let (estimate, scaled): (_, fn(f64) -> f64) = match metric.scale {
-        Scale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
-        Scale::Difference if metric.unit == AbUnit::Share => (metric.difference, |share| share * 100.0),
-        Scale::Difference => (metric.difference, |difference| difference),
+        DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
+        DifferenceScale::Difference if metric.unit == AbUnit::Share => {
+            (metric.difference, |share| share * 100.0)
+        }
+        DifferenceScale::Difference => (metric.difference, |difference| difference),
     };
     let Some(estimate) = estimate else { return [None; 3] };
     [Some(estimate.value), estimate.low, estimate.high].map(|value| value.map(scaled))
@@ -118,9 +123,9 @@ fn change(metric: &AbMetric) -> [Option<f64>; 3] {
 
 fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
     let unit = match (metric.scale, metric.unit) {
-        (Scale::Ratio, _) => " %",
-        (Scale::Difference, AbUnit::Share) => " pt",
-        (Scale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
+        (DifferenceScale::Ratio, _) => " %",
+        (DifferenceScale::Difference, AbUnit::Share) => " pt",
+        (DifferenceScale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
     };
     let Some(value) = change else { return NOTHING.to_owned() };
     let sign = match value {
@@ -165,7 +170,7 @@ fn charts(test: &AbTest) -> Section {
 fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
     let mut rows = Vec::new();
     let mut series = Vec::new();
-    for metric in metrics.iter().filter(|metric| metric.scale == Scale::Ratio) {
+    for metric in metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio) {
         let palette = match metric.verdict {
             Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
             Some(AbVerdict::Worse) => Palette::Second,
@@ -267,7 +272,7 @@ fn rounds(test: &AbTest) -> Section {
     section
 }
 
-fn completed(side: &FlownSide) -> String {
+fn completed(side: &CompletedSide) -> String {
     format!("{} of {}", count(side.completed), count(side.planned))
 }
 
@@ -385,7 +390,7 @@ mod tests {
     fn a_detectable_difference_has_the_unit_of_the_difference() {
         let mut found = test(8);
         let metric = &mut found.metrics[0];
-        (metric.unit, metric.scale, metric.spread) = (AbUnit::PerS, Scale::Difference, Some(1.0));
+        (metric.unit, metric.scale, metric.spread) = (AbUnit::PerS, DifferenceScale::Difference, Some(1.0));
         metric.detectable = Some(1.5);
         assert!(text(&found, 100).contains("1.50/s"));
     }

@@ -5,7 +5,7 @@ use super::sweep::latencies::{Marked, that_decide};
 use super::sweep::loads_table;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};
+use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
 use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Rule, Series};
 use crate::report::document::{
     ALWAYS, Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
@@ -16,7 +16,8 @@ use crate::units::{count, three_digits};
 const MOST_STEPS: u64 = 300;
 
 /// The capacity plan as a document; `sweeps` are those of the offers, in their order.
-pub(crate) fn document(capacity: &Capacity, sweeps: &[Sweep]) -> Document {
+#[must_use]
+pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
     let mut document =
         Document::new(format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s)))
@@ -41,7 +42,7 @@ pub(crate) fn document(capacity: &Capacity, sweeps: &[Sweep]) -> Document {
 }
 
 /// The offer that the answer is about: the cheapest, or the only one.
-fn named(capacity: &Capacity) -> Option<&Offer> {
+fn named(capacity: &CapacityPlan) -> Option<&Offer> {
     match (capacity.cheapest, capacity.offers.as_slice()) {
         (Some(place), offers) => offers.get(place),
         (None, [only]) => Some(only),
@@ -70,7 +71,7 @@ fn key_figures(offer: &Offer) -> Vec<KeyFigure> {
     figures.into_iter().flatten().collect()
 }
 
-fn contract(section: &mut Section, capacity: &Capacity) {
+fn contract(section: &mut Section, capacity: &CapacityPlan) {
     let contract = &capacity.contract;
     let target = three_digits(contract.target_per_s);
     section.fact("requested", format!("{target} requests/s of all instances together"));
@@ -89,7 +90,7 @@ fn contract(section: &mut Section, capacity: &Capacity) {
 }
 
 /// The offers side by side.
-fn offers(capacity: &Capacity) -> Section {
+fn offers(capacity: &CapacityPlan) -> Section {
     let mut section = Section::summary(if capacity.offers.len() > 1 { "The offers" } else { "The offer" });
     let columns = [
         ("", ALWAYS),
@@ -128,7 +129,7 @@ fn offers(capacity: &Capacity) -> Section {
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
-fn basis(capacity: &Capacity, offer: &Offer) -> Section {
+fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
     let mut section = Section::summary(offer.name.clone());
     section.notes(offer.why_not.iter().map(|reason| Note::error(format!("contract not met: {reason}"))));
     if let Some(basis) = offer.per_instance {
@@ -177,7 +178,7 @@ fn modelled(instance: &ModelledInstance) -> String {
 }
 
 /// The curves of an offer's sweep with the requested rate of an instance.
-fn curves(capacity: &Capacity, offer: &Offer, sweep: Option<&Sweep>) -> Section {
+fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Section {
     let mut section = Section::detail(format!("{}: one instance over its load", offer.name));
     let Some(sweep) = sweep else { return section };
     let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; shaded: the bracket";
@@ -190,7 +191,7 @@ fn curves(capacity: &Capacity, offer: &Offer, sweep: Option<&Sweep>) -> Section 
 }
 
 /// The highest rate of an instance and the rate requested of each, as loads of the sweep.
-fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<Marked> {
+fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<Marked> {
     let turns = sweep.workload.mean_turns();
     let highest = offer.per_instance.map(Basis::per_s);
     let each = offer.instances.map(|instances| capacity.contract.target_per_s / instances as f64);
@@ -205,7 +206,7 @@ fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<Marked> {
 type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
 
 /// The first of these that is known of all offers that carry the load.
-fn compared(capacity: &Capacity) -> Option<Comparable> {
+fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
     let known: [Comparable; 3] = [
         ("price per hour", |offer| offer.cost_per_hour),
         ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
@@ -217,7 +218,7 @@ fn compared(capacity: &Capacity) -> Option<Comparable> {
 }
 
 /// The offers by what they are compared by; nothing of a single one.
-fn compare(section: &mut Section, capacity: &Capacity, (what, read): Comparable) {
+fn compare(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
     if capacity.offers.len() < 2 {
         return;
     }
@@ -241,7 +242,7 @@ fn compare(section: &mut Section, capacity: &Capacity, (what, read): Comparable)
 }
 
 /// The cost of more and of fewer requests, by rate.
-fn at_other_rates(section: &mut Section, capacity: &Capacity, (what, read): Comparable) {
+fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
     let target = capacity.contract.target_per_s;
     let mut heights = Vec::new();
     let mut series = Vec::new();
@@ -265,7 +266,7 @@ fn at_other_rates(section: &mut Section, capacity: &Capacity, (what, read): Comp
 }
 
 /// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance carries `per_s`.
-fn staircase(capacity: &Capacity, per_s: f64, each: f64) -> Vec<(f64, f64)> {
+fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     let contract = &capacity.contract;
     let carried = per_s * (1.0 - contract.headroom);
     let end = 2.0 * contract.target_per_s;
@@ -281,7 +282,7 @@ fn staircase(capacity: &Capacity, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     points
 }
 
-fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
+fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
     let mut said = vec![
         "Every instance is like the measured one: its server, model, hardware and settings.".to_owned(),
         "The requests are like those of the sweep: their mix, their lengths, how they come in bursts, how many share a \
@@ -311,7 +312,7 @@ fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
 }
 
 /// What the others carry when one instance is lost.
-fn without_one(capacity: &Capacity, offer: &Offer) -> Option<String> {
+fn without_one(capacity: &CapacityPlan, offer: &Offer) -> Option<String> {
     let (instances, highest) =
         (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
     let each = capacity.contract.target_per_s / (instances - 1) as f64;
@@ -330,7 +331,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::experiment::capacity::{Candidate, Contract};
+    use crate::experiment::capacity::{Candidate, CapacityTarget};
     use crate::report::render::{self, assert_page};
 
     const HOSTILE: &str =
@@ -342,14 +343,15 @@ mod tests {
         Sweep::read(&folder).unwrap()
     }
 
-    fn capacity(names: &[&str], max_gpus: Option<u64>) -> (Capacity, Vec<Sweep>) {
-        let contract = Contract { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
+    fn capacity(names: &[&str], max_gpus: Option<u64>) -> (CapacityPlan, Vec<Sweep>) {
+        let contract =
+            CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
         let sweeps: Vec<Sweep> = names.iter().map(|_| sweep()).collect();
         let offer = |(name, sweep): (&&str, &Sweep)| {
             Offer::of(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()
         };
         let offers = names.iter().zip(&sweeps).map(offer).collect();
-        (Capacity::of(contract, offers), sweeps)
+        (CapacityPlan::of(contract, offers), sweeps)
     }
 
     /// 400/s by instances of which 40 of 50/s may be used: ten of them, of two GPUs each, at 2.5 an hour.

@@ -20,14 +20,16 @@ const FIGURES: [(Metric, Quantile); 4] = [
 const NEAR: f64 = 0.1;
 
 /// The fit by itself.
-pub(crate) fn document(fit: &EngineFit) -> Document {
+#[must_use]
+pub fn document(fit: &EngineFit) -> Document {
     let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
     document.add(sections(fit));
     document
 }
 
 /// The fit and what it predicts of several rates.
-pub(crate) fn predicted(predicted: &PredictedRates) -> Document {
+#[must_use]
+pub fn predicted(predicted: &PredictedRates) -> Document {
     let fit = &predicted.engine_fit;
     let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
     document.add([rates(predicted)]);

@@ -2,7 +2,7 @@
 
 use crate::analysis::fit::{LengthFigures, LengthFit, distance_bar};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{ArrivalFit, ClassFit, FitReport};
+use crate::experiment::{ClassFit, FitReport, FittedArrivals};
 use crate::report::document::{Document, Level, Note, Section, Table};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, Distribution};
@@ -11,7 +11,8 @@ use crate::workload::{ArrivalPattern, Distribution};
 const FEW: u64 = 30;
 
 /// The fit as a document.
-pub(crate) fn document(report: &FitReport) -> Document {
+#[must_use]
+pub fn document(report: &FitReport) -> Document {
     let mut document = Document::new(format!(
         "fitted to {}: {} in {}",
         report.source,
@@ -28,7 +29,7 @@ pub(crate) fn document(report: &FitReport) -> Document {
     document
 }
 
-fn arrivals(fit: &ArrivalFit) -> String {
+fn arrivals(fit: &FittedArrivals) -> String {
     let rate = three_digits(fit.pattern.mean_rate_per_s());
     if fit.gaps.n < FEW {
         return format!("{rate} requests/s, taken as Poisson; too few requests to determine the process");

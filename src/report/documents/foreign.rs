@@ -2,14 +2,15 @@
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Mark, Quantile, Statistic};
-use crate::foreign::{Cap, ForeignLatency, ForeignRun, Refused};
+use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
 use crate::report::document::{
     ALWAYS, Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, figure, mark, range,
 };
 use crate::units::{count, three_digits};
 
 /// The runs as a document.
-pub(crate) fn document(runs: &[ForeignRun]) -> Document {
+#[must_use]
+pub fn document(runs: &[ForeignRun]) -> Document {
     let title = match runs {
         [only] => title(only),
         runs => counted(runs.len() as u64, "run"),
@@ -51,8 +52,8 @@ fn title(run: &ForeignRun) -> String {
     let conditions = &run.conditions;
     let rate = conditions.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
     let cap = conditions.max_concurrency.map(|cap| match cap {
-        Cap::Uncapped => "no cap".to_owned(),
-        Cap::At(most) => format!("at most {} in flight", count(most)),
+        ConcurrencyCap::Uncapped => "no cap".to_owned(),
+        ConcurrencyCap::At(most) => format!("at most {} in flight", count(most)),
     });
     let under =
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
@@ -181,7 +182,7 @@ fn intervals(latency: &ForeignLatency) -> Option<String> {
 }
 
 /// The names of figures that are left out for the same reason, in the order of the first of them.
-fn by_reason(all: &[Refused]) -> Vec<(Vec<&str>, &str)> {
+fn by_reason(all: &[UnmatchedFigure]) -> Vec<(Vec<&str>, &str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for refused in all {
         match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {
@@ -193,7 +194,8 @@ fn by_reason(all: &[Refused]) -> Vec<(Vec<&str>, &str)> {
 }
 
 /// A run in a sentence, for a list of several.
-pub(crate) fn in_words(run: &ForeignRun) -> String {
+#[must_use]
+pub fn in_words(run: &ForeignRun) -> String {
     format!("{}, {}", title(run), counted(run.requests.completed, "request"))
 }
 

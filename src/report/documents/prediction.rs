@@ -1,7 +1,7 @@
 //! A prediction as a document: that of its run, with bandwidth math, the bottleneck and the baseline.
 
 use super::engine_fit;
-use crate::experiment::{Comparison, Latency, Prediction, Side};
+use crate::experiment::{LayoutComparison, Latency, Prediction, LayoutFigures};
 use crate::report::Beside;
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
 use crate::simulator::BandwidthMath;
@@ -61,7 +61,7 @@ fn bandwidth_math(math: &BandwidthMath) -> Section {
     section
 }
 
-fn baseline(comparison: &Comparison) -> Section {
+fn baseline(comparison: &LayoutComparison) -> Section {
     let mut section = Section::summary("The same hardware with the requested layout and the baseline's, ms");
     let titles = ["", "layout", "TTFT p50", "p95", "TPOT p50", "p95", "goodput/s", "SLO %"];
     let mut table = Table::new("Requested layout and baseline", titles);
@@ -69,7 +69,7 @@ fn baseline(comparison: &Comparison) -> Section {
         table.row(cells(&row.group, "requested", &row.asked));
         table.row(cells("", "baseline", &row.baseline));
     }
-    let latencies = |side: &Side| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
+    let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
     let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
     if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
         table.explain(">", "some requests were still running: the figure is a lower (>) or an upper (≤) bound");
@@ -80,7 +80,7 @@ fn baseline(comparison: &Comparison) -> Section {
     section
 }
 
-fn cells(group: &str, layout: &str, side: &Side) -> [String; 8] {
+fn cells(group: &str, layout: &str, side: &LayoutFigures) -> [String; 8] {
     let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
     let latency = |latency: Option<Latency>| match latency {
         Some(Latency { value_ms: Some(ms), .. }) => three_digits(ms),

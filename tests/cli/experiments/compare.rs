@@ -71,7 +71,9 @@ fn a_comparison_for_the_summary_of_a_job() {
         .code(1)
         .stdout(contains("FAILED: 1 of 2 demands met"))
         .stderr(contains("Markdown written to both.md"));
-    assert!(std::fs::read_to_string(desk.path().join("both.md")).unwrap().starts_with("## ❌ FAILED: 1 of 2"));
+    assert!(
+        std::fs::read_to_string(desk.path().join("both.md")).unwrap().starts_with("## ❌ FAILED: 1 of 2")
+    );
     compare(&["--markdown", "-", "--json"]).code(2).stdout("").stderr(contains("both go to standard output"));
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::workload::{ArrivalPattern, Distribution, WorkloadSpec};
 
 use crate::support::Desk;
@@ -63,11 +63,7 @@ fn a_run_gives_back_the_laws_that_it_was_drawn_from() {
         .assert()
         .success()
         .stdout("")
-        .stderr(
-            contains("Class chat: ")
-                .and(contains("observed"))
-                .and(contains("gamma gaps of burstiness")),
-        );
+        .stderr(contains("Class chat: ").and(contains("observed")).and(contains("gamma gaps of burstiness")));
     let path = run.parent().unwrap().parent().unwrap().join("fitted.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# fitted to "), "{text:.80}");
@@ -207,7 +203,7 @@ fn a_closed_loop_is_of_no_process() {
 #[test]
 fn prefixes_of_another_length_than_most_requests_have_are_refused() {
     let desk = Desk::new();
-    let mut stream = Stream::named(2, "skew");
+    let mut stream = RandomStream::named(2, "skew");
     let (mut text, mut at) = (String::new(), 0.0);
     // Nine in ten begin with one block of 512 tokens; fifty documents of 20 blocks are asked of twice each.
     for place in 0..1_000_u64 {
@@ -225,10 +221,7 @@ fn prefixes_of_another_length_than_most_requests_have_are_refused() {
     desk.file("skew.jsonl", &text);
     let output = desk.skyline(&["workloads", "fit", "skew.jsonl"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(
-        text.contains("the prefixes that prompts of `requests` share are not fitted"),
-        "{text:.2000}"
-    );
+    assert!(text.contains("the prefixes that prompts of `requests` share are not fitted"), "{text:.2000}");
     let spec = WorkloadSpec::from_toml(&text, "the fit").unwrap();
     // By hand: 612 of nine in ten, 10,340 of the rest.
     let (prompt, shared) = (spec.classes[0].input_tokens.mean(), &spec.classes[0].shared_prefix);
@@ -237,7 +230,7 @@ fn prefixes_of_another_length_than_most_requests_have_are_refused() {
 
 /// Talks that begin with one of three system prompts of 64 tokens, in blocks of 16, at a rate that triples half way.
 fn talks() -> String {
-    let mut stream = Stream::named(1, "talks");
+    let mut stream = RandomStream::named(1, "talks");
     let mut text = String::new();
     let (mut at, mut place) = (0.0, 1_000_u64);
     while at < 200.0 {

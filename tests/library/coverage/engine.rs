@@ -1,9 +1,9 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
 use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
-use skyline::experiment::{Flown, Repeats, repeats_of};
+use skyline::experiment::{Repeats, SimulatedRun, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use super::covered::Covered;
@@ -35,12 +35,12 @@ output_tokens = {{ kind = "constant", value = 4 }}
 /// Llama-3.1-8B on an A10G under vLLM's defaults.
 fn fleet() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
+    let SimulatedRun { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
     let header = RunHeader { repeat, ..header(spec) };
     summarise(&RunLog::of_requests(header, records, footer), &[])
 }

@@ -1,17 +1,19 @@
 //! The table inside the program, flown in virtual time: its hypotheses are those of the physics that the model has.
 
 use skyline::analysis::summarise;
-use skyline::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, Standing, Stopped, Trust};
+use skyline::experiment::matrix::{
+    CellRuns, ClaimStanding, Experiments, Matrix, MatrixStopped, RowRun, Trust,
+};
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Instance, InstanceConfig};
+use skyline::simulator::{BatchingConfig, BatchingEngine, Deployment, Efficiency};
 
 use crate::virtual_time::{fly, header};
 
 /// One H100 that serves an 8B model, with vLLM's defaults.
-fn h100() -> InstanceConfig {
+fn h100() -> BatchingConfig {
     let deployment = Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+    BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap()
 }
 
 #[test]
@@ -21,7 +23,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         let row = &table.rows[slot.row];
         let spec = row.settings.spec(&row.name).unwrap();
         let runs = repeats_of(&spec, row.repeats()).into_iter().map(|(repeat, spec)| {
-            let flown = fly(&spec, &mut Instance::new(h100()));
+            let flown = fly(&spec, &mut BatchingEngine::new(h100()));
             let header = RunHeader { repeat, ..header(&spec) };
             let log = RunLog::of_requests(header, flown.records, flown.footer);
             RowRun { folder: row.name.clone(), summary: summarise(&log, &[]) }
@@ -29,11 +31,14 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         CellRuns { slot, runs: runs.collect(), failed: None }
     });
     let cells: Vec<_> = cells.collect();
-    let matrix = Matrix::of(&table, &cells, Stopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, Trust::All);
     let told: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(
-        matrix.cells.iter().all(|cell| cell.standing.is_none_or(|standing| standing == Standing::Confirmed)),
+        matrix
+            .cells
+            .iter()
+            .all(|cell| cell.standing.is_none_or(|standing| standing == ClaimStanding::Confirmed)),
         "{told:#?}"
     );
     assert_eq!(told.len(), 7);

@@ -15,7 +15,8 @@ const ADVICE: [&str; 3] = [
 ];
 
 /// The comparison of runs of several tools as a document.
-pub(crate) fn compared_foreign(compared: &ComparedForeign) -> Document {
+#[must_use]
+pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
     let title = format!("{} of several tools compared", counted(compared.sides.len() as u64, "run"));
@@ -26,7 +27,7 @@ pub(crate) fn compared_foreign(compared: &ComparedForeign) -> Document {
     for unchecked in &compared.unchecked {
         setup.fact(
             "unchecked",
-            format!("{}: not reported by {}", unchecked.fact, unchecked.untold_by.join(", ")),
+            format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", ")),
         );
     }
     for side in &compared.sides {

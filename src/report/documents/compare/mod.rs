@@ -9,7 +9,7 @@ mod sweeps;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::foreign::compared_foreign;
+pub use self::foreign::compared_foreign;
 pub(in crate::report::documents) use self::rows::label;
-pub(crate) use self::runs::compared;
-pub(crate) use self::sweeps::compared_sweeps;
+pub use self::runs::compared;
+pub use self::sweeps::compared_sweeps;

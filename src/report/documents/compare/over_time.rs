@@ -2,7 +2,7 @@
 
 use super::rows::{label, signed};
 use crate::analysis::FigureKey;
-use crate::experiment::compare::{Compared, Level, Trend, TrendLine};
+use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
 use crate::units::count;
@@ -14,7 +14,7 @@ const DRIFTS: &str = "each step: least squares from one folder to the next, as a
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The table of all figures, then a chart of each.
-pub(super) fn sections(compared: &Compared, trend: &Trend) -> [Section; 2] {
+pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
     let sides = count(trend.order.len() as u64);
     let mut section = Section::summary(format!("Over time: {sides} from the earliest to the latest"));
     let columns = [
@@ -43,7 +43,7 @@ pub(super) fn sections(compared: &Compared, trend: &Trend) -> [Section; 2] {
 
 /// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
 fn cells(line: &TrendLine) -> [String; 7] {
-    let shown = |level: Option<&Level>| {
+    let shown = |level: Option<&ComparedFigure>| {
         level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale(line)))
     };
     let interval = line.change_low.zip(line.change_high);
@@ -66,7 +66,7 @@ const fn scale(line: &TrendLine) -> f64 {
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
-fn sparkline(levels: &[Level]) -> String {
+fn sparkline(levels: &[ComparedFigure]) -> String {
     let known = || levels.iter().filter_map(|level| level.value);
     let (Some(low), Some(high)) = (known().reduce(f64::min), known().reduce(f64::max)) else {
         return NOTHING.to_owned();
@@ -78,7 +78,7 @@ fn sparkline(levels: &[Level]) -> String {
     levels.iter().map(|level| level.value.map_or(' ', bar)).collect()
 }
 
-fn chart(compared: &Compared, trend: &Trend, line: &TrendLine) -> Chart {
+fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let scale = scale(line);
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
     let mut table = Table::new(format!("{} by side", line.figure), ["side", "figure", "95 %"]);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_course_is_drawn_between_its_ends() {
-        let level = |value| Level { value, at_least: None, low: None, high: None, mark: None };
+        let level = |value| ComparedFigure { value, at_least: None, low: None, high: None, mark: None };
         let course = [Some(1.0), Some(4.5), None, Some(8.0)].map(level);
         assert_eq!(sparkline(&course), "▁▅ █");
         assert_eq!(sparkline(&[level(Some(3.0)), level(Some(3.0))]), "▅▅");

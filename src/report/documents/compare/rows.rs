@@ -2,7 +2,7 @@
 
 use crate::analysis::FigureKey;
 use crate::analysis::wording::percent;
-use crate::experiment::compare::{Interval, Level, Row, Standing};
+use crate::experiment::compare::{ChangeStanding, ComparedFigure, ComparedRow, Interval};
 use crate::report::document::{ALWAYS, NOTHING, Table, cell, mark};
 use crate::units::three_digits;
 
@@ -14,7 +14,7 @@ pub(super) enum Runs {
 }
 
 /// Every figure on both sides, with its change; of several runs a side with the interval and the test of the change.
-pub(super) fn table(caption: &str, rows: &[Row], runs: Runs) -> Table {
+pub(super) fn table(caption: &str, rows: &[ComparedRow], runs: Runs) -> Table {
     let mut columns = vec![
         ("", ALWAYS),
         ("baseline", ALWAYS),
@@ -44,8 +44,8 @@ pub(super) fn table(caption: &str, rows: &[Row], runs: Runs) -> Table {
     table
 }
 
-fn cells(row: &Row, runs: Runs) -> Vec<String> {
-    let level = |level: &Level| {
+fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
+    let level = |level: &ComparedFigure| {
         let ends = level.low.zip(level.high);
         let range = |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high));
         [value(row, level), ends.map_or(NOTHING.to_owned(), range)]
@@ -64,7 +64,7 @@ fn cells(row: &Row, runs: Runs) -> Vec<String> {
 }
 
 /// The smallest change that so many runs detect, in the unit of the change.
-fn detectable(row: &Row) -> String {
+fn detectable(row: &ComparedRow) -> String {
     match (row.detectable, row.subject) {
         (None, _) => NOTHING.to_owned(),
         (Some(least), FigureKey::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
@@ -82,12 +82,12 @@ pub(in crate::report::documents) fn label(subject: FigureKey) -> String {
     .replace("_per_s, /s", ", /s")
 }
 
-fn scaled(row: &Row, value: f64) -> String {
+fn scaled(row: &ComparedRow, value: f64) -> String {
     cell(if matches!(row.subject, FigureKey::Share(_)) { value * 100.0 } else { value })
 }
 
 /// The value of a side; `> limit` where only that is known.
-pub(super) fn value(row: &Row, level: &Level) -> String {
+pub(super) fn value(row: &ComparedRow, level: &ComparedFigure) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),
@@ -97,7 +97,7 @@ pub(super) fn value(row: &Row, level: &Level) -> String {
 }
 
 /// The p-value of a change, corrected for all figures (Holm).
-pub(super) fn p_value(row: &Row) -> String {
+pub(super) fn p_value(row: &ComparedRow) -> String {
     match row.p_holm {
         None => NOTHING.to_owned(),
         Some(p) if p < 0.001 => "<0.001".to_owned(),
@@ -115,19 +115,19 @@ pub(super) fn signed(value: f64, unit: &str) -> String {
 }
 
 /// The change of a figure.
-pub(super) fn change(row: &Row) -> String {
+pub(super) fn change(row: &ComparedRow) -> String {
     row_change(row).map_or(NOTHING.to_owned(), |(change, unit)| signed(change.value, unit))
 }
 
 /// Its interval.
-pub(super) fn change_interval(row: &Row) -> String {
+pub(super) fn change_interval(row: &ComparedRow) -> String {
     let ends = row_change(row).and_then(|(change, unit)| Some((change.low?, change.high?, unit)));
     ends.map_or(NOTHING.to_owned(), |(low, high, unit)| {
         format!("{} to {}", signed(low, unit), signed(high, unit))
     })
 }
 
-fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
+fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
     match row.subject {
         FigureKey::Share(_) => Some((row.difference?, "pt")),
         FigureKey::Latency(..) | FigureKey::Rate(_) => Some((row.change?, "%")),
@@ -135,14 +135,14 @@ fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
 }
 
 /// What to think of a difference, in a few words.
-pub(super) const fn verdict(standing: Standing) -> &'static str {
+pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
-        Standing::Better => "better",
-        Standing::Worse => "worse",
-        Standing::NotShown => "no significant change",
-        Standing::Overlap => "overlap",
-        Standing::Apart => "apart",
-        Standing::Unknown => NOTHING,
+        ChangeStanding::Better => "better",
+        ChangeStanding::Worse => "worse",
+        ChangeStanding::NotShown => "no significant change",
+        ChangeStanding::Overlap => "overlap",
+        ChangeStanding::Apart => "apart",
+        ChangeStanding::Unknown => NOTHING,
     }
 }
 
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {
-        let level = Level { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| Row {
+        let level = ComparedFigure { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |subject: FigureKey| ComparedRow {
             figure: subject.to_string(),
             subject,
             baseline: level,
@@ -163,7 +163,7 @@ mod tests {
             p: None,
             p_holm: None,
             detectable: Some(0.0903),
-            standing: Standing::NotShown,
+            standing: ChangeStanding::NotShown,
         };
         let share = FigureKey::Share(crate::analysis::Share::SloAttainment);
         assert_eq!(detectable(&row(share)), "9.03 pt");

@@ -5,13 +5,16 @@ use super::rows::{self, Runs, change, label, value};
 use super::sides::{demands, differences, sides, verdict};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKey, Metric, Quantile, Statistic};
-use crate::experiment::compare::{Against, Compared, Interval, Pairing, Row, SideDescription, Standing};
+use crate::experiment::compare::{
+    AgainstBaseline, ChangeStanding, Compared, ComparedRow, Interval, Pairing, SideDescription,
+};
 use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::document::{Chart, Document, Level, Note, Section};
 use crate::report::documents::diagnosis::{self, Detail};
 
 /// The comparison of runs as a document.
-pub(crate) fn compared(compared: &Compared) -> Document {
+#[must_use]
+pub fn compared(compared: &Compared) -> Document {
     // With several sides, no single change can stand for all.
     let changed = match compared.against.as_slice() {
         [only] => only.rows.iter().filter_map(in_brief).collect(),
@@ -53,7 +56,7 @@ fn side_in_words(side: &SideDescription) -> String {
 }
 
 /// The change of a 95th percentile, which readers look for first.
-fn in_brief(row: &Row) -> Option<String> {
+fn in_brief(row: &ComparedRow) -> Option<String> {
     let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
     let name = match metric {
         Metric::Ttft => "TTFT",
@@ -63,7 +66,7 @@ fn in_brief(row: &Row) -> Option<String> {
     };
     row.change?;
     let standing = match row.standing {
-        Standing::Unknown => String::new(),
+        ChangeStanding::Unknown => String::new(),
         known => format!(" ({})", rows::verdict(known)),
     };
     Some(format!("p95 {name} {}{standing}", change(row)))
@@ -78,7 +81,7 @@ const fn pairing_in_words(pairing: Pairing) -> &'static str {
     }
 }
 
-fn one(compared: &Compared, against: &Against) -> Section {
+fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     let pairing = pairing_in_words(against.pairing);
     let mut section = Section::summary(format!("{} against the baseline: {pairing}", against.side));
     demands(&mut section, &against.gates);
@@ -91,15 +94,15 @@ fn one(compared: &Compared, against: &Against) -> Section {
 }
 
 /// The change of every figure, under one axis.
-fn changes(section: &mut Section, against: &Against) {
-    let is_share = |row: &Row| matches!(row.subject, FigureKey::Share(_));
+fn changes(section: &mut Section, against: &AgainstBaseline) {
+    let is_share = |row: &ComparedRow| matches!(row.subject, FigureKey::Share(_));
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
         let Some(changed) = row.change else { continue };
         let palette = match row.standing {
-            Standing::Better => Palette::Third,
-            Standing::Worse => Palette::Second,
+            ChangeStanding::Better => Palette::Third,
+            ChangeStanding::Worse => Palette::Second,
             _ => Palette::First,
         };
         let Interval { value: by, low, high } = changed;
@@ -130,7 +133,7 @@ fn changes(section: &mut Section, against: &Against) {
 }
 
 /// What a reader must know of the figures.
-fn advice(compared: &Compared, against: &Against) -> Vec<&'static str> {
+fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     if against.pairing == Pairing::OneRunEach {
         return vec![
             "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs. \

@@ -3,7 +3,7 @@
 use super::rows::{change, change_interval, label, p_value, value, verdict as row_verdict};
 use super::sides::{demands, differences, sides, verdict};
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level as FigureLevel, Pairing, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
 use crate::units::three_digits;
@@ -12,7 +12,8 @@ use crate::units::three_digits;
 const MOST_CURVES: usize = 8;
 
 /// The comparison of sweeps as a document.
-pub(crate) fn compared_sweeps(compared: &ComparedSweeps) -> Document {
+#[must_use]
+pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.answers.iter().map(|answer| answer.side.as_str()).collect();
     let mut document =
@@ -122,7 +123,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     section
 }
 
-type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
+type Read = fn(&AnswerOfSide) -> &Vec<(Load, ComparedFigure)>;
 
 /// The figures behind a chart, side by side.
 fn levels(compared: &ComparedSweeps, read: Read) -> Table {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::compared;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::compare::{Compared, Condition, Gate, Side};
+use crate::experiment::compare::{Compared, ComparedSide, Condition, Gate};
 use crate::experiment::{Regime, Symptom};
 use crate::report::Style;
 use crate::report::render::{self, Extent, assert_page};
@@ -14,7 +14,7 @@ use crate::report::sample_runs::HOSTILE as HOSTILE_MARKDOWN;
 const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
 
 /// Forty requests of this TTFT or a little more, by a server of this name.
-fn side(name: &str, ttft_ms: u64) -> Side {
+fn side(name: &str, ttft_ms: u64) -> ComparedSide {
     let records = (0..40).map(|i| {
         let at = i * 20;
         record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
@@ -23,7 +23,7 @@ fn side(name: &str, ttft_ms: u64) -> Side {
     log.header.engine.server_version = Some(name.to_owned());
     log.header.engine.model = format!("model of {name}");
     let summary = summarise(&log, &[]);
-    Side::of_run(name.to_owned(), log.header, summary)
+    ComparedSide::of_run(name.to_owned(), log.header, summary)
 }
 
 fn gates() -> [Gate; 2] {

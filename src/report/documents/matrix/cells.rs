@@ -2,7 +2,9 @@
 
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
-use crate::experiment::matrix::{Cell, Decision, Matrix, Standing, Stopped, Tested, Variable};
+use crate::experiment::matrix::{
+    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
+};
 use crate::report::document::{
     ALWAYS, NOTHING, Note, NoteKind, Section, Table, TableColumn, cell as figure, known, mark,
 };
@@ -29,7 +31,7 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
 /// What came of it in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
-    let hypotheses = [Standing::Confirmed, Standing::Refuted, Standing::CannotTell];
+    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::CannotTell];
     let hypotheses = hypotheses.map(|standing| (of(standing), standing.word()));
     let judged: Vec<_> =
         hypotheses.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
@@ -65,7 +67,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         ];
         cells.extend(subjects.iter().map(|(_, subject, _)| shown(cell, *subject)));
         cells.extend(is_priced.then(|| known(cell.cost_per_million_output_tokens)));
-        cells.push(cell.standing.map_or(NOTHING, Standing::word).to_owned());
+        cells.push(cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned());
         table.row(cells);
     }
     explain(&mut table, matrix);
@@ -76,8 +78,9 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
 /// What the marks behind these figures mean, of those that are there.
 fn explain(table: &mut Table, matrix: &Matrix) {
     let figures = || {
-        let of =
-            |cell: &Cell| FIGURES.map(|(_, subject, _)| cell.figures.figure(subject).and_then(|of| of.mark));
+        let of = |cell: &MatrixCell| {
+            FIGURES.map(|(_, subject, _)| cell.figures.figure(subject).and_then(|of| of.mark))
+        };
         matrix.cells.iter().flat_map(of)
     };
     for (sort, meaning) in [
@@ -91,7 +94,7 @@ fn explain(table: &mut Table, matrix: &Matrix) {
 }
 
 /// The load of a row, in short: `2,048/128, 1/s`.
-fn load(cell: &Cell) -> String {
+fn load(cell: &MatrixCell) -> String {
     let of = |name: &str| cell.variables.get(name).map(String::as_str);
     let lengths = match (of("workload"), of("input_tokens"), of("output_tokens")) {
         (Some(workload), ..) => Some(workload.to_owned()),
@@ -102,7 +105,7 @@ fn load(cell: &Cell) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn verdict(cell: &Cell) -> &'static str {
+fn verdict(cell: &MatrixCell) -> &'static str {
     match (&cell.failed, cell.valid) {
         (Some(_), _) => "not run",
         (None, Some(true)) => "VALID",
@@ -113,7 +116,7 @@ fn verdict(cell: &Cell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
+pub(super) fn shown(cell: &MatrixCell, subject: FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
@@ -126,7 +129,7 @@ pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
 }
 
 /// The row's name, with that of its variant where there are several.
-pub(super) fn name(matrix: &Matrix, cell: &Cell) -> String {
+pub(super) fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
     if matrix.variants.len() > 1 { format!("{}@{}", cell.row, cell.variant) } else { cell.row.clone() }
 }
 
@@ -135,7 +138,7 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
     let mut section = Section::continued(crate::report::document::Level::Summary);
     for cell in &matrix.cells {
         let name = name(matrix, cell);
-        let failed = cell.failed.iter().map(|why| format!("row {name} could not run: {why}"));
+        let failed = cell.failed.iter().map(|why| format!("row {name} could not be run: {why}"));
         let reasons = cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell)));
         section.notes(failed.chain(reasons).map(Note::error));
     }
@@ -145,16 +148,16 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
 pub(super) fn hypotheses(matrix: &Matrix) -> Section {
     let mut section = Section::summary("Questions and hypotheses");
     let claims =
-        |cell: &&Cell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+        |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
     for cell in matrix.cells.iter().filter(claims) {
         let question = cell.question.as_deref().unwrap_or_default();
         let expected = cell.hypothesis.as_ref().map(|hypothesis| format!("expected: {hypothesis}"));
         section.facts(name(matrix, cell), [question.to_owned()].into_iter().chain(expected));
         for test in &cell.tests {
             let kind = match test.standing {
-                Standing::Confirmed => NoteKind::Met,
-                Standing::CannotTell => NoteKind::Undecided,
-                Standing::Refuted => NoteKind::Missed,
+                ClaimStanding::Confirmed => NoteKind::Met,
+                ClaimStanding::CannotTell => NoteKind::Undecided,
+                ClaimStanding::Refuted => NoteKind::Missed,
             };
             let note = Note::new(kind, test.line.clone());
             section.note(match confounded(test) {
@@ -169,7 +172,7 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
 /// Why a comparison of rows that differ in more than one variable does not name a cause.
 fn confounded(test: &Tested) -> Option<String> {
     let [first, rest @ .., last] = test.differing.as_slice() else { return None };
-    let names = [first].into_iter().chain(rest).map(Variable::to_string).collect::<Vec<_>>().join(", ");
+    let names = [first].into_iter().chain(rest).map(MatrixVariable::to_string).collect::<Vec<_>>().join(", ");
     Some(format!("confounded: rows differ in {names} and {last}"))
 }
 
@@ -186,13 +189,13 @@ pub(super) fn contract(decision: &Decision) -> String {
 }
 
 /// Why no more was run.
-pub(super) fn why_stopped(stopped: &Stopped) -> String {
+pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
     match stopped {
-        Stopped::AllFlown => "Stopped: everything in the table has run.".to_owned(),
-        Stopped::FirstAccepted { variant } => {
+        MatrixStopped::AllRun => "Stopped: everything in the table has run.".to_owned(),
+        MatrixStopped::FirstAccepted { variant } => {
             format!("Stopped: {variant} was accepted, and one variant is enough; those after it did not run.")
         }
-        Stopped::OnlySome { rows } => format!("Stopped: only {} requested.", rows.join(", ")),
-        Stopped::Interrupted => "Stopped: interrupted; finished runs are saved.".to_owned(),
+        MatrixStopped::OnlySome { rows } => format!("Stopped: only {} requested.", rows.join(", ")),
+        MatrixStopped::Interrupted => "Stopped: interrupted; finished runs are saved.".to_owned(),
     }
 }

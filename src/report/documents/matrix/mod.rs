@@ -8,20 +8,21 @@ mod servers;
 mod tests;
 
 use self::cells::{contract, doubts, headline, hypotheses, rows, why_stopped};
-use crate::experiment::matrix::{Matrix, Stopped, VariantStanding};
+use crate::experiment::matrix::{Matrix, MatrixStopped, VariantStanding};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 
-pub(crate) use self::plan::PlannedRow;
-pub(crate) use self::plan::matrix_plan;
+pub use self::plan::PlannedRow;
+pub use self::plan::matrix_plan;
 
 /// The table of experiments as a document; `again` is the command that runs it again.
-pub(crate) fn document(matrix: &Matrix, again: Option<&str>) -> Document {
+#[must_use]
+pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let tone = match &matrix.decision {
         Some(decision) if decision.accepted().is_some() => Tone::Good,
         Some(_) => Tone::Bad,
         None => Tone::Neutral,
     };
-    let word = if matrix.stopped == Stopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
+    let word = if matrix.stopped == MatrixStopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
     let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(VerdictLine::new(
         tone,
         word,

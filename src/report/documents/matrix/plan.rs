@@ -4,25 +4,26 @@ use std::time::Duration;
 
 use super::servers;
 use crate::analysis::wording::counted;
-use crate::experiment::matrix::{Experiments, Slot, Variable};
+use crate::experiment::matrix::{Experiments, MatrixSlot, MatrixVariable};
 use crate::report::document::{ALWAYS, Document, NOTHING, Section, Table, Tone, VerdictLine};
 use crate::units::{count, spoken};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlannedRow {
+pub struct PlannedRow {
     /// Which row and variant.
-    pub(crate) slot: Slot,
+    pub slot: MatrixSlot,
     /// In how many runs.
-    pub(crate) runs: u64,
+    pub runs: u64,
     /// The load time of all of them.
-    pub(crate) load: Duration,
+    pub load: Duration,
     /// How many requests these have, all together; a closed loop sends as many as the server allows.
-    pub(crate) requests: u64,
+    pub requests: u64,
 }
 
 /// The runs in their order, the load of each row, and how long they take at least.
-pub(crate) fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
+#[must_use]
+pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();
     let sentence = format!(
@@ -70,17 +71,20 @@ fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
     let row = &experiments.rows[planned.slot.row];
     let of = |variable| row.settings.variable(variable);
     let or_nothing = |value: Option<String>| value.unwrap_or_else(|| NOTHING.to_owned());
-    let tokens =
-        format!("{}/{}", or_nothing(of(Variable::InputTokens)), or_nothing(of(Variable::OutputTokens)));
-    let load = [of(Variable::Arrival), of(Variable::Load)];
+    let tokens = format!(
+        "{}/{}",
+        or_nothing(of(MatrixVariable::InputTokens)),
+        or_nothing(of(MatrixVariable::OutputTokens))
+    );
+    let load = [of(MatrixVariable::Arrival), of(MatrixVariable::Load)];
     let changed = row.settings.differences(&experiments.rows[0].settings);
     let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
     [
         row.name.clone(),
-        of(Variable::Workload).unwrap_or(tokens),
+        of(MatrixVariable::Workload).unwrap_or(tokens),
         load.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        or_nothing(of(Variable::MaxConcurrency)),
-        or_nothing(of(Variable::Prefix)),
+        or_nothing(of(MatrixVariable::MaxConcurrency)),
+        or_nothing(of(MatrixVariable::Prefix)),
         count(planned.runs),
         if row.settings.users.is_some() { NOTHING.to_owned() } else { count(planned.requests) },
         spoken(planned.load),

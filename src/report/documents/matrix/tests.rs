@@ -3,7 +3,9 @@
 use super::document;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, Stopped, Trust};
+use crate::experiment::matrix::{
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, Trust,
+};
 use crate::record::RunLog;
 use crate::report::Style;
 use crate::report::render::{self, Extent, assert_page};
@@ -50,10 +52,10 @@ fn table() -> Matrix {
     let cells = cells.map(|(place, (slot, ttft_ms))| {
         let log = of_ttft(ttft_ms);
         let run = RowRun { folder: format!("run-{place}"), summary: summarise(&log, &objectives) };
-        let failed = (place == 1).then(|| Failure { why: HOSTILE.to_owned(), by: FailedBy::Server });
+        let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), Stopped::AllFlown, Trust::ValidOnly)
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, Trust::ValidOnly)
 }
 
 #[test]
@@ -63,11 +65,11 @@ fn it_holds_its_rows_its_hypotheses_and_the_decision() {
     assert_page(&page);
     let text = render::text(&document, Style::PLAIN, Extent::Full);
     let markdown = render::markdown(&document);
-    for part in ["rejected: slow", "accepted: quick", "could not run", "Figures, row by row"] {
+    for part in ["rejected: slow", "accepted: quick", "could not be run", "Figures, row by row"] {
         assert!(page.contains(part), "no {part} in {page}");
     }
     for shown in [&text, &markdown] {
-        for part in ["rejected: slow", "accepted: quick", "could not run", "skyline matrix table.toml"] {
+        for part in ["rejected: slow", "accepted: quick", "could not be run", "skyline matrix table.toml"] {
             assert!(shown.contains(part), "no {part} in {shown}");
         }
     }

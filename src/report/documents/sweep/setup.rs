@@ -1,7 +1,7 @@
 //! What a sweep measured, on which server, under which loads.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Begun, LoadAxis, Sweep};
+use crate::experiment::{ArrivalUnit, LoadAxis, Sweep};
 use crate::report::document::{Level, Section};
 use crate::units::{count, three_digits};
 
@@ -64,7 +64,7 @@ fn deployment(sweep: &Sweep) -> String {
 
 /// What the rates count: sessions where those have several requests.
 pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
-    Begun::of(&sweep.workload).name()
+    ArrivalUnit::of(&sweep.workload).name()
 }
 
 /// Which loads the sweep goes through.

@@ -2,7 +2,7 @@
 
 use super::latencies::{bracket, is_trusted, load_unit, loads, not_trusted, standing};
 use crate::experiment::{
-    AcrossRuns, Begun, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
+    AcrossRuns, ArrivalUnit, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
 };
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
@@ -78,9 +78,9 @@ fn asked(sweep: &Sweep) -> Series {
     let turns = sweep.workload.mean_turns();
     let at = |x: f64| {
         let y = x * turns;
-        let words = match Begun::of(&sweep.workload) {
-            Begun::Requests => format!("requested: {} requests/s", cell(y)),
-            Begun::Sessions => format!("requested: {} sessions/s, {} requests/s", cell(x), cell(y)),
+        let words = match ArrivalUnit::of(&sweep.workload) {
+            ArrivalUnit::Requests => format!("requested: {} requests/s", cell(y)),
+            ArrivalUnit::Sessions => format!("requested: {} sessions/s, {} requests/s", cell(x), cell(y)),
         };
         Point::at(x, y, words)
     };

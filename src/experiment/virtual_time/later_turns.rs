@@ -1,0 +1,61 @@
+//! The later turns of a virtual run's sessions, each due a think time after the end of the one before.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::generator::{ConversationBreak, PlannedRequest, SessionPlanner, TurnEnd};
+use crate::record::{Outcome, Phase, RequestRecord, SessionCounts, Turn};
+
+/// Those that are known and have not been sent.
+#[derive(Debug)]
+pub(super) struct LaterTurns {
+    /// What draws them; absent where every request stands by itself.
+    sessions: Option<SessionPlanner>,
+    /// By moment, and of several at one moment by index.
+    due: BTreeMap<(Timestamp, u64), PlannedRequest>,
+    counts: SessionCounts,
+}
+
+impl LaterTurns {
+    pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
+        Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
+    }
+
+    /// When the next one leaves.
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next one, if it leaves by `now`.
+    pub(super) fn next_by(&mut self, now: Timestamp) -> Option<PlannedRequest> {
+        self.next_due().filter(|at| *at <= now)?;
+        let (_, request) = self.due.pop_first()?;
+        self.counts.released(request.phase);
+        Some(request)
+    }
+
+    /// What follows a request that has ended, as its record says, is known from now on; tells to which part of the run it
+    /// belongs. On the record of a turn after which its conversation had no more room stands so.
+    pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
+        let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
+        let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
+        if let Some(broken) = sequel.broken {
+            broken.count(&mut self.counts);
+            record.context_full = matches!(broken, ConversationBreak::Full(_));
+        }
+        let next = sequel.next?;
+        self.due.insert((next.scheduled, next.index), next);
+        Some(next.phase)
+    }
+
+    /// The place of a request in a conversation of several turns, where it has one.
+    pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
+        let goes_on = self.sessions.as_ref()?.goes_on(request);
+        request.turn.filter(|turn| goes_on || turn.place() > 0)
+    }
+
+    /// What became of the sessions; absent where there were none.
+    pub(super) fn counts(&self) -> Option<SessionCounts> {
+        self.sessions.as_ref().map(|_| self.counts)
+    }
+}
