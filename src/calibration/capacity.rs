@@ -5,7 +5,7 @@ use crate::workload::{RequestClass, WorkloadSpec};
 
 /// What a plan asks of one client while it is busiest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
+pub struct ClientDemand {
     /// Requests per second at the highest rate that the plan reaches, with the turns that conversations have on average;
     /// 0 where the loop is closed, which paces itself.
     pub requests_per_s: f64,
@@ -13,7 +13,7 @@ pub struct Demand {
     pub events_per_request: f64,
 }
 
-impl Demand {
+impl ClientDemand {
     /// Of a workload whose answers are streamed, token by token.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
@@ -45,16 +45,16 @@ impl Demand {
 /// what runs out first. Half of its time is trusted: with the other half it meets bursts, and answers that come
 /// together, without a queue of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Capacity<'a>(pub &'a Calibration);
+pub struct ClientCapacity<'a>(pub &'a Calibration);
 
 /// The share of a thread's time up to which it is trusted.
 const TRUSTED: f64 = 0.5;
 
-impl Capacity<'_> {
+impl ClientCapacity<'_> {
     /// The share of the thread's time that a plan asks: requests/s × (cost of a request + its further events ×
     /// cost of an event that comes by itself). Over 1 it asks for more than there is.
     #[must_use]
-    pub fn share(self, demand: Demand) -> f64 {
+    pub fn share(self, demand: ClientDemand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
     }
 
@@ -65,7 +65,7 @@ impl Capacity<'_> {
     }
 
     /// Whether a client can be trusted with a plan.
-    pub fn judge(self, demand: Demand) -> Result<(), Overload> {
+    pub fn judge(self, demand: ClientDemand) -> Result<(), Overload> {
         let share = self.share(demand);
         if share <= TRUSTED {
             return Ok(());
@@ -84,7 +84,7 @@ impl Capacity<'_> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overload {
     /// What it asks.
-    pub demand: Demand,
+    pub demand: ClientDemand,
     /// The share of the client's time that this takes.
     pub share: f64,
     /// How many times what is trusted.
@@ -127,13 +127,13 @@ mod tests {
         }
     };
 
-    fn demand(requests_per_s: f64, events_per_request: f64) -> Demand {
-        Demand { requests_per_s, events_per_request }
+    fn demand(requests_per_s: f64, events_per_request: f64) -> ClientDemand {
+        ClientDemand { requests_per_s, events_per_request }
     }
 
     #[test]
     fn a_plan_is_requests_and_their_events() {
-        let capacity = Capacity(&FOUND);
+        let capacity = ClientCapacity(&FOUND);
         assert_eq!(capacity.share(demand(1_000.0, 1.0)), 0.1);
         // 100 µs and 90 × 10 µs a request.
         assert_eq!(capacity.share(demand(1_000.0, 91.0)), 1.0);
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn the_cure_is_a_lower_rate_or_more_clients() {
-        let overload = Capacity(&FOUND).judge(demand(1_230.0, 91.0)).unwrap_err();
+        let overload = ClientCapacity(&FOUND).judge(demand(1_230.0, 91.0)).unwrap_err();
         assert_eq!((overload.share, overload.clients()), (1.23, 3));
         // The mean may be below the peak: 615/s of mean for 1,230/s of peak, so 250/s for 500/s.
         assert_eq!(overload.trusted_rate_per_s(615.0), 250.0);
         let shared = overload.demand.shared(Shard { number: 1, of: 3 });
-        assert!(Capacity(&FOUND).judge(shared).is_ok(), "as many as are named suffice");
+        assert!(ClientCapacity(&FOUND).judge(shared).is_ok(), "as many as are named suffice");
     }
 
     #[test]
@@ -169,9 +169,9 @@ mod tests {
             class.output_tokens = crate::workload::Distribution::Constant { value: tokens };
         }
         workload.classes.truncate(2);
-        assert_eq!(Demand::of(&workload), demand(30.0, 200.0));
-        assert_eq!(Demand::of_whole_answers(&workload), demand(30.0, 1.0));
+        assert_eq!(ClientDemand::of(&workload), demand(30.0, 200.0));
+        assert_eq!(ClientDemand::of_whole_answers(&workload), demand(30.0, 1.0));
         let doubled = Overrides { rate_per_s: Some(15.2), ..Overrides::default() };
-        assert_eq!(Demand::of(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
+        assert_eq!(ClientDemand::of(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
     }
 }

@@ -15,7 +15,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
-use crate::runner::{AskedCheck, CheckTimes, Checks, Interrupt, Judge};
+use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
@@ -83,7 +83,7 @@ pub(super) struct Golden<'a> {
     session: &'a Session,
     checks: Checks<OpenAiEngine>,
     named: Vec<GoldenCheck>,
-    judge: Judge,
+    judge: AnswerJudge,
 }
 
 impl<'a> Golden<'a> {
@@ -105,12 +105,12 @@ impl<'a> Golden<'a> {
             session,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
             named: spec.checks.clone(),
-            judge: Judge::new(spec, engine.secrets()),
+            judge: AnswerJudge::new(spec, engine.secrets()),
         })
     }
 
     /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
-    pub(super) fn before(&self, printer: Printer) -> Vec<AskedCheck> {
+    pub(super) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
         printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
         let asked = self.session.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
@@ -136,7 +136,7 @@ impl<'a> Golden<'a> {
         clock: RunClock,
         times: CheckTimes,
         interrupt: watch::Receiver<Interrupt>,
-        keep: impl FnMut(AskedCheck) + Send + 'static,
+        keep: impl FnMut(FinishedCheck) + Send + 'static,
     ) -> RunFooter {
         let over = CancellationToken::new();
         // A task of its own, so that what wakes the run does not wake this.

@@ -9,7 +9,9 @@ use clap::builder::NonEmptyStringValueParser;
 use super::args::{ModelArgs, stop_length};
 use super::exit::{Exit, Stop};
 use super::printer::Printer;
-use crate::mock::{Backend, Chance, GivenAnswer, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::mock::{
+    AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
+};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]
@@ -53,11 +55,11 @@ pub(super) struct MockArgs {
     /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
     /// [default: none]
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
-    answers: Vec<GivenAnswer>,
+    answers: Vec<CannedAnswer>,
 
     /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
-    faults: Vec<Chance>,
+    faults: Vec<FaultChance>,
 
     /// Tell in `usage` how much of a prompt was cached, as vLLM's option of this name
     #[arg(long, help_heading = "Answers")]
@@ -108,7 +110,7 @@ impl MockArgs {
         MockOptions {
             adapters: self.adapters.clone(),
             stop_length: self.stop_length,
-            words: if self.echo { Words::Echo } else { Words::Stock },
+            words: if self.echo { AnswerWords::Echo } else { AnswerWords::Stock },
             answers: self.answers.clone(),
             prompt_details: if self.enable_prompt_tokens_details {
                 PromptDetails::Shown

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::printer::Printer;
-use crate::live::Words;
+use crate::live::LineWriter;
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -112,7 +112,7 @@ pub fn main() -> ExitCode {
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
         )
-        .with_writer(Words::default)
+        .with_writer(LineWriter::default)
         .without_time()
         .init();
     let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));

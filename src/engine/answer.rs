@@ -4,8 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::captured_text::{CaptureText, CapturedText};
 use super::chunk_text::ChunkText;
-use super::kept::{Keep, Kept};
 use super::secrets::Secrets;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
@@ -35,29 +35,29 @@ pub struct PreparedRequest {
     /// The serialised body.
     pub body: Bytes,
     /// What is kept of its answer.
-    pub keep: Keep,
+    pub capture: CaptureText,
 }
 
 impl PreparedRequest {
     /// The request at this place of the schedule, of whose answer nothing is kept.
     #[must_use]
     pub fn new(index: u64, body: Bytes) -> Self {
-        Self { index, body, keep: Keep::Nothing }
+        Self { index, body, capture: CaptureText::No }
     }
 
     /// The same request, of whose answer this is kept.
     #[must_use]
-    pub fn keeping(self, keep: Keep) -> Self {
-        Self { keep, ..self }
+    pub fn capturing(self, capture: CaptureText) -> Self {
+        Self { capture, ..self }
     }
 }
 
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body and not the body, which may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, keep } = self;
+        let Self { index, body, capture } = self;
         let mut shown = f.debug_struct("PreparedRequest");
-        shown.field("index", index).field("body_length", &body.len()).field("keep", keep).finish()
+        shown.field("index", index).field("body_length", &body.len()).field("capture", capture).finish()
     }
 }
 
@@ -118,14 +118,14 @@ pub struct AnswerEnd {
     pub at: Timestamp,
     /// Whether it came whole.
     pub result: Result<(), Failure>,
-    /// Arrival of the whole answer, where it was not streamed and came whole.
+    /// ArrivalStamp of the whole answer, where it was not streamed and came whole.
     pub whole_answer: Option<Timestamp>,
     /// Why the model stopped.
     pub finish_reason: Option<FinishReason>,
     /// The server's token counts.
     pub usage: Option<Usage>,
     /// What it said, where that was to be kept and it came whole.
-    pub kept: Option<Kept>,
+    pub captured: Option<CapturedText>,
 }
 
 impl AnswerEnd {

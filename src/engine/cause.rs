@@ -39,7 +39,7 @@ impl Cause {
 
 /// A failure, and what is behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct DiagnosedFailure {
     /// What is told and counted.
     pub failure: Failure,
     /// What the hint is chosen by.

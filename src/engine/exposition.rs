@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// One value of one series.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
+pub struct MetricSample<'a> {
     /// Name of the series.
     pub name: &'a str,
     /// What stands between its braces.
@@ -13,15 +13,15 @@ pub struct Sample<'a> {
     pub value: f64,
 }
 
-/// The samples of a page in Prometheus' text format 0.0.4, or in `OpenMetrics` 1.0, in their order.
+/// The metric_samples of a page in Prometheus' text format 0.0.4, or in `OpenMetrics` 1.0, in their order.
 ///
-/// Help, types and comments are passed over, and so are lines that are no samples, as that of a page that was cut off; of
+/// Help, types and comments are passed over, and so are lines that are no metric_samples, as that of a page that was cut off; of
 /// a sample all behind its value: its timestamp, and an exemplar.
-pub fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
+pub fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
     page.lines().filter_map(sample)
 }
 
-impl<'a> Sample<'a> {
+impl<'a> MetricSample<'a> {
     /// The value of the label `name`, without its escapes; `None` where it has none.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
@@ -54,7 +54,7 @@ impl<'a> Sample<'a> {
 }
 
 /// A line `name{labels} value [timestamp] [# exemplar]`.
-fn sample(line: &str) -> Option<Sample<'_>> {
+fn sample(line: &str) -> Option<MetricSample<'_>> {
     let line = line.trim();
     if line.starts_with('#') {
         return None;
@@ -69,7 +69,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
         None => ("", rest),
     };
     let value = value.split_whitespace().next().and_then(|value| value.parse().ok());
-    Some(Sample { name, labels, value: value.unwrap_or(f64::NAN) })
+    Some(MetricSample { name, labels, value: value.unwrap_or(f64::NAN) })
 }
 
 /// Where the closing brace is: one inside a quoted value closes nothing.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn read(page: &str) -> Vec<(String, f64)> {
-        samples(page).map(|sample| (sample.name.to_owned(), sample.value)).collect()
+        metric_samples(page).map(|sample| (sample.name.to_owned(), sample.value)).collect()
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(values[..4], [1027.0, 1.458_255_915e9, 12.47, f64::INFINITY]);
         assert!(values[4].is_nan());
         assert_eq!(values[5..], [7.0, 9.0]);
-        let all: Vec<_> = samples(page).collect();
+        let all: Vec<_> = metric_samples(page).collect();
         assert_eq!(all[0].label("code").as_deref(), Some("200"));
         assert_eq!(all[0].label("cod"), None);
         assert_eq!(all[1].label("path").as_deref(), Some("C:\\DIR\\FILE.TXT"));
@@ -164,8 +164,8 @@ mod tests {
         let lines = page.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
         assert_eq!(read(page).len(), lines);
         assert!(read(page).iter().all(|(_, value)| value.is_finite()));
-        let success = samples(page).filter(|sample| sample.name == "vllm:request_success_total");
-        let (failed, well): (Vec<_>, Vec<_>) = success.partition(Sample::is_of_failures);
+        let success = metric_samples(page).filter(|sample| sample.name == "vllm:request_success_total");
+        let (failed, well): (Vec<_>, Vec<_>) = success.partition(MetricSample::is_of_failures);
         assert_eq!((failed.len(), well.len()), (2, 3));
     }
 }

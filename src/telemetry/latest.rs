@@ -11,12 +11,12 @@ const LEAST: Duration = Duration::from_secs(5);
 
 /// The last that each page told.
 #[derive(Debug)]
-pub struct Latest {
+pub struct LatestReadings {
     pages: BTreeMap<u16, Reading>,
     patience: Duration,
 }
 
-impl Latest {
+impl LatestReadings {
     /// Of pages that are read at this interval.
     #[must_use]
     pub fn every(interval: Duration) -> Self {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn replicas_are_one_server() {
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 9.0), (Gauge::KvUsage, 0.9)]));
         latest.with(&reading(1, &[(Gauge::Running, 2.0), (Gauge::KvUsage, 0.5)]));
         let now = latest.with(&reading(0, &[(Gauge::Running, 4.0), (Gauge::KvUsage, 0.25)]));
@@ -110,7 +110,7 @@ mod tests {
             Reading { devices: numbered.collect(), ..reading(source, &[]) }
         };
         let (busy, watts, used) = (Gauge::Utilisation, Gauge::PowerW, Gauge::MemoryUsedBytes);
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 4.0)]));
         let one = latest.with(&machine(1, &[&[(busy, 0.9), (watts, 400.0), (used, 6e10)]]));
         let running = (Gauge::Running, 4.0);
@@ -131,7 +131,7 @@ mod tests {
             let answered = Timestamp::from_nanos(second * 1_000_000_000);
             Reading { answered, ..reading(source, &[(Gauge::Running, running)]) }
         };
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&at(0, 10, 7.0));
         let still = latest.with(&at(1, 15, 2.0));
         assert_eq!((still.gauges[&Gauge::Running], still.silent), (9.0, 0));
@@ -139,7 +139,7 @@ mod tests {
         let gone = latest.with(&at(1, 16, 2.0));
         assert_eq!((gone.gauges[&Gauge::Running], gone.silent), (2.0, 1));
         // Where pages are read every 10 s, half a minute is waited.
-        let mut seldom = Latest::every(Duration::from_secs(10));
+        let mut seldom = LatestReadings::every(Duration::from_secs(10));
         seldom.with(&at(0, 10, 7.0));
         assert_eq!(seldom.with(&at(1, 40, 2.0)).silent, 0);
     }
@@ -156,7 +156,7 @@ mod tests {
             ("0 7".to_owned(), part(0.5, 3.0)),
             ("0 8".to_owned(), part(0.7, 4.0)),
         ];
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         let now = latest.with(&Reading { devices: devices.into(), ..reading(0, &[]) });
         let expected =
             [(Gauge::PowerW, 400.0), (Gauge::Utilisation, 0.6), (Gauge::MemoryUsedBytes, 7.0)].into();

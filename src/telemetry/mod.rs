@@ -9,5 +9,5 @@ mod taken;
 mod tests;
 
 pub use find::FoundPage;
-pub use latest::Latest;
-pub use scrape::{Scraping, Times};
+pub use latest::LatestReadings;
+pub use scrape::{ScrapeTimes, Scraper};

@@ -11,12 +11,12 @@ use super::find::FoundPage;
 use super::names::Names;
 use super::taken::{Depth, Taken, taken};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::OpenPage;
+use crate::engine::MetricsClient;
 use crate::record::Reading;
 
 /// When pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct ScrapeTimes {
     /// From one reading to the next.
     pub every: Duration,
     /// First moment of the window: pages are read then too, and their histograms taken.
@@ -27,20 +27,20 @@ pub struct Times {
 
 /// Pages that are being read; it ends when dropped.
 #[derive(Debug)]
-pub struct Scraping {
+pub struct Scraper {
     stop: CancellationToken,
     /// What went wrong before the first reading.
     problems: Vec<String>,
     thread: Option<JoinHandle<Vec<String>>>,
 }
 
-impl Scraping {
+impl Scraper {
     /// Reads the pages that were found, at once and from then on at every multiple of the interval on `clock`, and gives
     /// each reading to `keep`. What runs elsewhere is not waited for, and does not wait.
     #[must_use]
     pub fn start(
         pages: &[FoundPage],
-        times: Times,
+        times: ScrapeTimes,
         clock: RunClock,
         keep: impl Fn(Reading) + Send + 'static,
     ) -> Self {
@@ -75,7 +75,7 @@ impl Scraping {
     }
 }
 
-impl Drop for Scraping {
+impl Drop for Scraper {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -96,10 +96,10 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
 struct Reader {
     source: u16,
     url: String,
-    page: OpenPage,
+    page: MetricsClient,
     names: &'static Names,
     clock: RunClock,
-    times: Times,
+    times: ScrapeTimes,
 }
 
 impl Reader {
@@ -151,7 +151,7 @@ struct Moments {
 }
 
 impl Moments {
-    fn new(times: Times) -> Self {
+    fn new(times: ScrapeTimes) -> Self {
         let ends = [times.window_end, times.window_start].into_iter().filter(|end| *end > Timestamp::ZERO);
         Self { every: times.every, ends: ends.collect() }
     }
@@ -176,7 +176,8 @@ mod tests {
         use Depth::{Brief, Whole};
 
         let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
-        let times = Times { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
+        let times =
+            ScrapeTimes { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
         let mut moments = Moments::new(times);
         let mut now = Timestamp::ZERO;
         let mut found = Vec::new();
@@ -202,7 +203,7 @@ mod tests {
         let late: Vec<_> = [8_000, 8_001, 8_002].map(|now| moments.after(at(now)).0).to_vec();
         assert_eq!(late, [at(2_000), at(4_500), at(9_000)]);
         // Without a warm-up the first reading is that of the window's beginning.
-        let mut moments = Moments::new(Times { window_start: Timestamp::ZERO, ..times });
+        let mut moments = Moments::new(ScrapeTimes { window_start: Timestamp::ZERO, ..times });
         assert_eq!(moments.after(Timestamp::ZERO), (at(1_000), Brief));
     }
 }

@@ -130,7 +130,7 @@ fn report(
             printer.words(&format!("no round is complete; kept in {folder}; go on with: {}", again(shelf)));
             Ok(Exit::Interrupted)
         }
-        Err(error @ (NotRounds::OtherPlans { .. } | NotRounds::OtherServer { .. })) => {
+        Err(error @ (NotRounds::OtherPlans { .. } | NotRounds::ServerChanged { .. })) => {
             Err(Stop::impossible(error))
         }
     }
@@ -153,7 +153,7 @@ pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, E
             let exit = exit(test.verdict, asked.require);
             Ok(Some((test, exit)))
         }
-        Err(error @ NotRounds::OtherServer { .. }) => {
+        Err(error @ NotRounds::ServerChanged { .. }) => {
             Err(Stop::impossible(error).about(&folder.display().to_string()))
         }
         Err(error @ (NotRounds::Nothing | NotRounds::OtherPlans { .. })) => Err(Stop::usage(format!(

@@ -3,24 +3,24 @@
 use std::ops::ControlFlow;
 
 use crate::cli::interrupts::Interrupts;
-use crate::engine::{Keep, SmokeReport};
+use crate::engine::{CaptureText, SmokeReport};
 use crate::generator::TokenCounter;
 use crate::live::{CountLine, Screen};
 use crate::record::TokenSource;
-use crate::runner::Gathered;
+use crate::runner::CollectedRun;
 
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.
-pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> Keep {
+pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
     match (smoke.token_source, counter) {
-        (TokenSource::Chunks, Some(_)) => Keep::Words,
-        _ => Keep::Nothing,
+        (TokenSource::Chunks, Some(_)) => CaptureText::Yes,
+        _ => CaptureText::No,
     }
 }
 
 /// Counts what was kept; a person who wants to leave need not wait for it.
 pub(super) fn count(
-    gathered: &mut Gathered,
+    gathered: &mut CollectedRun,
     counter: Option<&TokenCounter>,
     interrupts: &Interrupts,
     screen: Screen,

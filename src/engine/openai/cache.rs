@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::control::{Control, ControlError};
 use crate::engine::answer::{Answer, AnswerEvent};
 use crate::engine::dialect::Dialect;
-use crate::engine::wire::Exchange;
+use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
@@ -50,13 +50,13 @@ pub(super) async fn reset(control: &Control, dialect: Dialect) -> Result<(), Cac
     })
 }
 
-pub(super) async fn warm(answers: impl Iterator<Item = Exchange>) -> Result<(), CacheError> {
+pub(super) async fn warm(answers: impl Iterator<Item = HttpAnswer>) -> Result<(), CacheError> {
     all_answered(answers, TOGETHER).await.map_err(CacheError::NotWarmed)
 }
 
 /// Waits for all answers, so many at a time.
 pub(super) async fn all_answered(
-    answers: impl Iterator<Item = Exchange>,
+    answers: impl Iterator<Item = HttpAnswer>,
     together: usize,
 ) -> Result<(), Failure> {
     let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(together);
@@ -67,7 +67,7 @@ pub(super) async fn all_answered(
 }
 
 /// Waits until the answer is whole.
-async fn whole(mut answer: Exchange) -> Result<(), Failure> {
+async fn whole(mut answer: HttpAnswer) -> Result<(), Failure> {
     let all = async {
         loop {
             if let AnswerEvent::Ended(end) = answer.next().await {

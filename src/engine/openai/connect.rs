@@ -10,7 +10,7 @@ use http::uri::PathAndQuery;
 use tokio::time::Instant;
 
 use super::control::{Control, ControlError, ListedModel};
-use crate::engine::cause::{Cause, Fault};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::{AnswerForm, Target};
 use crate::engine::wire::{Dialer, RequestHead, client_config};
@@ -197,8 +197,8 @@ enum Outlook {
     Hopeless,
 }
 
-impl From<Fault> for NotYet {
-    fn from(fault: Fault) -> Self {
+impl From<DiagnosedFailure> for NotYet {
+    fn from(fault: DiagnosedFailure) -> Self {
         let hint = hint_for(&fault);
         let outlook = if fault.cause.may_pass() { Outlook::Open } else { Outlook::Hopeless };
         Self { reason: fault.failure.message, hint, outlook }
@@ -245,7 +245,7 @@ async fn by<T, E: Into<NotYet>>(
 }
 
 /// What to try against a connection that cannot be opened.
-pub(super) fn hint_for(fault: &Fault) -> &'static str {
+pub(super) fn hint_for(fault: &DiagnosedFailure) -> &'static str {
     match fault.cause {
         Cause::UnknownHost => CHECK_NAME,
         Cause::Refused => {

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
 use crate::engine::dialect::CounterNames;
-use crate::engine::exposition::{Sample, samples};
+use crate::engine::exposition::{MetricSample, metric_samples};
 use crate::record::ServerCounters;
 
 /// How long a reading may take in all: a run waits no longer for it.
@@ -87,22 +87,22 @@ pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<Co
 }
 
 /// Requests that the server has, in work or waiting, whoever sent them; `None` where it does not tell.
-pub(super) async fn present(control: &Control, names: CounterNames) -> Option<u64> {
+pub(super) async fn in_flight_requests(control: &Control, names: CounterNames) -> Option<u64> {
     let page = timeout(LIMIT, control.text(names.path)).await.ok()?.ok()?;
     present_on(&page, names)
 }
 
 fn present_on(page: &str, names: CounterNames) -> Option<u64> {
     let gauges = names.present.map(|name| {
-        let of_name = |sample: &Sample<'_>| sample.name == name && !sample.is_of_one_priority();
-        summed(samples(page).filter(of_name))
+        let of_name = |sample: &MetricSample<'_>| sample.name == name && !sample.is_of_one_priority();
+        summed(metric_samples(page).filter(of_name))
     });
     gauges.into_iter().flatten().reduce(u64::saturating_add)
 }
 
 /// The label `block_size` of the series `name`.
 fn block_size(page: &str, name: &str) -> Option<u32> {
-    let mut series = samples(page).filter(|sample| sample.name == name);
+    let mut series = metric_samples(page).filter(|sample| sample.name == name);
     series.find_map(|sample| sample.label("block_size")?.parse().ok().filter(|&tokens| tokens > 0))
 }
 
@@ -115,11 +115,11 @@ async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, 
 /// The sum over all label sets of the series `name`, but for those of requests that ended badly. `None` where there is no
 /// such series, or a value that no counter of things can have.
 fn total(page: &str, name: &str) -> Option<u64> {
-    summed(samples(page).filter(|sample| sample.name == name))
+    summed(metric_samples(page).filter(|sample| sample.name == name))
 }
 
-fn summed<'a>(samples: impl Iterator<Item = Sample<'a>>) -> Option<u64> {
-    let mut values = samples.peekable();
+fn summed<'a>(metric_samples: impl Iterator<Item = MetricSample<'a>>) -> Option<u64> {
+    let mut values = metric_samples.peekable();
     values.peek()?;
     let sum: f64 = values.filter(|sample| !sample.is_of_failures()).map(|sample| sample.value).sum();
     (sum.is_finite() && sum >= 0.0).then(|| sum.round() as u64)

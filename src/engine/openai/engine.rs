@@ -12,18 +12,18 @@ use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
-use super::identity::{self, OtherServer};
+use super::identity::{self, ServerChanged};
 use super::page::MetricsPage;
-use super::probe::{self, FormRefused};
+use super::probe::{self, AnswerFormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
-use crate::engine::cause::{Cause, Fault};
-use crate::engine::kept::Keep;
+use crate::engine::captured_text::CaptureText;
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;
-use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
+use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
@@ -46,7 +46,7 @@ pub struct OpenAiEngine {
     kernel_stamps: AtomicBool,
     control: Control,
     /// What is kept of every answer.
-    keep: Keep,
+    capture: CaptureText,
 }
 
 impl OpenAiEngine {
@@ -75,7 +75,7 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(false),
             control,
-            keep: Keep::Nothing,
+            capture: CaptureText::No,
         })
     }
 
@@ -118,15 +118,15 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
             control: self.control.clone(),
-            keep: self.keep,
+            capture: self.capture,
             facts,
         }
     }
 
     /// The same engine, which keeps this of every answer.
     #[must_use]
-    pub fn keeping(self, keep: Keep) -> Self {
-        Self { keep, ..self }
+    pub fn capturing(self, capture: CaptureText) -> Self {
+        Self { capture, ..self }
     }
 
     /// Asks one short question through the measured path, before any load.
@@ -153,9 +153,9 @@ impl OpenAiEngine {
         let fault = match outcome {
             Ok(end) => match &end.result {
                 Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
-                Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
+                Err(failure) => DiagnosedFailure { failure: failure.clone(), cause: answer.cause() },
             },
-            Err(_) => Fault { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
+            Err(_) => DiagnosedFailure { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
         };
         Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, fault))
     }
@@ -200,8 +200,8 @@ impl OpenAiEngine {
     }
 
     /// Requests that the server has now, in work or waiting, whoever sent them; `None` where it does not tell.
-    pub async fn present(&self) -> Option<u64> {
-        counters::present(&self.control, self.target.dialect.traits().counters?).await
+    pub async fn in_flight_requests(&self) -> Option<u64> {
+        counters::in_flight_requests(&self.control, self.target.dialect.traits().counters?).await
     }
 }
 
@@ -254,7 +254,7 @@ impl OpenAiEngine {
     ///
     /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
     /// alone proves nothing.
-    pub async fn still_the_same(&self) -> Result<(), OtherServer> {
+    pub async fn verify_identity(&self) -> Result<(), ServerChanged> {
         identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
@@ -263,14 +263,14 @@ impl OpenAiEngine {
     /// # Errors
     ///
     /// The first form that the server refuses, and why. Answers that are slow or broken are none: the run will tell.
-    pub async fn probe_forms(&self, limit: Duration) -> Result<(), FormRefused> {
+    pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let delays = Arc::default();
         let shapes = self.target.answers.iter().flatten();
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
             let clock = RunClock::starting_in(Duration::ZERO);
             let answer = self.exchange(PreparedRequest::new(index, body), clock, &delays);
             if let Some(failure) = probe::refusal(answer, limit).await {
-                return Err(FormRefused { kind: shape.kind(), failure });
+                return Err(AnswerFormRefused { kind: shape.kind(), failure });
             }
         }
         Ok(())
@@ -280,7 +280,7 @@ impl OpenAiEngine {
     #[must_use]
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
         let body = golden_body(&self.target, &self.facts.model, check);
-        PreparedRequest::new(index, body).keeping(Keep::Words)
+        PreparedRequest::new(index, body).capturing(CaptureText::Yes)
     }
 
     /// What nothing that is shown may repeat.
@@ -289,25 +289,25 @@ impl OpenAiEngine {
         Secrets::of(&self.target)
     }
 
-    fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> Exchange {
+    fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> HttpAnswer {
         let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
-        Exchange::new(pool, head, request, clock, Arc::clone(delays))
+        HttpAnswer::new(pool, head, request, clock, Arc::clone(delays))
     }
 }
 
 impl Engine for OpenAiEngine {
-    type Answer = Exchange;
+    type Answer = HttpAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        let keep = match self.keep {
-            Keep::Nothing => self.templates.keep(&request.planned),
-            Keep::Words => Keep::Words,
+        let capture = match self.capture {
+            CaptureText::No => self.templates.capture(&request.planned),
+            CaptureText::Yes => CaptureText::Yes,
         };
-        PreparedRequest::new(request.planned.index, body).keeping(keep)
+        PreparedRequest::new(request.planned.index, body).capturing(capture)
     }
 
-    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {
         self.exchange(request, clock, &self.delays)
     }
 

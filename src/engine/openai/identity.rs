@@ -6,7 +6,7 @@ use crate::record::EngineFacts;
 /// A server that is another than the one that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {what} was {before} when it was connected to, and is {now} now")]
-pub struct OtherServer {
+pub struct ServerChanged {
     /// What changed.
     pub what: &'static str,
     /// What it was.
@@ -20,11 +20,11 @@ pub(super) async fn compare(
     facts: &EngineFacts,
     listed: &[String],
     control: &Control,
-) -> Result<(), OtherServer> {
+) -> Result<(), ServerChanged> {
     if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
         && *before != now
     {
-        return Err(OtherServer { what: "server version", before: before.clone(), now });
+        return Err(ServerChanged { what: "server version", before: before.clone(), now });
     }
     // A list that cannot be had is no other list: the run will tell what is wrong with the server.
     let models = control.models().await.unwrap_or_default();
@@ -32,13 +32,15 @@ pub(super) async fn compare(
     match asked_for {
         None if !models.is_empty() && listed.contains(&facts.model) => {
             let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
-            Err(OtherServer { what: "list of models", before: listed.join(", "), now: now.join(", ") })
+            Err(ServerChanged { what: "list of models", before: listed.join(", "), now: now.join(", ") })
         }
         None => Ok(()),
         Some(model) => match (facts.max_model_len, model.max_len) {
-            (Some(before), Some(now)) if before != now => {
-                Err(OtherServer { what: "longest context", before: before.to_string(), now: now.to_string() })
-            }
+            (Some(before), Some(now)) if before != now => Err(ServerChanged {
+                what: "longest context",
+                before: before.to_string(),
+                now: now.to_string(),
+            }),
             _ => Ok(()),
         },
     }

@@ -16,9 +16,9 @@ pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
-pub use identity::OtherServer;
-pub use page::{MetricsPage, OpenPage};
-pub use probe::FormRefused;
+pub use identity::ServerChanged;
+pub use page::{MetricsClient, MetricsPage};
+pub use probe::AnswerFormRefused;
 pub use smoke::{SmokeError, SmokeReport};
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct MetricsPage {
 
 /// A page of metrics with a client of its own.
 #[derive(Clone, Debug)]
-pub struct OpenPage {
+pub struct MetricsClient {
     page: MetricsPage,
     client: Client,
 }
@@ -48,7 +48,7 @@ impl MetricsPage {
     /// # Errors
     ///
     /// When the client cannot be set up.
-    pub fn open(&self) -> Result<OpenPage, String> {
+    pub fn open(&self) -> Result<MetricsClient, String> {
         let client = Client::builder()
             .tls_backend_preconfigured(self.tls.clone())
             .no_proxy()
@@ -58,11 +58,11 @@ impl MetricsPage {
             .pool_max_idle_per_host(0)
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(OpenPage { page: self.clone(), client })
+        Ok(MetricsClient { page: self.clone(), client })
     }
 }
 
-impl OpenPage {
+impl MetricsClient {
     /// What the page says now.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::answer::{Answer, AnswerEvent};
-use crate::engine::wire::Exchange;
+use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
 
 /// A form of answers that the server refuses. Its display has a `hint:` line with the cure.
@@ -14,7 +14,7 @@ use crate::record::{Failure, FailureKind};
      llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
      out of the class"
 )]
-pub struct FormRefused {
+pub struct AnswerFormRefused {
     /// The form, as it is written in a workload.
     pub kind: &'static str,
     /// What the server said.
@@ -22,7 +22,7 @@ pub struct FormRefused {
 }
 
 /// What the server says against a request that asks for one token in some form; that the token is nothing whole is right.
-pub(super) async fn refusal(mut answer: Exchange, limit: Duration) -> Option<Failure> {
+pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
     let all = async {
         loop {
             if let AnswerEvent::Ended(end) = answer.next().await {

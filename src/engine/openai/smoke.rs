@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
-use crate::engine::cause::{Cause, Fault};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
@@ -79,14 +79,14 @@ pub(super) fn timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
 }
 
 impl SmokeError {
-    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: Fault) -> Self {
+    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: DiagnosedFailure) -> Self {
         let hint = diagnose(target, model, listed, &fault);
         Self { address: target.url.join(target.endpoint.path()), failure: fault.failure, hint }
     }
 }
 
-fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> String {
-    let Fault { failure, cause } = fault;
+fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
+    let DiagnosedFailure { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(fault).to_owned(),

@@ -128,7 +128,7 @@ async fn events_cut_anywhere_are_whole_again() {
     for byte in stream.into_bytes().chunks(7) {
         acts.extend([Act::Send(byte.to_vec()), Act::Pause]);
     }
-    acts.push(Act::Close);
+    acts.push(Act::BodyEnd);
     let (events, end) = answer_to(acts).await;
     assert_eq!((end.result, chunks(&events).len()), (Ok(()), 1));
 }
@@ -144,11 +144,15 @@ async fn every_fault_has_its_kind() {
     let begun = |then: Vec<Act>| [vec![send(STREAM), chunk(&delta("a"))], then].concat();
     let whole = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
     for (acts, kind, words) in [
-        (vec![Act::Close], FailureKind::Reset, "closed the connection before it answered"),
+        (vec![Act::BodyEnd], FailureKind::Reset, "closed the connection before it answered"),
         (begun(vec![Act::Pause, Act::Reset]), FailureKind::Reset, "after 1 chunk"),
-        (begun(vec![Act::Pause, Act::Close]), FailureKind::Reset, "after 1 chunk"),
+        (begun(vec![Act::Pause, Act::BodyEnd]), FailureKind::Reset, "after 1 chunk"),
         (begun(vec![send("0\r\n\r\n")]), FailureKind::Truncated, "after 1 chunk"),
-        (begun(vec![chunk(DONE), Act::Pause, Act::Close]), FailureKind::Truncated, "without a finish reason"),
+        (
+            begun(vec![chunk(DONE), Act::Pause, Act::BodyEnd]),
+            FailureKind::Truncated,
+            "without a finish reason",
+        ),
         (
             begun(vec![chunk("data: {\"error\":{\"message\":\"boom\"}}\n\n")]),
             FailureKind::StreamError,
@@ -166,7 +170,7 @@ async fn every_fault_has_its_kind() {
             "compressed (gzip)",
         ),
         (vec![Act::Send(json(429, r#"{"error":"slow"}"#))], FailureKind::HttpStatus(429), "slow"),
-        (vec![send("SSH-2.0-x\r\n\r\n"), Act::Close], FailureKind::Malformed, "not HTTP"),
+        (vec![send("SSH-2.0-x\r\n\r\n"), Act::BodyEnd], FailureKind::Malformed, "not HTTP"),
     ] {
         let (_, end) = answer_to(acts).await;
         let failure = end.result.unwrap_err();

@@ -14,7 +14,7 @@ use super::fault::words_of;
 
 /// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are passed over.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Document<'a> {
+pub(crate) struct ChunkJson<'a> {
     /// The choices it speaks of; empty in vLLM's usage chunk.
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
@@ -109,7 +109,7 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ChunkJson<'a> {
     /// Reads a document.
     pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(json)

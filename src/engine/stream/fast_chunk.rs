@@ -6,21 +6,21 @@ use crate::engine::chunk_text::ChunkText;
 use crate::record::Usage;
 
 use super::chunk::counted;
-use super::json::{Once, Walk};
+use super::json::{JsonCursor, SeenFields};
 
 /// A chunk of one choice, or of none: that of usage.
 ///
-/// [`UsualChunk::read`] takes a part of what [`Document`] takes, and never reads it differently: it is there for
+/// [`FastChunk::read`] takes a part of what [`ChunkJson`] takes, and never reads it differently: it is there for
 /// speed alone. Several choices, an error, escapes in names, numbers with a sign or a fraction where a count is
 /// due, and all that is wrong are `None`, for the other to judge.
 ///
-/// [`Document`]: super::chunk::Document
+/// [`ChunkJson`]: super::chunk::ChunkJson
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UsualChunk<'a> {
+pub(crate) struct FastChunk<'a> {
     /// Which of the answers asked for (`n`) it belongs to.
     pub index: Option<u32>,
     /// What it says of its moment.
-    pub said: Said,
+    pub said: ChunkContents,
     /// Why the model stopped, in the server's word; never empty.
     pub finish: Option<&'a str>,
     /// Where the last text that is not empty stands: the bytes between its quotes.
@@ -29,7 +29,7 @@ pub(crate) struct UsualChunk<'a> {
 
 /// What a chunk says of its own moment. In mid-answer a chunk says no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ChunkContents {
     /// What kind of text came, if any; the answer itself where several kinds did.
     pub text: Option<ChunkText>,
     /// Number of token ids that came.
@@ -38,13 +38,13 @@ pub(crate) struct Said {
     pub usage: Option<Usage>,
 }
 
-impl<'a> UsualChunk<'a> {
+impl<'a> FastChunk<'a> {
     /// Reads a chunk, if it is a usual one.
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader { length: json.len(), chunk: UsualChunk::default() };
+        let mut reader = Reader { length: json.len(), chunk: FastChunk::default() };
         let mut choices = None;
-        let mut once = Once::default();
-        let mut walk = Walk::new(json);
+        let mut once = SeenFields::default();
+        let mut walk = JsonCursor::new(json);
         walk.object(|walk, name| match name {
             b"choices" => {
                 once.note(0)?;
@@ -70,12 +70,12 @@ impl<'a> UsualChunk<'a> {
 struct Reader<'a> {
     /// Length of the JSON.
     length: usize,
-    chunk: UsualChunk<'a>,
+    chunk: FastChunk<'a>,
 }
 
 impl<'a> Reader<'a> {
-    fn choice(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn choice(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         self.chunk.index = Some(0);
         walk.object(|walk, name| match name {
             b"index" => {
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
             b"token_ids" => {
                 once.note(4)?;
                 if !walk.null() {
-                    self.chunk.said.token_ids = Some(walk.array(Walk::any)?);
+                    self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 }
                 Some(())
             }
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn delta(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn delta(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"content" => once.note(0).and_then(|()| self.text(walk, ChunkText::Content)),
             b"reasoning" => once.note(1).and_then(|()| self.text(walk, ChunkText::Reasoning)),
@@ -132,8 +132,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn tool_call(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn tool_call(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"function" => {
                 once.note(0)?;
@@ -143,8 +143,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn function(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn function(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"name" => once.note(0).and_then(|()| self.text(walk, ChunkText::ToolCall)),
             b"arguments" => once.note(1).and_then(|()| self.text(walk, ChunkText::ToolCall)),
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn text(&mut self, walk: &mut Walk<'a>, kind: ChunkText) -> Option<()> {
+    fn text(&mut self, walk: &mut JsonCursor<'a>, kind: ChunkText) -> Option<()> {
         if walk.null() {
             return Some(());
         }
@@ -166,13 +166,13 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn usage(&mut self, walk: &mut Walk<'a>) -> Option<()> {
+    fn usage(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
         if walk.null() {
             return Some(());
         }
         let mut usage = Usage::default();
         let (mut prompt, mut completion) = (None, None);
-        let mut once = Once::default();
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"prompt_tokens" => once.note(0).and_then(|()| count(walk, &mut prompt)),
             b"completion_tokens" => once.note(1).and_then(|()| count(walk, &mut completion)),
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A count that may be `null`.
-fn count(walk: &mut Walk<'_>, found: &mut Option<u64>) -> Option<()> {
+fn count(walk: &mut JsonCursor<'_>, found: &mut Option<u64>) -> Option<()> {
     if !walk.null() {
         *found = Some(walk.count()?);
     }
@@ -202,11 +202,11 @@ fn count(walk: &mut Walk<'_>, found: &mut Option<u64>) -> Option<()> {
 }
 
 /// The count called `wanted` in an object that may be `null`.
-fn detail(walk: &mut Walk<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
+fn detail(walk: &mut JsonCursor<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
     if walk.null() {
         return Some(());
     }
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     walk.object(
         |walk, name| {
             if name == wanted { once.note(0).and_then(|()| count(walk, found)) } else { walk.any() }

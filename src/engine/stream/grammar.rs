@@ -4,11 +4,11 @@ use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 
-use super::chunk::{Choice, Document, finish_reason};
-use super::fast_chunk::{Said, UsualChunk};
+use super::chunk::{Choice, ChunkJson, finish_reason};
+use super::fast_chunk::{ChunkContents, FastChunk};
 use super::fault::excerpt;
 use super::sse::SseEvent;
-use super::template_match::Shape;
+use super::template_match::TemplateMatch;
 
 /// What one event meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Step {
 
 /// How the bytes of an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
+pub enum BodyEnd {
     /// As the transport announced: last chunk of a chunked body, all of a content length, or a plain close
     /// where there was neither.
     Clean,
@@ -55,7 +55,7 @@ pub(crate) struct Grammar {
     finish_reason: Option<FinishReason>,
     counting: Counting,
     /// The usual chunk of this answer.
-    shape: Shape,
+    shape: TemplateMatch,
     /// What no message may repeat.
     secrets: Secrets,
 }
@@ -107,7 +107,7 @@ impl Grammar {
             self.choice(index, None);
             return Some(self.step(said));
         }
-        let chunk = UsualChunk::read(data)?;
+        let chunk = FastChunk::read(data)?;
         self.shape.learn(data, &chunk);
         if let Some(index) = chunk.index {
             self.choice(index, chunk.finish);
@@ -117,7 +117,7 @@ impl Grammar {
 
     /// Reads an event, whatever its JSON is.
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        let document = Document::parse(&event.data).map_err(|error| {
+        let document = ChunkJson::parse(&event.data).map_err(|error| {
             let kind = if is_error_event(event) { FailureKind::StreamError } else { FailureKind::Malformed };
             let said = excerpt(&event.data, &self.secrets);
             self.secrets.failure(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
@@ -136,10 +136,10 @@ impl Grammar {
             text = ChunkText::stronger(text, choice.text_kind());
         }
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
-        Ok(self.step(Said { text, token_ids, usage: document.usage() }))
+        Ok(self.step(ChunkContents { text, token_ids, usage: document.usage() }))
     }
 
-    fn step(&mut self, said: Said) -> Step {
+    fn step(&mut self, said: ChunkContents) -> Step {
         self.usage = said.usage.or(self.usage);
         let tokens = self.count(said);
         let Some(kind) = said.text else { return Step::Quiet };
@@ -160,7 +160,7 @@ impl Grammar {
     /// Tokens of a chunk: its token ids and those of chunks without text before it, else the growth of usage
     /// since the last chunk with text. A usage that first shows up after text has passed says nothing about one
     /// chunk, nor does the usage of one choice among several.
-    fn count(&mut self, said: Said) -> Option<u32> {
+    fn count(&mut self, said: ChunkContents) -> Option<u32> {
         let has_text = said.text.is_some();
         let several = self.seen.count_ones() > 1;
         match (self.counting, said.token_ids, said.usage) {
@@ -187,8 +187,8 @@ impl Grammar {
     }
 
     /// Judges the whole once no more bytes come.
-    pub(crate) fn close(&self, close: Close) -> Result<(), Failure> {
-        let complete = self.all_finished() || (self.done && close == Close::Clean);
+    pub(crate) fn close(&self, close: BodyEnd) -> Result<(), Failure> {
+        let complete = self.all_finished() || (self.done && close == BodyEnd::Clean);
         if !complete {
             return Err(self.incomplete(close));
         }
@@ -201,7 +201,7 @@ impl Grammar {
         Ok(())
     }
 
-    fn incomplete(&self, close: Close) -> Failure {
+    fn incomplete(&self, close: BodyEnd) -> Failure {
         let after = match self.text_chunks {
             0 if self.seen == 0 => "before any chunk".to_owned(),
             0 => "before any text".to_owned(),
@@ -209,12 +209,12 @@ impl Grammar {
             several => format!("after {several} chunks with text"),
         };
         match close {
-            Close::Broken if self.done => Failure::new(
+            BodyEnd::Broken if self.done => Failure::new(
                 FailureKind::Truncated,
                 format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
             ),
-            Close::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
-            Close::Clean => Failure::new(
+            BodyEnd::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
+            BodyEnd::Clean => Failure::new(
                 FailureKind::Truncated,
                 format!("the stream closed without a finish reason or [DONE], {after}"),
             ),

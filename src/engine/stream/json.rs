@@ -8,15 +8,15 @@ const DEPTH_LIMIT: u32 = 32;
 /// Every step is `None` where the text is not JSON, and also where it is JSON of a rare kind: that is left to
 /// `serde_json`. What a step does accept, `serde_json` accepts too, and reads alike.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct JsonCursor<'a> {
     rest: &'a [u8],
 }
 
 /// Which members of an object have come, one bit each: a name may come only once.
 #[derive(Debug, Default)]
-pub(crate) struct Once(u8);
+pub(crate) struct SeenFields(u8);
 
-impl Once {
+impl SeenFields {
     /// Notes that the member with this number came; `None` if it had.
     pub(crate) fn note(&mut self, member: u8) -> Option<()> {
         let bit = 1 << member;
@@ -26,7 +26,7 @@ impl Once {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonCursor<'a> {
     /// At the beginning of `json`.
     pub(crate) fn new(json: &'a [u8]) -> Self {
         Self { rest: json }

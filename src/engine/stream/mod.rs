@@ -9,8 +9,8 @@ pub(crate) mod reader;
 pub(crate) mod sse;
 mod template_match;
 
-pub use grammar::Close;
-pub use reader::{Arrival, Progress, ResponseReader};
+pub use grammar::BodyEnd;
+pub use reader::{ArrivalStamp, ReadProgress, ResponseReader};
 
 #[cfg(test)]
 pub(crate) mod transcripts;

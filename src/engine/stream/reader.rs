@@ -8,16 +8,16 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::cause::Cause;
 use crate::engine::chunk_text::ChunkText;
-use crate::engine::kept::{Keep, Kept};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason};
 
-use super::chunk::{Choice, Document, finish_reason};
+use super::chunk::{Choice, ChunkJson, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
-use super::grammar::{Close, Grammar, Step, aborted, gives_up, no_text};
+use super::grammar::{BodyEnd, Grammar, Step, aborted, gives_up, no_text};
 use super::sse::{SseEvent, SseFramer};
 
 /// Bytes read of a body that only serves to explain a failure.
@@ -29,7 +29,7 @@ const WHOLE_LIMIT: usize = 256 << 20;
 
 /// Where bytes came from: the read that brought them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ArrivalStamp {
     /// When they came: to the kernel, where it tells, else with the return of the read.
     pub at: Timestamp,
     /// Its number on this connection.
@@ -38,7 +38,7 @@ pub struct Arrival {
 
 /// Whether an answer is over.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Progress {
+pub enum ReadProgress {
     /// More bytes are needed.
     Reading,
     /// It is over.
@@ -49,7 +49,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct ResponseReader {
     body: Body,
-    keep: Keep,
+    capture: CaptureText,
     /// What no message may repeat.
     secrets: Secrets,
 }
@@ -73,7 +73,7 @@ struct Stream {
     /// The read that brought the last chunk with text.
     last_text_read: Option<u64>,
     /// What it said so far, where that is kept.
-    kept: Option<Kept>,
+    captured: Option<CapturedText>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,22 +106,22 @@ impl ResponseReader {
                 framer: SseFramer::default(),
                 grammar: Grammar::new(secrets.clone()),
                 last_text_read: None,
-                kept: None,
+                captured: None,
             })),
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, keep: Keep::Nothing, secrets }
+        Self { body, capture: CaptureText::No, secrets }
     }
 
     /// The same reader, which keeps this of the answer. To be said before the first piece of the body.
     #[must_use]
-    pub fn keeping(mut self, keep: Keep) -> Self {
+    pub fn capturing(mut self, capture: CaptureText) -> Self {
         if let Body::Stream(stream) = &mut self.body {
-            stream.kept = (keep == Keep::Words).then(Kept::default);
+            stream.captured = (capture == CaptureText::Yes).then(CapturedText::default);
         }
-        Self { keep, ..self }
+        Self { capture, ..self }
     }
 
     /// What is behind the failure that this response is, if it is one.
@@ -146,22 +146,29 @@ impl ResponseReader {
 
     /// Takes a piece of the body, which need not last; chunks with text go to `events`.
     #[must_use]
-    pub fn bytes(&mut self, piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+    pub fn bytes(
+        &mut self,
+        piece: &[u8],
+        arrival: ArrivalStamp,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> ReadProgress {
         match &mut self.body {
             Body::Stream(stream) => stream.piece(piece, arrival, events),
-            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
-                Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
-            }
+            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => ReadProgress::Over(failed(
+                arrival.at,
+                FailureKind::Malformed,
+                "an answer of more than 256 MiB",
+            )),
             Body::Whole(bytes) => {
                 bytes.extend_from_slice(piece);
-                Progress::Reading
+                ReadProgress::Reading
             }
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
-                    return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
+                    return ReadProgress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }
-                Progress::Reading
+                ReadProgress::Reading
             }
         }
     }
@@ -169,11 +176,16 @@ impl ResponseReader {
     /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
     /// reads as a whole one: some servers and proxies leave the last line end out.
     #[must_use]
-    pub fn end(mut self, close: Close, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> AnswerEnd {
-        if let (Body::Stream(stream), Close::Clean) = (&mut self.body, close)
+    pub fn end(
+        mut self,
+        close: BodyEnd,
+        arrival: ArrivalStamp,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> AnswerEnd {
+        if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()
-            && (&*last.data == b"[DONE]" || Document::parse(&last.data).is_ok())
-            && let Progress::Over(end) = stream.event(&last, arrival, events)
+            && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
+            && let ReadProgress::Over(end) = stream.event(&last, arrival, events)
         {
             return end;
         }
@@ -183,8 +195,10 @@ impl ResponseReader {
                 stream.over(arrival.at, result)
             }
             (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
-            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, self.keep, &self.secrets),
-            (Body::Whole(_), Close::Broken) => {
+            (Body::Whole(bytes), BodyEnd::Clean) => {
+                whole_end(&bytes, arrival.at, self.capture, &self.secrets)
+            }
+            (Body::Whole(_), BodyEnd::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
             }
         }
@@ -193,51 +207,56 @@ impl ResponseReader {
 
 impl Stream {
     /// Reads all events that end in `piece`.
-    fn piece(&mut self, mut piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+    fn piece(
+        &mut self,
+        mut piece: &[u8],
+        arrival: ArrivalStamp,
+        events: &mut VecDeque<AnswerEvent>,
+    ) -> ReadProgress {
         while let Some(event) = self.framer.next_event(&mut piece) {
-            if let over @ Progress::Over(_) = self.event(&event, arrival, events) {
+            if let over @ ReadProgress::Over(_) = self.event(&event, arrival, events) {
                 return over;
             }
         }
         if self.framer.held() > EVENT_LIMIT {
             let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-            return Progress::Over(self.over(arrival.at, Err(failure)));
+            return ReadProgress::Over(self.over(arrival.at, Err(failure)));
         }
-        Progress::Reading
+        ReadProgress::Reading
     }
 
     fn event(
         &mut self,
         event: &SseEvent<'_>,
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
-    ) -> Progress {
-        if let Some(kept) = &mut self.kept
+    ) -> ReadProgress {
+        if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
         {
-            kept.push(&event.data);
+            captured.push(&event.data);
         }
         match self.grammar.event(event) {
-            Ok(Step::Quiet) => Progress::Reading,
+            Ok(Step::Quiet) => ReadProgress::Reading,
             Ok(Step::Text { tokens, kind }) => {
                 let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                Progress::Reading
+                ReadProgress::Reading
             }
             Ok(Step::Complete) => {
-                let result = self.grammar.close(Close::Clean);
-                Progress::Over(self.over(arrival.at, result))
+                let result = self.grammar.close(BodyEnd::Clean);
+                ReadProgress::Over(self.over(arrival.at, result))
             }
-            Err(failure) => Progress::Over(self.over(arrival.at, Err(failure))),
+            Err(failure) => ReadProgress::Over(self.over(arrival.at, Err(failure))),
         }
     }
 
     fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
-        let kept = self.kept.take().filter(|_| result.is_ok());
+        let captured = self.captured.take().filter(|_| result.is_ok());
         AnswerEnd {
             at,
             result,
-            kept,
+            captured,
             whole_answer: None,
             finish_reason: self.grammar.finish_reason(),
             usage: self.grammar.usage(),
@@ -245,11 +264,11 @@ impl Stream {
     }
 }
 
-fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> AnswerEnd {
+fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets) -> AnswerEnd {
     if body.is_empty() {
         return failed(at, FailureKind::Empty, "the answer has no body");
     }
-    let document = match Document::parse(body) {
+    let document = match ChunkJson::parse(body) {
         Ok(document) => document,
         Err(error) => {
             let said = excerpt(body, secrets);
@@ -276,16 +295,16 @@ fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> Answe
         (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
         (None, Some(_)) => Ok(()),
     };
-    let kept = (keep == Keep::Words && result.is_ok()).then(|| {
-        let mut kept = Kept::default();
-        kept.push(body);
-        kept
+    let captured = (capture == CaptureText::Yes && result.is_ok()).then(|| {
+        let mut captured = CapturedText::default();
+        captured.push(body);
+        captured
     });
     AnswerEnd {
         at,
         whole_answer: result.is_ok().then_some(at),
         result,
-        kept,
+        captured,
         finish_reason: choices.iter().find_map(Choice::finish).map(finish_reason),
         usage,
     }
@@ -303,7 +322,7 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
             failed(at, FailureKind::HttpStatus(status.as_u16()), said)
         }
         Explained::NotStreamed => {
-            match Document::parse(body).ok().and_then(|document| document.error(secrets)) {
+            match ChunkJson::parse(body).ok().and_then(|document| document.error(secrets)) {
                 Some(words) => failed(at, FailureKind::StreamError, words),
                 None => failed(
                     at,
@@ -344,7 +363,7 @@ pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String
         whole_answer: None,
         finish_reason: None,
         usage: None,
-        kept: None,
+        captured: None,
     }
 }
 

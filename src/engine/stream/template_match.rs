@@ -1,6 +1,6 @@
 //! Knows a chunk that differs from the last one only in its text.
 
-use super::fast_chunk::{Said, UsualChunk};
+use super::fast_chunk::{ChunkContents, FastChunk};
 use super::json::string_length;
 
 /// Longest surroundings of a text that are remembered: there is one shape for each stream.
@@ -12,20 +12,20 @@ const LENGTH_LIMIT: usize = 2 << 10;
 /// text only through whether it is empty, and neither of the two is. So the new string alone is read, and it must
 /// be one that any reader of JSON takes.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub(crate) struct TemplateMatch {
     /// All before the text, its opening quote too, and all after, from its closing quote on.
     around: Vec<u8>,
     /// Where the text stood.
     text_at: usize,
     index: u32,
     /// What every chunk of this shape says; without text before the first one that has some.
-    said: Said,
+    said: ChunkContents,
 }
 
-impl Shape {
+impl TemplateMatch {
     /// The choice that the chunk `json` belongs to, and what it says, if it has this shape.
     #[inline]
-    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, Said)> {
+    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, ChunkContents)> {
         self.said.text?;
         let (before, after) = self.around.split_at(self.text_at);
         let text = json.strip_prefix(before)?;
@@ -34,8 +34,8 @@ impl Shape {
     }
 
     /// Remembers the shape of the chunk that was read from `json`, if its text is all that may change in it.
-    pub(crate) fn learn(&mut self, json: &[u8], chunk: &UsualChunk<'_>) {
-        let UsualChunk { index, said, finish, text_at } = chunk;
+    pub(crate) fn learn(&mut self, json: &[u8], chunk: &FastChunk<'_>) {
+        let FastChunk { index, said, finish, text_at } = chunk;
         let Some(index) = *index else { return };
         if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
             return;
@@ -59,9 +59,9 @@ mod tests {
             .into_bytes()
     }
 
-    fn learned(json: &[u8]) -> Shape {
-        let mut shape = Shape::default();
-        shape.learn(json, &UsualChunk::read(json).unwrap());
+    fn learned(json: &[u8]) -> TemplateMatch {
+        let mut shape = TemplateMatch::default();
+        shape.learn(json, &FastChunk::read(json).unwrap());
         shape
     }
 

@@ -7,15 +7,15 @@
 //! (100 streams × 200 tokens/s) where those cost 6.9–7.1 µs: medians of alternating runs on a busy two-core cloud VM
 //! (Intel Xeon). A waiting stream holds 4.2 KB, all that a flight is made of among it (5,000 streams).
 
-mod exchange;
 mod http;
+mod http_answer;
 mod http_exchange;
 mod pool;
 mod pooled_connection;
 mod reply;
 mod socket;
 
-pub use exchange::Exchange;
 pub(crate) use http::RequestHead;
+pub use http_answer::HttpAnswer;
 pub(crate) use pool::Pool;
 pub(crate) use socket::{Dialer, ReadDelays, client_config};

@@ -8,9 +8,9 @@ use futures::StreamExt;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::pooled_connection::{Lane, Readiness};
+use super::pooled_connection::{PooledConnection, Readiness};
 use super::socket::Dialer;
-use crate::engine::cause::Fault;
+use crate::engine::cause::DiagnosedFailure;
 use crate::engine::dialect::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
@@ -61,7 +61,7 @@ struct IdleLanes {
 }
 
 struct Idle {
-    lane: Box<Lane>,
+    connection: Box<PooledConnection>,
     since: Instant,
 }
 
@@ -73,12 +73,12 @@ impl Pool {
     }
 
     /// Opens a connection for one request.
-    pub(super) async fn open(&self) -> Result<Box<Lane>, Fault> {
+    pub(super) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         self.dialer.open().await
     }
 
     /// A ready connection, if there is one; sees to it that a few remain.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Box<Lane>> {
+    pub(super) fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
@@ -90,20 +90,20 @@ impl Pool {
     }
 
     /// Gives a connection back once its answer is complete.
-    pub(super) fn give_back(&self, mut lane: Box<Lane>) {
-        lane.answers += 1;
-        if lane.answers > 1 {
+    pub(super) fn give_back(&self, mut connection: Box<PooledConnection>) {
+        connection.answers += 1;
+        if connection.answers > 1 {
             self.custom.keeps.store(true, Ordering::Relaxed);
         }
         if self.cost == IdleConnections::Free && self.custom.lets_reuse() {
-            self.keep(lane);
+            self.keep(connection);
         }
     }
 
-    fn keep(&self, lane: Box<Lane>) {
-        let idle = Idle { lane, since: Instant::now() };
+    fn keep(&self, connection: Box<PooledConnection>) {
+        let idle = Idle { connection, since: Instant::now() };
         let mut lanes = self.idle();
-        if idle.lane.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
+        if idle.connection.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
     /// Opens connections until `count` are idle, where they may be. One that fails is left to the request that will
@@ -120,9 +120,9 @@ impl Pool {
         };
         let opened = futures::stream::iter(0..missing).map(|_| self.open()).buffer_unordered(OPENED_TOGETHER);
         opened
-            .for_each(|lane| {
-                if let Ok(lane) = lane {
-                    self.keep(lane);
+            .for_each(|connection| {
+                if let Ok(connection) = connection {
+                    self.keep(connection);
                 }
                 std::future::ready(())
             })
@@ -138,8 +138,8 @@ impl Pool {
             self.opening.fetch_add(1, Ordering::Relaxed);
             let pool = Arc::clone(self);
             tokio::spawn(async move {
-                if let Ok(lane) = pool.open().await {
-                    pool.keep(lane);
+                if let Ok(connection) = pool.open().await {
+                    pool.keep(connection);
                 }
                 pool.opening.fetch_sub(1, Ordering::Relaxed);
             });
@@ -156,7 +156,7 @@ impl IdleLanes {
         self.answered.len() + self.opened_ahead.len()
     }
 
-    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<PooledConnection>> {
         let rested = self.rested(now);
         newest(&mut self.answered, rested, now, custom)
             .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, custom))
@@ -177,18 +177,23 @@ impl IdleLanes {
 
 /// The newest of the `oldest` first that is ready. One whose last answer has not closed yet is passed over, not closed:
 /// its server is only slow.
-fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+fn newest(
+    idle: &mut Vec<Idle>,
+    oldest: usize,
+    now: Instant,
+    custom: &Custom,
+) -> Option<Box<PooledConnection>> {
     for index in (0..idle.len().min(oldest)).rev() {
         // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
         if !has_budget_remaining() {
             return None;
         }
-        match idle[index].lane.readiness() {
-            Readiness::Ready => return Some(idle.remove(index).lane),
+        match idle[index].connection.readiness() {
+            Readiness::Ready => return Some(idle.remove(index).connection),
             Readiness::Closing => {}
             Readiness::Dead => {
                 let dead = idle.remove(index);
-                if dead.lane.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
+                if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
                     custom.closes.store(true, Ordering::Relaxed);
                 }
             }

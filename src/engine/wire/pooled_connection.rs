@@ -12,7 +12,7 @@ const LOOKS: u32 = 4;
 
 /// An open connection. Nothing is spawned for it: whoever uses it polls it, so that an answer is read in one task.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct PooledConnection {
     pub(super) socket: Socket,
     /// Number of answers that came over it.
     pub(super) answers: u64,
@@ -29,7 +29,7 @@ pub(super) enum Readiness {
     Dead,
 }
 
-impl Lane {
+impl PooledConnection {
     pub(super) fn new(socket: Socket) -> Self {
         Self { socket, answers: 0, tail: None }
     }

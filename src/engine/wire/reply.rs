@@ -10,10 +10,10 @@ use super::http::{Body, Rest};
 use super::http::{Persistence, ResponseHead};
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::captured_text::CaptureText;
 use crate::engine::cause::Cause;
-use crate::engine::kept::Keep;
-use crate::engine::stream::grammar::Close;
-use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
+use crate::engine::stream::grammar::BodyEnd;
+use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader, failed};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// Where the connection of a request came from.
@@ -31,7 +31,7 @@ pub(super) enum Origin {
 pub(super) struct Reply {
     head: Arc<RequestHead>,
     origin: Origin,
-    keep: Keep,
+    capture: CaptureText,
     sent_told: bool,
     stage: Stage,
 }
@@ -71,8 +71,8 @@ pub(super) enum Afterwards {
 
 impl Reply {
     /// The response to a request with this head, of which this is kept.
-    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, keep: Keep) -> Self {
-        Self { head, origin, keep, sent_told: false, stage: Stage::Head(Vec::new()) }
+    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
+        Self { head, origin, capture, sent_told: false, stage: Stage::Head(Vec::new()) }
     }
 
     /// Notes, once, that all of the request was written.
@@ -93,7 +93,7 @@ impl Reply {
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Option<Outcome> {
         match &mut self.stage {
@@ -109,7 +109,7 @@ impl Reply {
             }
             Stage::Body(_) if !bytes.is_empty() => self.take_body(bytes, arrival, events),
             Stage::Body(open) if matches!(open.body, Body::UntilClose) => {
-                self.close(Close::Clean, &[], arrival, events)
+                self.close(BodyEnd::Clean, &[], arrival, events)
             }
             Stage::Body(_) => {
                 self.broken_off(arrival, events, |place| cut_off(place, "closed before the announced end"))
@@ -122,7 +122,7 @@ impl Reply {
     pub(super) fn fail(
         &mut self,
         error: &io::Error,
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Option<Outcome> {
         let kind = error.kind();
@@ -146,7 +146,7 @@ impl Reply {
     fn take_head(
         &mut self,
         bytes: &[u8],
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Option<Outcome> {
         let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
@@ -164,7 +164,7 @@ impl Reply {
         self.request_sent(arrival.at, events);
         events.push_back(AnswerEvent::Headers { at: arrival.at });
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
-            .keeping(self.keep);
+            .capturing(self.capture);
         self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
         self.take_body(&bytes[length..], arrival, events)
     }
@@ -172,19 +172,19 @@ impl Reply {
     fn take_body(
         &mut self,
         mut bytes: &[u8],
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Option<Outcome> {
         loop {
             let Stage::Body(open) = &mut self.stage else { return None };
             match open.body.next(&mut bytes) {
                 Ok(Piece::Data(piece)) => {
-                    if let Progress::Over(end) = open.reader.bytes(piece, arrival, events) {
+                    if let ReadProgress::Over(end) = open.reader.bytes(piece, arrival, events) {
                         return self.finish(bytes, |reader| (reader.cause(), end));
                     }
                 }
                 Ok(Piece::More) => return None,
-                Ok(Piece::End) => return self.close(Close::Clean, bytes, arrival, events),
+                Ok(Piece::End) => return self.close(BodyEnd::Clean, bytes, arrival, events),
                 Err(error) => {
                     let kind = FailureKind::Malformed;
                     return self.broken_off(arrival, events, |place| {
@@ -198,11 +198,11 @@ impl Reply {
     /// The body broke off, and `why` makes a failure of the place where it did.
     fn broken_off(
         &mut self,
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
         why: impl FnOnce(&str) -> Failure,
     ) -> Option<Outcome> {
-        let mut outcome = self.close(Close::Broken, &[], arrival, events)?;
+        let mut outcome = self.close(BodyEnd::Broken, &[], arrival, events)?;
         if let Err(failure) = &mut outcome.end.result
             && failure.reason == FailureKind::Reset
         {
@@ -214,9 +214,9 @@ impl Reply {
 
     fn close(
         &mut self,
-        close: Close,
+        close: BodyEnd,
         rest: &[u8],
-        arrival: Arrival,
+        arrival: ArrivalStamp,
         events: &mut VecDeque<AnswerEvent>,
     ) -> Option<Outcome> {
         self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))

@@ -84,7 +84,7 @@ pub enum NotRounds {
         "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
          hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
     )]
-    OtherServer {
+    ServerChanged {
         /// Whose server it was.
         side: AbSide,
         /// What changed.

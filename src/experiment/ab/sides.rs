@@ -61,7 +61,7 @@ pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
             let mut sure = changes.filter(|change| change.a != NOT_TOLD && change.b != NOT_TOLD);
             if let Some(Unlike { what, a: before, b: now }) = sure.next() {
                 let (first, round) = (first.number, round.number);
-                return Err(NotRounds::OtherServer { side, what, first, before, round, now });
+                return Err(NotRounds::ServerChanged { side, what, first, before, round, now });
             }
         }
     }

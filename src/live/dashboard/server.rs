@@ -1,11 +1,11 @@
-//! What the server and its devices tell of themselves, in a line or two.
+//! What the server and its devices report, in a line or two.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::seen::Seen;
+use super::view_state::ViewState;
 use crate::record::{Gauge, ServerState};
 use crate::units::{count, three_digits};
 
@@ -13,9 +13,9 @@ const SERVER: &str = " server ";
 const GPU: &str = " GPU    ";
 const GIB: f64 = 1_073_741_824.0;
 
-/// Rows in which all of it stands, in so many columns: devices share the line of the server where there is room for both.
-pub(super) fn rows(seen: &Seen<'_>, columns: u16) -> u16 {
-    let state = &seen.snapshot.server;
+/// Rows needed in this many columns: devices share the server's line where both fit.
+pub(super) fn rows(view: &ViewState<'_>, columns: u16) -> u16 {
+    let state = &view.snapshot.server;
     match (of_engine(state).is_empty(), of_devices(state).is_empty()) {
         (true, true) => 0,
         (false, false) if width(state) > usize::from(columns) => 2,
@@ -29,8 +29,8 @@ fn width(state: &ServerState) -> usize {
     of(SERVER, &of_engine(state)) + 1 + of(GPU, &of_devices(state))
 }
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let state = &seen.snapshot.server;
+pub(super) fn draw(view: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let state = &view.snapshot.server;
     let parts = [(SERVER, of_engine(state)), (GPU, of_devices(state))];
     let parts: Vec<_> = parts.into_iter().filter(|(_, words)| !words.is_empty()).collect();
     let columns = usize::from(area.width);
@@ -44,7 +44,7 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
         let told = fitting(&words, left.saturating_sub(heading.len()));
         if let (Some(line), false) = (lines.last_mut(), told.is_empty()) {
             left = left.saturating_sub(heading.len() + told.chars().count() + 1);
-            line.push_span(Span::styled(heading, seen.ink.heading()));
+            line.push_span(Span::styled(heading, view.palette.heading()));
             line.push_span(Span::raw(told + " "));
         }
     }
@@ -55,7 +55,7 @@ fn joined(words: &[String]) -> String {
     words.join(" · ")
 }
 
-/// As many of the words, from the first on, as stand in so many columns.
+/// As many of the words, from the first on, as fit.
 fn fitting(words: &[String], columns: usize) -> String {
     let fits = |&most: &usize| joined(&words[..most]).chars().count() <= columns;
     let most = (0..=words.len()).rev().find(fits).unwrap_or_default();
@@ -82,7 +82,7 @@ fn of_engine(state: &ServerState) -> Vec<String> {
     silent.into_iter().chain(words.into_iter().flatten()).collect()
 }
 
-/// The mean of how busy they are, and the sums of their memory and power.
+/// The mean utilisation of the devices and the sums of their memory and power.
 fn of_devices(state: &ServerState) -> Vec<String> {
     let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
     let memory = told(Gauge::MemoryUsedBytes).map(|used| match told(Gauge::MemoryFreeBytes) {

@@ -1,4 +1,4 @@
-//! Speaks to the heart from async handlers.
+//! The handle by which async handlers reach the engine thread.
 
 use std::io;
 use std::sync::mpsc;
@@ -6,61 +6,61 @@ use std::sync::mpsc;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::command::{Arrival, Command, Due, Readings, Wanted};
-use super::engine_loop::Beating;
+use super::command::{Command, JobRequest, Readings, Submission, TokensDue};
+use super::engine_loop::EngineLoop;
 use crate::clock::{RunClock, Timestamp};
 use crate::simulator::{JobId, Reject, Server};
 
-/// A way to speak to the heart; it stops beating when the last one is dropped.
+/// A handle of the engine thread, which ends when the last one is dropped.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Heart {
+pub(in crate::mock) struct EngineThread {
     commands: mpsc::Sender<Command>,
 }
 
-/// Jobs that the heart is working on for one request. Dropping it cancels those that are not done.
+/// The running jobs of one request. Dropping it cancels those that are not done.
 #[derive(Debug)]
-pub(in crate::mock) struct InWork {
-    heart: Heart,
+pub(in crate::mock) struct RunningJobs {
+    engine: EngineThread,
     jobs: Vec<Option<JobId>>,
-    tokens: UnboundedReceiver<Due>,
+    tokens: UnboundedReceiver<TokensDue>,
 }
 
-/// Why a request was not taken into work.
+/// Why a request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::mock) enum NotTaken {
+pub(in crate::mock) enum SubmitError {
     /// It can never be served.
     #[error(transparent)]
     Never(#[from] Reject),
-    /// The heart has stopped, which only a fault in the model can bring about.
+    /// The engine thread has stopped, which only a bug in the model can cause.
     #[error("the simulated engine has stopped; restart the mock, and report what it printed")]
     Stopped,
 }
 
-impl Heart {
-    /// Starts to beat on a thread of its own.
+impl EngineThread {
+    /// Starts the thread.
     pub(in crate::mock) fn start(server: Box<dyn Server + Send>, clock: RunClock) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
-        let beating = Beating::new(server, clock, orders);
-        std::thread::Builder::new().name("mock heart".to_owned()).spawn(move || beating.run())?;
+        let beating = EngineLoop::new(server, clock, orders);
+        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;
         Ok(Self { commands })
     }
 
-    /// Takes a request's answers into work, `n` to each prompt, all or none, and tells when.
+    /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
     pub(in crate::mock) async fn take(
         &self,
-        wanted: Vec<Wanted>,
+        wanted: Vec<JobRequest>,
         n: u32,
-    ) -> Result<(InWork, Timestamp), NotTaken> {
+    ) -> Result<(RunningJobs, Timestamp), SubmitError> {
         let jobs = wanted.iter().map(|wanted| Some(wanted.job.id)).collect();
         let (sender, tokens) = unbounded_channel();
         let (taken, answer) = oneshot::channel();
-        self.send(Command::Arrive(Arrival { wanted, n, tokens: sender, taken }));
-        let work = InWork { heart: self.clone(), jobs, tokens };
-        let queued = answer.await.map_err(|_| NotTaken::Stopped)??;
+        self.send(Command::Arrive(Submission { wanted, n, tokens: sender, taken }));
+        let work = RunningJobs { engine: self.clone(), jobs, tokens };
+        let queued = answer.await.map_err(|_| SubmitError::Stopped)??;
         Ok((work, queued))
     }
 
-    /// What its server has done; `None` when it has stopped.
+    /// The gauges and counters of the server; `None` when the thread has stopped.
     pub(in crate::mock) async fn look(&self) -> Option<Readings> {
         let (answer, readings) = oneshot::channel();
         self.send(Command::Look(answer));
@@ -75,14 +75,14 @@ impl Heart {
     }
 
     fn send(&self, command: Command) {
-        // Whoever waits for an answer learns by its absence that the heart has stopped.
+        // A caller that waits for an answer sees by its absence that the thread has stopped.
         let _ = self.commands.send(command);
     }
 }
 
-impl InWork {
+impl RunningJobs {
     /// The next tokens; `None` after the last.
-    pub(in crate::mock) async fn next(&mut self) -> Option<Due> {
+    pub(in crate::mock) async fn next(&mut self) -> Option<TokensDue> {
         if self.jobs.iter().all(Option::is_none) {
             return None;
         }
@@ -96,11 +96,11 @@ impl InWork {
     }
 }
 
-impl Drop for InWork {
+impl Drop for RunningJobs {
     fn drop(&mut self) {
         let undone: Vec<JobId> = self.jobs.iter().copied().flatten().collect();
         if !undone.is_empty() {
-            self.heart.send(Command::Cancel(undone));
+            self.engine.send(Command::Cancel(undone));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that the mock can do wrong, each under a name.
+//! Every fault of the mock, by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use crate::units;
 
 /// One way in which an answer differs from a good one.
 ///
-/// "Mid-stream" is after half of the answer's tokens. Faults of a stream do what they can to an answer in one piece:
-/// those that break off send half of it.
+/// "Mid-stream" means after half of the answer's tokens. On an answer in one piece, a fault of streams does
+/// what it can: those that break off send half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// HTTP 400 instead of an answer.
@@ -24,7 +24,7 @@ pub enum Fault {
     Http500,
     /// HTTP 503 with `Retry-After`.
     Http503,
-    /// The connection is reset as soon as it is there. Only by chance, since a header would come too late.
+    /// The connection is reset as soon as it opens. Only by probability, since a header would come too late.
     Refuse,
     /// The connection is reset when the request has been read.
     ResetBeforeHeaders,
@@ -34,15 +34,15 @@ pub enum Fault {
     Truncated,
     /// An error object mid-stream, then `[DONE]`.
     ErrorMidStream,
-    /// An event whose JSON breaks off; the stream goes on after it.
+    /// An event with incomplete JSON; the stream goes on after it.
     MalformedJson,
-    /// No usage, though it was asked for.
+    /// No usage, though the request asks for it.
     NoUsage,
     /// No `[DONE]`.
     NoDone,
-    /// Nothing more comes, mid-stream, and the connection stays open.
+    /// Nothing more comes from mid-stream on, and the connection stays open.
     Hang,
-    /// Silence of this length, mid-stream; what was due meanwhile comes at once after it.
+    /// Silence of this length, mid-stream; tokens due meanwhile come at once after it.
     Stall(Duration),
     /// The answer's status comes this much late.
     SlowStart(Duration),
@@ -50,11 +50,11 @@ pub enum Fault {
     Crlf,
     /// A comment before every event.
     Comments,
-    /// Every event in two writes, cut inside a UTF-8 character where it has one of several bytes.
+    /// Every event in two writes, cut inside a multi-byte UTF-8 character where it has one.
     SplitUtf8,
     /// The events of three tokens in one write.
     Coalesced,
-    /// The role chunk at once and not with the first token.
+    /// The role chunk at once, not with the first token.
     RoleEarly,
     /// Four tokens in every chunk.
     MultiToken,
@@ -62,20 +62,20 @@ pub enum Fault {
     Reasoning,
     /// A chat's answer is the arguments of a tool call.
     ToolCalls,
-    /// An answer in JSON, the arguments of a tool call or an answer that was laid down ends in its middle, as if it were
-    /// whole.
+    /// A JSON answer, the arguments of a tool call or a canned answer ends in its middle as if it were
+    /// complete.
     BrokenAnswer,
-    /// An answer in JSON, or the arguments of a tool call, is whole and not of the schema asked for.
+    /// A JSON answer, or the arguments of a tool call, is complete and violates the schema.
     OffSchema,
 }
 
-/// How long a [`Fault::Stall`] is when nothing else is said.
+/// Default length of a [`Fault::Stall`].
 const STALL: Duration = Duration::from_millis(500);
-/// How late a [`Fault::SlowStart`] is when nothing else is said.
+/// Default delay of a [`Fault::SlowStart`].
 const SLOW_START: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Every fault, those that last a while with their usual length.
+    /// Every fault; those with a length have their default.
     pub const ALL: [Self; 27] = [
         Self::Http400,
         Self::Http401,
@@ -140,7 +140,7 @@ impl Fault {
         }
     }
 
-    /// The HTTP status that it answers with, if that is what it does.
+    /// The HTTP status of the answer, for faults that set it.
     pub(in crate::mock) const fn status(self) -> Option<u16> {
         match self {
             Self::Http400 => Some(400),
@@ -153,7 +153,7 @@ impl Fault {
         }
     }
 
-    /// Whether it strikes in the middle of a stream.
+    /// Whether it happens in the middle of a stream.
     pub(in crate::mock) const fn strikes_mid_stream(self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ impl fmt::Display for Fault {
 impl FromStr for Fault {
     type Err = String;
 
-    /// A name, and for those that last a while a length: `hang`, `stall`, `stall=250ms`.
+    /// A name, and for some a length: `hang`, `stall`, `stall=250ms`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, length) = match text.trim().split_once('=') {
             Some((name, length)) => (name.trim(), Some(units::parse_duration(length)?)),

@@ -30,7 +30,7 @@ impl Finish {
 
 /// A job on its way through the server, as far as meters care.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Passage {
+pub(in crate::mock) struct JobTimes {
     arrived: Timestamp,
     input_tokens: u32,
     max_tokens: u32,
@@ -42,7 +42,7 @@ pub(in crate::mock) struct Passage {
     pub(in crate::mock) finish: Finish,
 }
 
-impl Passage {
+impl JobTimes {
     pub(in crate::mock) fn new(
         arrived: Timestamp,
         input_tokens: u32,
@@ -117,7 +117,7 @@ impl Meters {
     }
 
     /// Tokens came out. Those of one moment are one step's, and a prompt counts in the step that ends it.
-    pub(in crate::mock) fn token(&mut self, passage: &mut Passage, event: &TokenEvent) {
+    pub(in crate::mock) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
         let mut step_tokens = u64::from(event.tokens);
         if let Some(first) = event.first {
             passage.scheduled = Some(first.scheduled);
@@ -146,7 +146,7 @@ impl Meters {
     }
 
     /// A job ended.
-    pub(in crate::mock) fn ended(&mut self, passage: &Passage, at: Timestamp) {
+    pub(in crate::mock) fn ended(&mut self, passage: &JobTimes, at: Timestamp) {
         if let Some(place) = Finish::ALL.iter().position(|reason| *reason == passage.finish) {
             self.ended[place] += 1;
         }

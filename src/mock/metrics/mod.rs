@@ -5,4 +5,4 @@ mod histogram;
 mod meters;
 
 pub(super) use exposition::exposition;
-pub(super) use meters::{Finish, Meters, Passage};
+pub(super) use meters::{Finish, JobTimes, Meters};

@@ -1,4 +1,4 @@
-//! One answer as it goes over the wire: the OpenAI API as vLLM speaks it.
+//! One answer in the OpenAI API as vLLM writes it.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
 use crate::mock::request::{Endpoint, Form, Request, TokenIds, UsageIn};
 
-/// What kind of text a chat's answer is.
+/// The kind of text in a chat's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Content,
@@ -18,22 +18,22 @@ enum Kind {
     ToolCall,
 }
 
-/// One of the answers to a request.
+/// One choice of an answer.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Choice {
-    /// What it says.
+    /// Its text.
     pub(in crate::mock) text: Text,
-    /// Its tokens when it is whole.
+    /// Its tokens when it is complete.
     pub(in crate::mock) planned: u32,
-    /// Why it ends then.
+    /// Why it then ends.
     pub(in crate::mock) finish: Finish,
     /// The stop text that ended it.
     pub(in crate::mock) stop_reason: Option<String>,
     /// Tokens of its prompt.
     pub(in crate::mock) prompt_tokens: u32,
-    /// Of them, found in the prefix cache; absent before the first token.
+    /// Of them, found in the prefix cache; `None` before the first token.
     pub(in crate::mock) cached_tokens: Option<u32>,
-    /// Tokens told so far.
+    /// Tokens sent so far.
     pub(in crate::mock) told: u32,
 }
 
@@ -45,16 +45,16 @@ pub(in crate::mock) struct Reply {
     token_ids: TokenIds,
     prompt_details: PromptDetails,
     faults: Vec<Fault>,
-    /// The tool that is called, where one is.
+    /// The tool that is called, if any.
     tool: Option<String>,
     head: String,
     choices: Vec<Choice>,
-    /// Answers to each prompt; those to the first one come first.
+    /// Choices per prompt; those of the first prompt come first.
     n: u32,
 }
 
 impl Reply {
-    /// The reply called `id` of `model`.
+    /// The reply with `id` of `model`.
     pub(in crate::mock) fn new(
         endpoint: Endpoint,
         (id, model): (&str, &str),
@@ -92,24 +92,23 @@ impl Reply {
         }
     }
 
-    /// Learns how much of a choice's prompt was in the prefix cache.
+    /// Sets how much of a choice's prompt was in the prefix cache.
     pub(in crate::mock) fn cached(&mut self, index: usize, tokens: u32) {
         if let Some(choice) = self.choices.get_mut(index) {
             choice.cached_tokens = Some(tokens);
         }
     }
 
-    /// How many choices there are.
     pub(in crate::mock) const fn choices(&self) -> usize {
         self.choices.len()
     }
 
-    /// Answer tokens of all choices together, when they are whole.
+    /// Answer tokens of all choices together when they are complete.
     pub(in crate::mock) fn planned(&self) -> u32 {
         self.choices.iter().map(|choice| choice.planned).fold(0, u32::saturating_add)
     }
 
-    /// Answer tokens told so far.
+    /// Answer tokens sent so far.
     pub(in crate::mock) fn told(&self) -> u32 {
         self.choices.iter().map(|choice| choice.told).fold(0, u32::saturating_add)
     }
@@ -118,7 +117,7 @@ impl Reply {
         self.faults.contains(&fault)
     }
 
-    /// What kind of text the next token of a choice is.
+    /// The kind of text of a choice's next token.
     fn kind(&self, choice: &Choice) -> Kind {
         if self.tool.is_some() {
             Kind::ToolCall
@@ -134,7 +133,7 @@ impl Reply {
         if by_tool { "tool_calls" } else { choice.finish.name() }
     }
 
-    /// The events with which a chat begins: one for each choice, with the role.
+    /// The first events of a chat: one per choice, with the role.
     pub(in crate::mock) fn roles(&self) -> Vec<String> {
         let each = 0..if self.endpoint == Endpoint::Chat { self.choices.len() } else { 0 };
         each.map(|index| {
@@ -189,7 +188,7 @@ impl Reply {
         event
     }
 
-    /// Adds one choice's counts to an event, where every event has them.
+    /// Adds one choice's usage to an event where every event has it.
     fn add_usage(&self, event: &mut String, index: usize) {
         if self.usage_in == UsageIn::Every
             && !self.has(Fault::NoUsage)
@@ -199,7 +198,7 @@ impl Reply {
         }
     }
 
-    /// The event after the last choice's end, with the counts.
+    /// The usage event after the end of the last choice.
     pub(in crate::mock) fn last_usage(&self) -> Option<String> {
         let wanted = self.usage_in != UsageIn::None && !self.has(Fault::NoUsage);
         wanted.then(|| format!(r#"{}],"usage":{}}}"#, self.head, self.usage()))
@@ -252,7 +251,7 @@ impl Reply {
         body
     }
 
-    /// The counts of the whole reply; each prompt counts once.
+    /// The usage of the whole reply; each prompt counts once.
     fn usage(&self) -> String {
         let prompts = || self.choices.iter().step_by(self.n as usize);
         let prompt_tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);
@@ -274,7 +273,7 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
     )
 }
 
-/// A piece of a tool call; the first one names it.
+/// A piece of a tool call; the first one has the name.
 fn tool_call(tool: Option<&str>, choice: usize, told: u32, arguments: &Value) -> Value {
     if told == 0 {
         json!({ "index": 0, "id": format!("call_mock_{choice}"), "type": "function",

@@ -1,20 +1,20 @@
-//! Answers that were laid down beforehand, for prompts that have a certain text in them.
+//! Canned answers for prompts that contain certain words.
 
 use std::str::FromStr;
 
 use crate::mock::request::Prompt;
 
-/// What is answered to prompts with a certain text in them.
+/// A canned answer for prompts that contain certain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenAnswer {
-    /// Words that stand in the prompt, one after the other.
+pub struct CannedAnswer {
+    /// Words that stand in the prompt one after another.
     pub to: String,
     /// The whole answer.
     pub say: String,
 }
 
-impl GivenAnswer {
-    /// Whether the words stand in this prompt.
+impl CannedAnswer {
+    /// Whether the prompt contains the words.
     pub(in crate::mock) fn is_to(&self, prompt: &Prompt) -> bool {
         let words: Vec<_> = prompt.words().collect();
         let wanted: Vec<_> = self.to.split_whitespace().collect();
@@ -22,7 +22,7 @@ impl GivenAnswer {
     }
 }
 
-impl FromStr for GivenAnswer {
+impl FromStr for CannedAnswer {
     type Err = String;
 
     /// `WORDS=ANSWER`, such as `capital of France?=Paris`.
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn an_answer_is_given_to_the_prompts_that_have_its_words() {
-        let given: GivenAnswer = "capital of France?=Paris = yes".parse().unwrap();
+        let given: CannedAnswer = "capital of France?=Paris = yes".parse().unwrap();
         assert_eq!((given.to.as_str(), given.say.as_str()), ("capital of France?", "Paris = yes"));
         let is_to = |text: &str| given.is_to(&Prompt::of_texts(&json!(text)));
         assert!(is_to("What is the capital\nof  France? Say."));
         assert!(!is_to("What is the capital of Italy?") && !is_to("capital"));
         for text in ["Paris", "=Paris", "to="] {
-            assert!(text.parse::<GivenAnswer>().unwrap_err().contains("WORDS=ANSWER"), "{text}");
+            assert!(text.parse::<CannedAnswer>().unwrap_err().contains("WORDS=ANSWER"), "{text}");
         }
     }
 }

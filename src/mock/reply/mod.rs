@@ -1,4 +1,4 @@
-//! What answers say, and the events that say it.
+//! What answers say, and the events that carry it.
 
 mod answer;
 mod canned_answers;
@@ -8,7 +8,7 @@ mod script;
 mod text;
 
 pub(super) use answer::Reply;
-pub use canned_answers::GivenAnswer;
+pub use canned_answers::CannedAnswer;
 pub(super) use plan::plan;
 pub(super) use schema_instance::instance;
-pub(super) use script::{Act, Script};
+pub(super) use script::{Script, WriteStep};

@@ -1,11 +1,11 @@
-//! What an answer says, token by token.
+//! The text of an answer, token by token.
 
 use std::sync::Arc;
 
-use crate::mock::options::Words;
+use crate::mock::options::AnswerWords;
 use crate::mock::request::{self, Prompt};
 
-/// Words that an answer is made of, one a token.
+/// Words of an answer, one a token.
 const STOCK: [&str; 16] = [
     " the",
     " quick",
@@ -25,23 +25,23 @@ const STOCK: [&str; 16] = [
     " parts",
 ];
 
-/// The same, each with a character of two or more bytes.
+/// Words with multi-byte characters.
 const ACCENTED: [&str; 4] = [" café", " naïve", " 東京", " déjà"];
 
-/// An answer's words, over and over, up to where a stop text begins.
+/// Words that repeat, up to where a stop text begins.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Text {
     words: Arc<[String]>,
-    /// The token in which the visible text ends, and how many of its bytes belong to it.
+    /// The token in which the visible text ends, and how many of its bytes are visible.
     end: Option<(u32, usize)>,
 }
 
 /// An answer that a stop text ends.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Stopped {
-    /// What is left of it.
+    /// The text before the stop text.
     pub(in crate::mock) text: Text,
-    /// Tokens up to the one that completes it.
+    /// Tokens up to the one that completes the stop text.
     pub(in crate::mock) tokens: u32,
     /// The stop text.
     pub(in crate::mock) by: String,
@@ -49,28 +49,28 @@ pub(in crate::mock) struct Stopped {
 
 impl Text {
     /// The answer to `prompt`.
-    pub(in crate::mock) fn of(words: Words, prompt: &Prompt) -> Self {
+    pub(in crate::mock) fn of(words: AnswerWords, prompt: &Prompt) -> Self {
         let words = match words {
-            Words::Stock => STOCK.map(str::to_owned).into(),
-            Words::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
+            AnswerWords::Stock => STOCK.map(str::to_owned).into(),
+            AnswerWords::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
         };
         Self { words, end: None }
     }
 
-    /// An answer in which every token has characters of several bytes.
+    /// An answer in which every token has multi-byte characters.
     pub(in crate::mock) fn accented() -> Self {
         Self { words: ACCENTED.map(str::to_owned).into(), end: None }
     }
 
-    /// This text, as tokens of a few characters each.
+    /// This text as tokens of a few characters each.
     pub(in crate::mock) fn said(text: &str) -> Self {
-        /// Characters of a token: about those of an English word's piece.
+        /// Characters per token: about those of an English word piece.
         const PIECE: usize = 4;
         let characters: Vec<char> = text.chars().collect();
         Self { words: characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect(), end: None }
     }
 
-    /// How many tokens it has before it begins anew, at least one.
+    /// Tokens before the words repeat, at least one.
     pub(in crate::mock) fn round(&self) -> u32 {
         u32::try_from(self.words.len()).unwrap_or(u32::MAX).max(1)
     }
@@ -79,7 +79,7 @@ impl Text {
         self.words.get(token as usize % self.words.len().max(1)).map_or(" …", String::as_str)
     }
 
-    /// What one token adds to the visible text, from 0.
+    /// The visible text of one token, from 0.
     pub(in crate::mock) fn token(&self, token: u32) -> &str {
         let word = self.word(token);
         match self.end {
@@ -89,12 +89,12 @@ impl Text {
         }
     }
 
-    /// What several tokens add to it.
+    /// The visible text of several tokens.
     pub(in crate::mock) fn tokens(&self, range: std::ops::Range<u32>) -> String {
         range.map(|token| self.token(token)).collect()
     }
 
-    /// What stands for the first `count` tokens in a prefix.
+    /// The prefix-cache keys of the first `count` tokens.
     pub(in crate::mock) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
         (0..count).map(|token| request::token(self.word(token)))
     }
@@ -104,8 +104,8 @@ impl Text {
         request::id(self.word(token))
     }
 
-    /// It, ended before the first of `stops` that a token after the first `min_tokens` completes, if one of the first
-    /// `max_tokens` does.
+    /// The text ended before the first of `stops` that is completed by a token after the first `min_tokens`
+    /// and within the first `max_tokens`.
     pub(in crate::mock) fn stop_before(
         &self,
         stops: &[String],
@@ -113,7 +113,7 @@ impl Text {
         max_tokens: u32,
     ) -> Option<Stopped> {
         let longest = stops.iter().map(String::len).max()?;
-        // The words repeat: what one round and a stop text more do not have, no later ones have.
+        // The words repeat: a stop text that is not in one round plus its own length never comes.
         let enough = (self.words.len() + longest + 1) as u32;
         let read = max_tokens.min(min_tokens.saturating_add(enough));
         let (mut text, mut begins) = (String::new(), Vec::new());
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn stopped(stops: &[&str], min: u32, max: u32) -> (Option<(u32, String)>, String) {
-        let text = Text::of(Words::Stock, &Prompt::default());
+        let text = Text::of(AnswerWords::Stock, &Prompt::default());
         let stops: Vec<_> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let stopped = text.stop_before(&stops, min, max);
         let told = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_come_changes_nothing() {
-        let all = Text::of(Words::Stock, &Prompt::default()).tokens(0..20);
+        let all = Text::of(AnswerWords::Stock, &Prompt::default()).tokens(0..20);
         for (stops, max) in [(&["zebra"][..], 200), (&[" to"][..], 3), (&[][..], 20)] {
             assert_eq!(stopped(stops, 0, max), (None, all.clone()));
         }

@@ -1,10 +1,10 @@
-//! Takes typed fields out of a JSON body, as pydantic does: all mistakes are gathered, not only the first.
+//! Takes typed fields out of a JSON body, as pydantic does: it collects all mistakes.
 
 use serde_json::{Map, Value};
 
 use crate::mock::refusal::{Mistake, Refusal};
 
-/// The object that a body is.
+/// The object of a body.
 pub(in crate::mock) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -22,7 +22,7 @@ pub(in crate::mock) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal
     }
 }
 
-/// The fields of an object, and what was wrong with those that were taken. `null` is the same as absent.
+/// The fields of an object, and what was wrong with those taken so far. `null` is the same as absent.
 #[derive(Debug)]
 pub(in crate::mock) struct Fields<'a> {
     object: &'a Map<String, Value>,
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         Self { object, mistakes: Vec::new() }
     }
 
-    /// Whether all that was taken was right.
+    /// Refuses if any field taken so far was wrong.
     pub(in crate::mock) fn check(&self) -> Result<(), Refusal> {
         if self.mistakes.is_empty() { Ok(()) } else { Err(Refusal::validation(&self.mistakes)) }
     }
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         self.mistakes.push(Mistake::field(kind, place, words, came));
     }
 
-    /// A field that must be there is not.
+    /// A required field is missing.
     pub(in crate::mock) fn missing(&mut self, place: &str) {
         let whole = Value::Object(self.object.clone());
         self.mistake("missing", place, "Field required", &whole);
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         one_or_more.unwrap_or_default()
     }
 
-    /// Takes the mistakes of fields inside these.
+    /// Takes the mistakes of nested fields.
     pub(super) fn adopt(&mut self, inner: Fields<'_>) {
         self.mistakes.extend(inner.mistakes);
     }

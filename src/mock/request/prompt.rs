@@ -1,4 +1,4 @@
-//! A prompt by the mock's own tokenizer: every word is a token, and so is every token id that was sent.
+//! A prompt by the mock's tokenizer: every word is a token, and so is every token id sent.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(in crate::mock) struct Prompt {
 }
 
 impl Prompt {
-    /// All texts in a JSON value, one after the other: a string, a list of content parts, or messages.
+    /// All texts in a JSON value: a string, a list of content parts, or messages.
     pub(in crate::mock) fn of_texts(value: &Value) -> Self {
         let mut prompt = Self::default();
         prompt.add(value);
@@ -44,23 +44,20 @@ impl Prompt {
         }
     }
 
-    /// How many tokens it has.
     pub(in crate::mock) fn tokens(&self) -> u32 {
         u32::try_from(self.tokens.len()).unwrap_or(u32::MAX)
     }
 
-    /// Its token ids.
     pub(in crate::mock) fn ids(&self) -> impl Iterator<Item = u32> {
         self.tokens.iter().map(|token| (token % VOCABULARY) as u32)
     }
 
-    /// Its words.
     pub(in crate::mock) fn words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str)
     }
 
-    /// Its full blocks and those of the answer behind it, for the prefix cache: a later turn of a conversation says both
-    /// again. What one adapter has computed is of no use to another.
+    /// Its full blocks and those of the answer after it, for the prefix cache: a later turn of a conversation
+    /// repeats both. An adapter shares no prefixes with another.
     pub(in crate::mock) fn prefix(
         &self,
         adapter: Option<usize>,
@@ -78,7 +75,7 @@ pub(in crate::mock) fn id(word: &str) -> u32 {
     (token(word) % VOCABULARY) as u32
 }
 
-/// What stands for a word in a prefix: the same whether it comes in a prompt or in an answer.
+/// A word's key in a prefix: the same in a prompt and in an answer.
 pub(in crate::mock) fn token(word: &str) -> u64 {
     hash(word.trim())
 }

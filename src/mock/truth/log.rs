@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use serde::Serialize;
 
 use super::record::Record;
-use super::statistics::{MockStatistics, Tally};
+use super::statistics::{MockStatistics, MockTally};
 use crate::clock::RunClock;
 
 /// Bytes of records kept in memory, some 10,000 answers of 64 tokens; older ones are dropped, and the header says how
@@ -19,7 +19,7 @@ const KEPT: usize = 64 << 20;
 
 /// The log: a header line, then one line for each request that has ended, in order of ends.
 #[derive(Debug)]
-pub(in crate::mock) struct Truth {
+pub(in crate::mock) struct TruthLog {
     clock: RunClock,
     model: String,
     kept: Mutex<Kept>,
@@ -31,7 +31,7 @@ struct Kept {
     lines: VecDeque<String>,
     bytes: usize,
     dropped: u64,
-    tally: Tally,
+    tally: MockTally,
 }
 
 /// A thread that writes, so that no answer waits for a disk.
@@ -58,7 +58,7 @@ struct HeaderLine<'a> {
     header: Header<'a>,
 }
 
-impl Truth {
+impl TruthLog {
     /// An empty log.
     pub(in crate::mock) fn new(clock: RunClock, model: String) -> Self {
         Self { clock, model, kept: Mutex::default(), file: Mutex::default() }

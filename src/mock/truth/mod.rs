@@ -4,6 +4,6 @@ mod log;
 mod record;
 mod statistics;
 
-pub(super) use log::Truth;
+pub(super) use log::TruthLog;
 pub(super) use record::{End, Record, Write};
 pub use statistics::MockStatistics;

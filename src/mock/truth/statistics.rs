@@ -64,20 +64,20 @@ const LONGEST: u64 = 3_600_000_000_000;
 
 /// Keeps count of ended requests.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct MockTally {
     ends: MockStatistics,
     /// Nanoseconds, to three digits.
     lateness: Option<Histogram<u64>>,
 }
 
-impl Default for Tally {
+impl Default for MockTally {
     fn default() -> Self {
         // The range is one that the crate allows, so this is always there.
         Self { ends: MockStatistics::default(), lateness: Histogram::new_with_max(LONGEST, 3).ok() }
     }
 }
 
-impl Tally {
+impl MockTally {
     pub(super) fn add(&mut self, record: &Record) {
         self.ends.requests += 1;
         match record.end {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn lateness_is_counted_of_writes_that_no_fault_delayed() {
-        let mut tally = Tally::default();
+        let mut tally = MockTally::default();
         let at = Timestamp::from_nanos;
         for (late, faults) in [(10_000, vec![]), (30_000, vec![]), (9_000_000, vec!["stall".to_owned()])] {
             let mut record = Record::new(0, "x".to_owned(), "/", at(0), faults);

@@ -1,4 +1,4 @@
-//! What a run has left when it is over: its records, and answers whose tokens are still to be counted.
+//! The records of a run that is over, and the answers whose tokens are still to be counted.
 
 use std::ops::ControlFlow;
 
@@ -8,47 +8,47 @@ use crate::record::{
     CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
 };
 
-/// Answers that are counted together, on all cores, before anybody looks at how far it has come.
+/// Answers counted together, on all cores, between two progress reports.
 const BATCH: usize = 256;
 
-/// All that ended in a run. What is missing of its log is the counts of answers, and the footer.
+/// Everything that ended in a run. Its log lacks only the counts of answers and the footer.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct CollectedRun {
     /// The records, in the order in which requests ended.
     pub(super) records: Vec<RequestRecord>,
-    /// What came of golden prompts, in the order in which they ended.
+    /// Results of golden prompts, in the order in which they ended.
     pub(super) checks: Vec<CheckRecord>,
-    /// What was told meanwhile, in the order in which it was.
+    /// Telemetry, in order of time.
     pub(super) telemetry: Telemetry,
-    pub(super) answers: Vec<Uncounted>,
+    pub(super) answers: Vec<UncountedAnswer>,
     /// The log, or the first error in writing it.
     pub(super) log: Result<RunLogWriter, RunLogError>,
 }
 
-/// A run that was kept.
+/// A run whose records are complete.
 #[derive(Debug)]
-pub struct KeptRun {
+pub struct FinishedRun {
     /// The records of its requests, in the order in which they ended.
     pub records: Vec<RequestRecord>,
-    /// Those of its golden prompts.
+    /// Results of its golden prompts.
     pub checks: Vec<CheckRecord>,
-    /// What pages of metrics and this program's own meters told.
+    /// Metrics of the server and of this program.
     pub telemetry: Telemetry,
-    /// The first error in writing the log: what is in memory is whole all the same.
+    /// The first error in writing the log. What is in memory is whole all the same.
     pub written: Result<(), RunLogError>,
 }
 
-/// An answer whose tokens nobody counted.
+/// An answer whose tokens the server did not count.
 #[derive(Debug)]
-pub(super) struct Uncounted {
-    /// Place of its record.
+pub(super) struct UncountedAnswer {
+    /// Index of its record.
     place: usize,
-    /// All that the server said, piece by piece: what a model generates in one go is in no one text.
+    /// All texts of the answer. A model generates each in one go, so they are counted one by one.
     texts: Vec<String>,
 }
 
-impl Uncounted {
-    /// Of the record at `place`, which said this: as many answers as were asked for (`n`).
+impl UncountedAnswer {
+    /// The answer of the record at `place`: one text set for each choice (`n`).
     pub(super) fn new(place: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
         let texts = said.into_iter().flat_map(|said| {
             let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
@@ -58,7 +58,7 @@ impl Uncounted {
     }
 }
 
-/// How much of each kind was gathered so far.
+/// How many items of each kind were collected so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lengths {
     records: usize,
@@ -67,7 +67,7 @@ pub(super) struct Lengths {
     client: usize,
 }
 
-impl Gathered {
+impl CollectedRun {
     pub(super) fn lengths(&self) -> Lengths {
         Lengths {
             records: self.records.len(),
@@ -77,7 +77,7 @@ impl Gathered {
         }
     }
 
-    /// Appends to the log what was gathered since it was `from`, and hands it to the operating system.
+    /// Appends to the log what was collected since `from`, and flushes it to the operating system.
     pub(super) fn write_from(&mut self, from: Lengths) {
         let Ok(log) = &mut self.log else { return };
         let mut write = || {
@@ -100,9 +100,9 @@ impl Gathered {
         self.answers.len()
     }
 
-    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and arguments of
-    /// tool calls), without the special tokens around them. `go_on` is told how many are done, and may end the count;
-    /// what is left stays as it was.
+    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and
+    /// arguments of tool calls), without special tokens. `go_on` gets the number counted so far and may stop
+    /// the count; what is left stays as it was.
     pub fn count(&mut self, counter: &TokenCounter, mut go_on: impl FnMut(usize) -> ControlFlow<()>) {
         let answers = std::mem::take(&mut self.answers);
         let mut done = 0;
@@ -131,11 +131,11 @@ impl Gathered {
         }
     }
 
-    /// Writes the footer and gives all the records.
+    /// Writes the footer and returns all records.
     #[must_use]
-    pub fn finish(self, footer: &RunFooter) -> KeptRun {
+    pub fn finish(self, footer: &RunFooter) -> FinishedRun {
         let Self { records, checks, telemetry, log, .. } = self;
-        KeptRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
+        FinishedRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
     }
 }
 
@@ -145,11 +145,11 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::engine::{Keep, Secrets, ToolCall};
+    use crate::engine::{CaptureText, Secrets, ToolCall};
     use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
-    use crate::runner::records::judge::Judge;
-    use crate::runner::records::writer::Keeper;
-    use crate::runner::request_run::Landed;
+    use crate::runner::records::judge::AnswerJudge;
+    use crate::runner::records::writer::RecordWriter;
+    use crate::runner::request_run::FinishedRequest;
 
     const FOOTER: RunFooter = RunFooter {
         released_until: Timestamp::from_nanos(1),
@@ -174,17 +174,17 @@ mod tests {
     fn what_is_kept_is_on_disk_and_in_memory() {
         let known = known();
         let folder = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(
+        let keeper = RecordWriter::start(
             RunLogWriter::create(folder.path(), &known.header).unwrap(),
-            Keep::Nothing,
-            Judge::new(&known.header.workload, Secrets::default()),
+            CaptureText::No,
+            AnswerJudge::new(&known.header.workload, Secrets::default()),
         );
         for record in &known.records {
-            keeper.keep(Landed::from(record.clone()));
+            keeper.keep(FinishedRequest::from(record.clone()));
         }
         let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
         keeper.client_keeper()(told);
-        let KeptRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
+        let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
         assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
@@ -205,8 +205,8 @@ mod tests {
         known.records[place].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
-        let answers = vec![Uncounted::new(place, [said])];
-        let mut gathered = Gathered {
+        let answers = vec![UncountedAnswer::new(place, [said])];
+        let mut collected = CollectedRun {
             records: known.records.clone(),
             checks: Vec::new(),
             telemetry: Telemetry::default(),
@@ -214,12 +214,12 @@ mod tests {
             log: Ok(log),
         };
         let mut told = Vec::new();
-        gathered.count(&tokenizer(), |done| {
+        collected.count(&tokenizer(), |done| {
             told.push(done);
             ControlFlow::Continue(())
         });
         assert_eq!(told, [1]);
-        let KeptRun { records, written, .. } = gathered.finish(&FOOTER);
+        let FinishedRun { records, written, .. } = collected.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
         assert_eq!(records[place].output_tokens, u64::from(expected));
@@ -235,14 +235,14 @@ mod tests {
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
         let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
-        let answers = (0..records.len()).map(|place| Uncounted::new(place, [said()])).collect();
+        let answers = (0..records.len()).map(|place| UncountedAnswer::new(place, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
         let telemetry = Telemetry::default();
-        let mut gathered = Gathered { records, checks: Vec::new(), telemetry, answers, log };
-        gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
+        let mut collected = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
+        collected.count(&tokenizer(), |_| ControlFlow::Break(()));
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
-        assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);
-        assert!(!by_tokenizer(&gathered.records.last().unwrap()));
+        assert_eq!(collected.records.iter().filter(by_tokenizer).count(), BATCH);
+        assert!(!by_tokenizer(&collected.records.last().unwrap()));
     }
 }

@@ -11,7 +11,7 @@ use super::{sleep_until, watch};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::PreparedRequest;
 use crate::record::FailureKind;
-use crate::runner::checks::{AskedCheck, CheckTimes, Checks};
+use crate::runner::checks::{CheckTimes, Checks, FinishedCheck};
 use crate::runner::options::Interrupt;
 
 fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
@@ -22,7 +22,8 @@ fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     }
 }
 
-/// What was asked every 10 ms from 5 ms until 40 ms, when the run was over at `over`: place, release and end, ms.
+/// The prompts sent every 10 ms from 5 ms to 40 ms, in a run that ended at `over`: index, dispatch and end,
+/// ms.
 async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(u16, u64, Option<u64>)> {
     let clock = RunClock::starting_in(Duration::ZERO);
     let (cancel, (wish, interrupt)) = (CancellationToken::new(), watch::channel(Interrupt::None));
@@ -65,7 +66,7 @@ async fn a_person_who_stops_the_run_stops_them() {
 
 #[tokio::test(start_paused = true)]
 async fn before_a_run_each_is_asked_once_and_none_for_longer_than_its_limit() {
-    let ends = |asked: Vec<AskedCheck>| -> Vec<_> {
+    let ends = |asked: Vec<FinishedCheck>| -> Vec<_> {
         asked
             .into_iter()
             .map(|asked| (asked.check, asked.released, asked.end.unwrap().result.err()))

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use tokio::time::sleep_until;
 
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Keep, Kept, PreparedRequest};
+use crate::engine::{
+    Answer, AnswerEnd, AnswerEvent, CaptureText, CapturedText, ChunkText, Engine, PreparedRequest,
+};
 use crate::generator::{Prompt, RequestSpec};
 use crate::record::{Failure, FailureKind, FinishReason};
 
@@ -64,7 +66,7 @@ impl Answer for Scripted {
                 whole_answer: None,
                 finish_reason: None,
                 usage: None,
-                kept: None,
+                captured: None,
             };
             return AnswerEvent::Ended(Box::new(end));
         }
@@ -73,8 +75,8 @@ impl Answer for Scripted {
     }
 }
 
-/// Answers every request at once with one token and the end, and says that they came later: as a loop that was held up
-/// sees what the kernel had stamped while it was not looking.
+/// Answers every request at once with one token and the end, and claims that they came later: as a stalled
+/// loop sees what the kernel had stamped meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct SeenLate {
     pub(super) token: Option<Duration>,
@@ -113,13 +115,13 @@ impl Answer for SeenLateAnswer {
             whole_answer: Some(at),
             finish_reason: None,
             usage: None,
-            kept: None,
+            captured: None,
         };
         AnswerEvent::Ended(Box::new(end))
     }
 }
 
-/// Says all of its one-token text after 40 ms, and why it stopped, and then nothing more.
+/// Sends its one-token text after 40 ms with the finish reason, and then nothing more.
 #[derive(Clone, Copy)]
 pub(super) struct Endless;
 
@@ -157,8 +159,8 @@ impl Answer for EndlessAnswer {
     }
 }
 
-/// Says "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps what it was asked, in order.
-/// A request whose number in its session is in `fails` is refused after the same time.
+/// Answers "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps the prompts in
+/// order. A request whose number in its session is in `fails` fails after the same time.
 #[derive(Clone, Default)]
 pub(super) struct Talker {
     pub(super) stay: Duration,
@@ -167,7 +169,7 @@ pub(super) struct Talker {
 }
 
 impl Talker {
-    /// What the request of this index said.
+    /// The prompt of the request with this index.
     pub(super) fn asked(&self, index: u64) -> Prompt {
         let asked = self.asked.lock().unwrap();
         asked.iter().find(|(other, _)| *other == index).map(|(_, prompt)| prompt.clone()).unwrap()
@@ -223,7 +225,8 @@ impl Answer for Told {
             whole_answer: None,
             finish_reason: None,
             usage: None,
-            kept: (self.request.keep == Keep::Words && !self.fails).then(|| Kept::of_content(&said)),
+            captured: (self.request.capture == CaptureText::Yes && !self.fails)
+                .then(|| CapturedText::of_content(&said)),
         };
         AnswerEvent::Ended(Box::new(end))
     }

@@ -1,4 +1,4 @@
-//! Gathers what a run's machine went through from its beginning to its end.
+//! Collects what happened on this machine during a run.
 
 use super::loop_delay::LoopDelay;
 use super::meter::Meter;
@@ -8,7 +8,7 @@ use super::watcher::Watcher;
 use crate::clock::RunClock;
 use crate::record::ClientFacts;
 
-/// A watch over this process and its machine.
+/// Monitors this process and its machine.
 #[derive(Debug)]
 pub(in crate::runner) struct ClientWatch {
     watcher: Watcher,
@@ -17,8 +17,8 @@ pub(in crate::runner) struct ClientWatch {
 }
 
 impl ClientWatch {
-    /// Begins, on the thread of the run loop; `None` where the system tells too little.
-    /// What it sees meanwhile is given to `samples`, where somebody wants it.
+    /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
+    /// second to `samples`, if any.
     pub(in crate::runner) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
         let loop_delay = LoopDelay::start(clock);
@@ -27,7 +27,7 @@ impl ClientWatch {
         Some(Self { watcher, loop_delay, before })
     }
 
-    /// What was seen, asked on the thread on which it began.
+    /// What was seen. Must be called on the thread that called `start`.
     pub(in crate::runner) async fn finish(self) -> Option<ClientFacts> {
         let after = CpuTime::now()?;
         Some(ClientFacts {

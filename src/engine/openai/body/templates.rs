@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::answer_form::Form;
 use super::template::BodyTemplate;
-use crate::engine::kept::Keep;
+use crate::engine::captured_text::CaptureText;
 use crate::engine::openai::smoke;
 use crate::engine::target::{PriorityField, Target};
 use crate::generator::{PlannedRequest, Prompt};
@@ -73,8 +73,8 @@ impl BodyTemplates {
     }
 
     /// What is kept of the answer to a request: of one with a form its words, which are to be judged.
-    pub(crate) fn keep(&self, request: &PlannedRequest) -> Keep {
-        if self.form_of(request) == 0 { Keep::Nothing } else { Keep::Words }
+    pub(crate) fn capture(&self, request: &PlannedRequest) -> CaptureText {
+        if self.form_of(request) == 0 { CaptureText::No } else { CaptureText::Yes }
     }
 
     fn form_of(&self, request: &PlannedRequest) -> usize {
@@ -136,7 +136,7 @@ mod tests {
         mixed.models = vec!["a".into(), "b".into()];
         mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
         let templates = BodyTemplates::new(&mixed, "base");
-        for (class, kept) in [(0, Keep::Nothing), (1, Keep::Words), (2, Keep::Nothing)] {
+        for (class, captured) in [(0, CaptureText::No), (1, CaptureText::Yes), (2, CaptureText::No)] {
             for (model, name) in [(0, "a"), (1, "b")] {
                 let planned = PlannedRequest {
                     class,
@@ -148,7 +148,7 @@ mod tests {
                     serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
                 assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
                 assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
-                assert_eq!(templates.keep(&planned), kept);
+                assert_eq!(templates.capture(&planned), captured);
             }
         }
         assert_eq!(templates.probes().count(), 1);

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore};
 pub(super) enum Act {
     Send(Vec<u8>),
     Pause,
-    Close,
+    BodyEnd,
     Reset,
 }
 
@@ -106,7 +106,7 @@ async fn converse(
             match act {
                 Act::Send(bytes) => socket.write_all(bytes).await.unwrap(),
                 Act::Pause => tokio::time::sleep(Duration::from_millis(20)).await,
-                Act::Close => return Closer::Server,
+                Act::BodyEnd => return Closer::Server,
                 Act::Reset => {
                     socket.set_zero_linger().unwrap();
                     return Closer::Server;

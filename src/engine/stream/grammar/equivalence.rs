@@ -37,7 +37,7 @@ fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
         assert_eq!(found, expected, "{data}");
         let state = |grammar: &Grammar| {
             let Grammar { seen, finished, done, text_chunks, given_up, usage, counting, .. } = *grammar;
-            let judged = (grammar.close(Close::Clean), grammar.close(Close::Broken));
+            let judged = (grammar.close(BodyEnd::Clean), grammar.close(BodyEnd::Broken));
             (seen, finished, done, text_chunks, given_up, usage, counting, grammar.finish_reason(), judged)
         };
         assert_eq!(state(&quick), state(&full), "{data}");

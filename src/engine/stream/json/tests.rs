@@ -77,7 +77,7 @@ proptest! {
 
     #[test]
     fn what_is_walked_over_is_json(json in nearly_json()) {
-        let mut walk = Walk::new(json.as_bytes());
+        let mut walk = JsonCursor::new(json.as_bytes());
         if walk.any().and_then(|()| walk.end()).is_some() {
             prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok(), "{}", json);
         }
@@ -87,14 +87,14 @@ proptest! {
     fn all_json_that_a_server_may_write_is_walked_over(number in any::<f64>(), count in any::<i64>(), text in ".{0,12}") {
         let json = serde_json::json!({"a": [number, count, {"b": text, "c": [], "d": {}}], "e": null, "f": true, "g": false});
         for json in [serde_json::to_string(&json).unwrap(), serde_json::to_string_pretty(&json).unwrap()] {
-            let mut walk = Walk::new(json.as_bytes());
+            let mut walk = JsonCursor::new(json.as_bytes());
             prop_assert!(walk.any().and_then(|()| walk.end()).is_some(), "{}", json);
         }
     }
 
     #[test]
     fn a_count_is_the_number_that_it_says(json in "[0-9]{1,20}|-?[0-9]{1,3}([.][0-9])?(e[0-9])?") {
-        let mut walk = Walk::new(json.as_bytes());
+        let mut walk = JsonCursor::new(json.as_bytes());
         let count = walk.count().filter(|_| walk.rest.is_empty());
         let number: Option<u64> = serde_json::from_str(&json).ok();
         prop_assert!(count.is_none() || count == number);

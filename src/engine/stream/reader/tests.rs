@@ -10,11 +10,11 @@ use crate::engine::stream::transcripts::streamed_bodies;
 
 /// All that is told of a stream that comes in pieces cut at `cuts`. Every piece has the same stamp, so the pieces
 /// cannot show in it.
-fn told(stream: &[u8], mut cuts: Vec<usize>, close: Close) -> (VecDeque<AnswerEvent>, AnswerEnd) {
+fn told(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (VecDeque<AnswerEvent>, AnswerEnd) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let mut reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
-    let arrival = Arrival { at: Timestamp::ZERO, read: 1 };
+    let arrival = ArrivalStamp { at: Timestamp::ZERO, read: 1 };
     let mut events = VecDeque::new();
     cuts.push(stream.len());
     cuts.sort_unstable();
@@ -23,7 +23,7 @@ fn told(stream: &[u8], mut cuts: Vec<usize>, close: Close) -> (VecDeque<AnswerEv
         // Each piece in memory of its own, so that nothing can be read from beyond it.
         let piece = stream[start..cut].to_vec();
         start = cut;
-        if let Progress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
+        if let ReadProgress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
             return (events, end);
         }
     }
@@ -60,7 +60,7 @@ proptest! {
             let end = stream.len().min(at + gone);
             stream.splice(at..end, put);
         }
-        let close = if clean { Close::Clean } else { Close::Broken };
+        let close = if clean { BodyEnd::Clean } else { BodyEnd::Broken };
         let whole = told(&stream, Vec::new(), close);
         let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
         prop_assert_eq!(&told(&stream, cuts, close), &whole);
@@ -69,14 +69,14 @@ proptest! {
 
     #[test]
     fn bytes_of_any_kind_are_told_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
-        let whole = told(&stream, Vec::new(), Close::Clean);
-        prop_assert_eq!(&told(&stream, vec![cut.index(stream.len() + 1)], Close::Clean), &whole);
+        let whole = told(&stream, Vec::new(), BodyEnd::Clean);
+        prop_assert_eq!(&told(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
     }
 }
 
 #[test]
 fn an_event_of_several_lines_without_its_empty_line_is_taken_whole() {
     let stream = b"data: {\"choices\":\ndata: [{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n";
-    let (events, end) = told(stream, Vec::new(), Close::Clean);
+    let (events, end) = told(stream, Vec::new(), BodyEnd::Clean);
     assert_eq!((events.len(), end.result), (1, Ok(())));
 }

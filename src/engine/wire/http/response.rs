@@ -27,7 +27,7 @@ pub(in crate::engine::wire) struct ResponseHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine::wire) enum Persistence {
     KeepAlive,
-    Close,
+    BodyEnd,
 }
 
 /// Why bytes are not the head of a response. Some of what the server sent is repeated, secrets perhaps among it.
@@ -64,7 +64,7 @@ impl ResponseHead {
             let old = head.version == Some(0);
             let body = body(status, &headers)?;
             let persistence = if status == StatusCode::SWITCHING_PROTOCOLS {
-                Persistence::Close
+                Persistence::BodyEnd
             } else {
                 persistence(&headers, &body, old)
             };
@@ -116,7 +116,7 @@ fn persistence(headers: &HeaderMap, body: &Body, old: bool) -> Persistence {
         |option: &str| words(headers, &CONNECTION).any(|said| said.eq_ignore_ascii_case(option.as_bytes()));
     let mixed = old && headers.contains_key(TRANSFER_ENCODING);
     if matches!(body, Body::UntilClose) || says("close") || mixed || (old && !says("keep-alive")) {
-        Persistence::Close
+        Persistence::BodyEnd
     } else {
         Persistence::KeepAlive
     }
@@ -148,12 +148,17 @@ mod tests {
                 "Chunked",
                 Persistence::KeepAlive,
             ),
-            ("HTTP/1.1 200 OK", "x: y", "UntilClose", Persistence::Close),
-            ("HTTP/1.1 200", "content-length: 7\r\nConnection: x, Close", "Length(7)", Persistence::Close),
-            ("HTTP/1.0 200 OK", "content-length: 7", "Length(7)", Persistence::Close),
+            ("HTTP/1.1 200 OK", "x: y", "UntilClose", Persistence::BodyEnd),
+            (
+                "HTTP/1.1 200",
+                "content-length: 7\r\nConnection: x, BodyEnd",
+                "Length(7)",
+                Persistence::BodyEnd,
+            ),
+            ("HTTP/1.0 200 OK", "content-length: 7", "Length(7)", Persistence::BodyEnd),
             (
                 "HTTP/1.0 200 OK",
-                "content-length: 7\r\nconnection: Keep-Alive",
+                "content-length: 7\r\nconnection: CaptureText-Alive",
                 "Length(7)",
                 Persistence::KeepAlive,
             ),
@@ -161,11 +166,11 @@ mod tests {
                 "HTTP/1.0 200 OK",
                 "transfer-encoding: chunked\r\nconnection: keep-alive",
                 "Chunked",
-                Persistence::Close,
+                Persistence::BodyEnd,
             ),
             ("HTTP/1.1 204 No Content", "x: y", "Length(0)", Persistence::KeepAlive),
             ("HTTP/1.1 304 Not Modified", "content-length: 7", "Length(0)", Persistence::KeepAlive),
-            ("HTTP/1.1 101 Switching Protocols", "upgrade: x", "Length(0)", Persistence::Close),
+            ("HTTP/1.1 101 Switching Protocols", "upgrade: x", "Length(0)", Persistence::BodyEnd),
         ] {
             let head = parse(&format!("{line}\r\n{fields}\r\n\r\nrest"));
             assert!(format!("{:?}", head.body).starts_with(body), "{line} {fields}: {:?}", head.body);

@@ -21,7 +21,7 @@ fn reply(origin: Origin) -> Reply {
     let path = PathAndQuery::from_static("/");
     let head =
         RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    Reply::new(Arc::new(head), origin, Keep::Nothing)
+    Reply::new(Arc::new(head), origin, CaptureText::No)
 }
 
 fn chunked(events: &[&str]) -> String {
@@ -35,8 +35,8 @@ fn whole(before: &str) -> String {
     format!("{before}{HEAD}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunked(&EVENTS))
 }
 
-fn arrival(read: u64) -> Arrival {
-    Arrival { at: Timestamp::from_nanos(read), read }
+fn arrival(read: u64) -> ArrivalStamp {
+    ArrivalStamp { at: Timestamp::from_nanos(read), read }
 }
 
 /// The outcome of reads that bring these bytes, and the number of chunks with text told.

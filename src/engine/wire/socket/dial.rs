@@ -16,8 +16,8 @@ use tokio_rustls::TlsConnector;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use crate::engine::address::{BaseUrl, Scheme};
-use crate::engine::cause::{Cause, Fault};
-use crate::engine::wire::pooled_connection::Lane;
+use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::engine::wire::pooled_connection::PooledConnection;
 use crate::record::{Failure, FailureKind};
 
 /// How long a connection may take to open.
@@ -35,10 +35,13 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// Looks the server's name up.
-    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, Fault> {
+    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, DiagnosedFailure> {
         let unknown = |why: String| {
             let message = format!("the host `{}` cannot be found: {why}", url.host());
-            Fault { failure: Failure::new(FailureKind::Connect, message), cause: Cause::UnknownHost }
+            DiagnosedFailure {
+                failure: Failure::new(FailureKind::Connect, message),
+                cause: Cause::UnknownHost,
+            }
         };
         let found =
             lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
@@ -57,14 +60,14 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(crate) async fn open(&self) -> Result<Box<Lane>, Fault> {
+    pub(crate) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
             let message = format!("no connection within {} s", LIMIT.as_secs());
             Err(unconnected(message, Cause::Unknown))
         })
     }
 
-    async fn open_unlimited(&self) -> Result<Box<Lane>, Fault> {
+    async fn open_unlimited(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         let socket = Stamped::new(self.tcp().await?);
         let socket = match &self.tls {
             None => Socket::Plain(socket),
@@ -73,12 +76,12 @@ impl Dialer {
                 Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?))
             }
         };
-        Ok(Box::new(Lane::new(socket)))
+        Ok(Box::new(PooledConnection::new(socket)))
     }
 
     /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
     /// they are tried beside it.
-    async fn tcp(&self) -> Result<TcpStream, Fault> {
+    async fn tcp(&self) -> Result<TcpStream, DiagnosedFailure> {
         let count = self.addresses.len();
         let first = self.preferred.load(Ordering::Relaxed);
         let mut untried = (0..count).map(|turn| (first + turn) % count);
@@ -104,7 +107,7 @@ impl Dialer {
         }
     }
 
-    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, Fault>) {
+    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, DiagnosedFailure>) {
         let address = self.addresses[index];
         let opened = TcpStream::connect(address).await;
         let opened = opened.and_then(|socket| socket.set_nodelay(true).map(|()| socket));
@@ -112,15 +115,15 @@ impl Dialer {
     }
 }
 
-fn unconnected(message: String, cause: Cause) -> Fault {
+fn unconnected(message: String, cause: Cause) -> DiagnosedFailure {
     let kind = match cause {
         Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
         _ => FailureKind::Connect,
     };
-    Fault { failure: Failure::new(kind, message), cause }
+    DiagnosedFailure { failure: Failure::new(kind, message), cause }
 }
 
-fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
+fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::ConnectionRefused, _) => {
             (format!("{address} refused the connection"), Cause::Refused)
@@ -144,7 +147,7 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
 }
 
 /// Why a handshake failed: either side would not, which no time cures, or the connection broke.
-fn no_handshake(error: &io::Error) -> Fault {
+fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => {
             (format!("the server does not speak TLS ({error})"), Cause::NotTls)
@@ -152,7 +155,7 @@ fn no_handshake(error: &io::Error) -> Fault {
         Some(_) => (error.to_string(), Cause::Untrusted),
         None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
     };
-    Fault { failure: Failure::new(FailureKind::Tls, message), cause }
+    DiagnosedFailure { failure: Failure::new(FailureKind::Tls, message), cause }
 }
 
 #[cfg(test)]
@@ -178,7 +181,7 @@ mod tests {
         let addresses = vec![silent, good.local_addr().unwrap()];
         let dialer = Dialer { addresses, preferred: AtomicUsize::new(0), tls: None };
         let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
-        assert!(opened.is_ok_and(|lane| lane.is_ok()));
+        assert!(opened.is_ok_and(|connection| connection.is_ok()));
         assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
     }
 

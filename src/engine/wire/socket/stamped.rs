@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::receive::{ask_for_stamps, receive};
 use crate::clock::{KernelClock, RunClock, Timestamp};
-use crate::engine::stream::reader::Arrival;
+use crate::engine::stream::reader::ArrivalStamp;
 
 thread_local! {
     static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();
@@ -65,8 +65,8 @@ impl<S> Stamped<S> {
     }
 
     /// The last read.
-    pub(in crate::engine::wire) fn arrival(&self) -> Arrival {
-        Arrival { at: self.last_read, read: self.reads }
+    pub(in crate::engine::wire) fn arrival(&self) -> ArrivalStamp {
+        ArrivalStamp { at: self.last_read, read: self.reads }
     }
 
     /// How long what was read last had lain in the kernel, where that is known: told once.

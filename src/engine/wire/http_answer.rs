@@ -9,14 +9,14 @@ use std::task::{Context, Poll, ready};
 use tokio::task::coop;
 
 use super::http::RequestHead;
-use super::http_exchange::Conversation;
+use super::http_exchange::HttpExchange;
 use super::pool::Pool;
-use super::pooled_connection::Lane;
+use super::pooled_connection::PooledConnection;
 use super::reply::{Afterwards, Origin, Outcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEvent, PreparedRequest};
-use crate::engine::cause::{Cause, Fault};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::stream::reader::failed;
 use crate::record::{Failure, FinishReason};
 
@@ -25,7 +25,7 @@ use crate::record::{Failure, FinishReason};
 const STEPS_A_POLL: u32 = 16;
 
 /// One request on its way: the [`Answer`] of this engine.
-pub struct Exchange {
+pub struct HttpAnswer {
     pool: Arc<Pool>,
     head: Arc<RequestHead>,
     delays: Arc<ReadDelays>,
@@ -36,16 +36,16 @@ pub struct Exchange {
     cause: Cause,
 }
 
-type Opening = Pin<Box<dyn Future<Output = Result<Box<Lane>, Fault>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
 
 enum State {
     Unsent(PreparedRequest),
     Opening(Opening, PreparedRequest),
-    Talking(Box<Conversation>),
+    Talking(Box<HttpExchange>),
     Over,
 }
 
-impl Exchange {
+impl HttpAnswer {
     /// A request that goes out at the first [`Answer::next`]; how long its bytes lay in the kernel is added to
     /// `delays`.
     pub(crate) fn new(
@@ -99,20 +99,20 @@ impl Exchange {
 
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
-        if let Some(lane) = self.pool.take() {
-            let origin = if lane.answers == 0 { Origin::Ahead } else { Origin::Reused };
-            self.talk(lane, origin, request);
+        if let Some(connection) = self.pool.take() {
+            let origin = if connection.answers == 0 { Origin::Ahead } else { Origin::Reused };
+            self.talk(connection, origin, request);
         } else {
             let pool = Arc::clone(&self.pool);
             self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
         }
     }
 
-    fn opened(&mut self, opened: Result<Box<Lane>, Fault>) {
+    fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
         let State::Opening(_, request) = std::mem::replace(&mut self.state, State::Over) else { return };
         match opened {
-            Ok(lane) => self.talk(lane, Origin::Opened, request),
-            Err(Fault { failure: Failure { reason, message }, cause }) => {
+            Ok(connection) => self.talk(connection, Origin::Opened, request),
+            Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
                 self.cause = cause;
                 let end = failed(self.clock.now(), reason, self.head.secrets.hide(message));
                 self.events.push_back(AnswerEvent::Ended(Box::new(end)));
@@ -120,9 +120,9 @@ impl Exchange {
         }
     }
 
-    fn talk(&mut self, lane: Box<Lane>, origin: Origin, request: PreparedRequest) {
+    fn talk(&mut self, connection: Box<PooledConnection>, origin: Origin, request: PreparedRequest) {
         let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
-        let conversation = Conversation::new(lane, origin, self.clock, head, request, delays);
+        let conversation = HttpExchange::new(connection, origin, self.clock, head, request, delays);
         self.state = State::Talking(Box::new(conversation));
     }
 
@@ -136,14 +136,14 @@ impl Exchange {
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        if let Some(mut lane) = conversation.into_lane() {
-            lane.tail = tail;
-            self.pool.give_back(lane);
+        if let Some(mut connection) = conversation.into_connection() {
+            connection.tail = tail;
+            self.pool.give_back(connection);
         }
     }
 }
 
-impl Answer for Exchange {
+impl Answer for HttpAnswer {
     async fn next(&mut self) -> AnswerEvent {
         poll_fn(|cx| self.poll_event(cx)).await
     }

@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::stream::chunk::Document;
+use super::stream::chunk::ChunkJson;
 
 /// What of an answer is kept beside its moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum CaptureText {
     /// Nothing: the words are passed over, which is cheapest.
     #[default]
-    Nothing,
+    No,
     /// Its words, as bytes that nobody reads before the answer is over.
-    Words,
+    Yes,
 }
 
 /// The bytes of an answer that came whole, one JSON document after the other.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Kept(Vec<u8>);
+pub struct CapturedText(Vec<u8>);
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for CapturedText {
     /// Shows the length and not the bytes, which may repeat a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("length", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("CapturedText").field("length", &self.0.len()).finish_non_exhaustive()
     }
 }
 
@@ -46,7 +46,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-impl Kept {
+impl CapturedText {
     /// Adds a document.
     pub(super) fn push(&mut self, document: &[u8]) {
         self.0.extend_from_slice(document);
@@ -56,10 +56,10 @@ impl Kept {
     /// An answer that says this, for tests of those who read it.
     #[cfg(test)]
     pub(crate) fn of_content(content: &str) -> Self {
-        let mut kept = Self::default();
+        let mut captured = Self::default();
         let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": content}}]});
-        kept.push(delta.to_string().as_bytes());
-        kept
+        captured.push(delta.to_string().as_bytes());
+        captured
     }
 
     /// The words. Takes time in proportion to the answer's length: not for the path that is measured.
@@ -74,7 +74,7 @@ impl Kept {
         let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
             BTreeMap::from([(0, Default::default())]);
         // An answer that came whole is nothing but documents; should one be broken, what came before it stands.
-        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<Document<'_>>();
+        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<ChunkJson<'_>>();
         for document in documents.map_while(Result::ok) {
             for choice in document.choices() {
                 let (text, calls) = answers.entry(choice.index()).or_default();
@@ -103,21 +103,21 @@ mod tests {
 
     const OTHER: &str = r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#;
 
-    fn kept(documents: &[&str]) -> Kept {
-        let mut kept = Kept::default();
+    fn captured(documents: &[&str]) -> CapturedText {
+        let mut captured = CapturedText::default();
         for document in documents {
-            kept.push(document.as_bytes());
+            captured.push(document.as_bytes());
         }
-        kept
+        captured
     }
 
     fn read(documents: &[&str]) -> AnswerText {
-        kept(documents).read()
+        captured(documents).read()
     }
 
     #[test]
     fn every_answer_is_there_for_who_wants_all() {
-        let answers = kept(&[OTHER, OTHER]).read_all();
+        let answers = captured(&[OTHER, OTHER]).read_all();
         let said: Vec<_> = answers.values().map(|answer| answer.content.as_str()).collect();
         assert_eq!(said, ["", "another answeranother answer"]);
     }
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn its_bytes_are_not_shown() {
-        let mut kept = Kept::default();
-        kept.push(b"a secret");
-        assert_eq!(format!("{kept:?}"), "Kept { length: 9, .. }");
+        let mut captured = CapturedText::default();
+        captured.push(b"a secret");
+        assert_eq!(format!("{captured:?}"), "CapturedText { length: 9, .. }");
     }
 }
