@@ -7,7 +7,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use super::{LatencyRow, LatencyTable, Mark, Metric, Percentile};
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::quantile::Mark;
+use crate::analysis::latency::row::{LatencyRow, Percentile};
+use crate::analysis::latency::table::LatencyTable;
 
 /// One latency over a run. A figure that is known only within bounds, because requests were cut off, has those and no
 /// value.

@@ -1,26 +1,26 @@
-//! The bytes of a streamed answer as vLLM writes them, counts in every chunk.
+//! The bytes of a streamed answer as vLLM writes them, with usage in every chunk.
 
 use std::fmt::Write as _;
 
 /// Name of the model that is served.
 pub(super) const MODEL: &str = "calibration";
 
-/// Prompt tokens that every answer claims.
+/// Prompt tokens of every answer's usage.
 const PROMPT_TOKENS: u32 = 12;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 02:09:58 GMT\r\nserver: uvicorn\r\n\
     content-type: text/event-stream; charset=utf-8\r\nvary: Origin\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// What one event says.
+/// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerEvent {
-    /// Who speaks; no token yet.
+    /// The role, without a token.
     Role,
-    /// The token of this place, counted from 1, of so many.
+    /// A token: its number from 1, and the number of tokens of the answer.
     Token(u32, u32),
-    /// The counts of an answer of so many tokens.
+    /// The usage of an answer of so many tokens.
     Usage(u32),
-    /// That it is over.
+    /// The end.
     Done,
 }
 

@@ -1,20 +1,20 @@
-//! Holds what a plan asks of the client against what its machine was found to do.
+//! Compares what a plan demands of the client with what this machine can do.
 
 use crate::record::{Calibration, Shard};
 use crate::workload::{RequestClass, WorkloadSpec};
 
-/// What a plan asks of one client while it is busiest.
+/// What a plan demands of one client at its peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientDemand {
-    /// Requests per second at the highest rate that the plan reaches, with the turns that conversations have on average;
-    /// 0 where the loop is closed, which paces itself.
+    /// Requests per second at the plan's highest rate, with the mean number of turns per conversation; 0 for
+    /// a closed loop, which paces itself.
     pub requests_per_s: f64,
-    /// Events of a mean answer: one a token, where answers are streamed.
+    /// Events of a mean answer: one per token where answers are streamed.
     pub events_per_request: f64,
 }
 
 impl ClientDemand {
-    /// Of a workload whose answers are streamed, token by token.
+    /// The demand of a workload whose answers are streamed token by token.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         let weight = |class: &RequestClass| class.weight * class.mean_turns();
@@ -26,45 +26,45 @@ impl ClientDemand {
         }
     }
 
-    /// The same for answers that come in one piece.
+    /// The demand where answers come in one piece.
     #[must_use]
     pub fn of_whole_answers(workload: &WorkloadSpec) -> Self {
         Self { events_per_request: 1.0, ..Self::of(workload) }
     }
 
-    /// The part of it that one shard flies.
+    /// The demand on one shard.
     #[must_use]
     pub fn shared(self, shard: Shard) -> Self {
         Self { requests_per_s: self.requests_per_s / shard.of as f64, ..self }
     }
 }
 
-/// What one client on this machine can be trusted with.
+/// What one client on this machine can execute reliably.
 ///
-/// A client does all its reading and stamping on one thread, so that no stamp waits for another; that thread is
-/// what runs out first. Half of its time is trusted: with the other half it meets bursts, and answers that come
-/// together, without a queue of its own.
+/// A client reads and stamps on one thread, so that no stamp waits for another; that thread is the
+/// bottleneck. Half of its time may be planned: the other half absorbs bursts and coinciding answers without
+/// a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientCapacity<'a>(pub &'a Calibration);
 
-/// The share of a thread's time up to which it is trusted.
+/// The share of the thread's time that may be planned.
 const TRUSTED: f64 = 0.5;
 
 impl ClientCapacity<'_> {
-    /// The share of the thread's time that a plan asks: requests/s × (cost of a request + its further events ×
-    /// cost of an event that comes by itself). Over 1 it asks for more than there is.
+    /// The share of the thread's time that a plan demands: requests/s × (cost of a request + its further
+    /// events × cost of a separate event). Above 1 it is impossible.
     #[must_use]
     pub fn share(self, demand: ClientDemand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
     }
 
-    /// Requests per second, of answers of so many tokens, that are trusted.
+    /// Requests per second, with answers of so many events, that the client can execute reliably.
     #[must_use]
     pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
         TRUSTED * 1e9 / self.request_ns(events_per_request)
     }
 
-    /// Whether a client can be trusted with a plan.
+    /// Whether the client can execute a plan reliably.
     pub fn judge(self, demand: ClientDemand) -> Result<(), Overload> {
         let share = self.share(demand);
         if share <= TRUSTED {
@@ -80,19 +80,19 @@ impl ClientCapacity<'_> {
     }
 }
 
-/// A plan that asks more than a client on this machine can be trusted with.
+/// A plan that demands more than a client on this machine can execute reliably.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overload {
-    /// What it asks.
+    /// The demand.
     pub demand: ClientDemand,
     /// The share of the client's time that this takes.
     pub share: f64,
-    /// How many times what is trusted.
+    /// The demand relative to what is reliable.
     factor: f64,
 }
 
 impl Overload {
-    /// The mean rate up to which the same traffic could be trusted, for a plan with this mean rate; two digits,
+    /// The mean rate up to which the same traffic is reliable, for a plan with this mean rate; two digits,
     /// rounded down.
     #[must_use]
     pub fn trusted_rate_per_s(&self, mean_rate_per_s: f64) -> f64 {
@@ -101,7 +101,7 @@ impl Overload {
         (rate / digit).floor() * digit
     }
 
-    /// How many clients like this one could be trusted with the plan, each with a share of it.
+    /// How many clients like this one can share the plan reliably.
     #[must_use]
     pub fn clients(&self) -> u64 {
         self.factor.ceil() as u64

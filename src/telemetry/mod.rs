@@ -1,4 +1,4 @@
-//! What the server and its devices tell of themselves: pages of metrics, read while a run is on, on the run's own clock.
+//! Metrics that the server and its devices report, read during a run on the run's clock.
 
 mod find;
 mod latest;

@@ -1,24 +1,25 @@
-//! The names under which servers and exporters tell what is asked of them.
+//! The names of metrics by kind of page.
 
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
-/// What the pages of one kind call things. Of several names the first that a page has counts: the newest stands first.
+/// The names that one kind of page uses. Of several names, the first one on the page counts; the newest comes
+/// first.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) kind: PageKind,
-    /// Every series of such a page that matters begins so, and none of another kind.
+    /// Every relevant series of such a page begins with this, and none of another kind.
     pub(super) prefix: &'static str,
     pub(super) gauges: &'static [(Gauge, Scale, &'static [&'static str])],
     pub(super) counters: &'static [(Counter, Scale, &'static [&'static str])],
     /// Histograms of seconds.
     pub(super) times: &'static [(ServerTime, &'static [&'static str])],
-    /// The labels that tell devices apart, where the page is about devices: that of a device, and that of its parts.
+    /// The labels of a device and of its partitions, where the page is about devices.
     pub(super) device: &'static [&'static str],
-    /// Series that are about a whole device, even where each of its parts has them.
+    /// Series about a whole device, even where each of its partitions has them.
     pub(super) of_whole_devices: &'static [&'static str],
 }
 
-/// What a value is multiplied by, to be in our unit.
+/// The factor to our unit.
 pub(super) type Scale = f64;
 
 const AS_IT_IS: Scale = 1.0;
@@ -27,10 +28,8 @@ const MIB: Scale = 1_048_576.0;
 const MILLI: Scale = 0.001;
 
 impl Names {
-    /// Those of every kind.
     pub(super) const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
 
-    /// Those of pages of this kind.
     pub(super) fn of(kind: PageKind) -> &'static Self {
         const ALL: [Names; 6] = Names::ALL;
         match kind {
@@ -78,8 +77,8 @@ const VLLM: Names = Names {
     of_whole_devices: &[],
 };
 
-/// Only one scheduler of a group that works on the same tokens tells, so that sums are right; what it calls a retraction is
-/// a preemption. It counts requests that were aborted with those that ended well, so their number is not taken.
+/// Only one scheduler of a tensor-parallel group reports, so that sums are right. A retraction is a
+/// preemption. SGLang counts aborted requests as succeeded, so that counter is not read.
 const SGLANG: Names = Names {
     kind: PageKind::Sglang,
     prefix: "sglang:",
@@ -110,7 +109,7 @@ const SGLANG: Names = Names {
     of_whole_devices: &[],
 };
 
-/// Its `tgi_request_mean_time_per_token_duration` has the prefill in it, and is no time between tokens.
+/// `tgi_request_mean_time_per_token_duration` includes the prefill, so it is no inter-token latency.
 const TGI: Names = Names {
     kind: PageKind::Tgi,
     prefix: "tgi_",
@@ -131,7 +130,7 @@ const TGI: Names = Names {
     of_whole_devices: &[],
 };
 
-/// Its `trtllm_time_per_output_token_seconds` is a mean of each request, and no time between tokens.
+/// `trtllm_time_per_output_token_seconds` is a mean per request, so it is no inter-token latency.
 const TRTLLM: Names = Names {
     kind: PageKind::Trtllm,
     prefix: "trtllm_",
@@ -177,9 +176,10 @@ const LLAMACPP: Names = Names {
     of_whole_devices: &[],
 };
 
-/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded. A part of a GPU
-/// (MIG) is a device of its own, with memory and a share of time in which its engines were active; the exporter repeats the
-/// power of the whole GPU for each part. Where a GPU tells how busy it is in both ways, the last row counts.
+/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded.
+/// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
+/// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
+/// both ways, the last row counts.
 const DCGM: Names = Names {
     kind: PageKind::Dcgm,
     prefix: "DCGM_FI_",

@@ -1,4 +1,4 @@
-//! Reads pages of metrics again and again while a run is on, on a thread of its own.
+//! Reads metrics pages at intervals during a run, on its own thread.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,26 +17,26 @@ use crate::record::Reading;
 /// When pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrapeTimes {
-    /// From one reading to the next.
+    /// The interval.
     pub every: Duration,
-    /// First moment of the window: pages are read then too, and their histograms taken.
+    /// Start of the window: pages are read then too, with their histograms.
     pub window_start: Timestamp,
-    /// First moment after it: as above.
+    /// End of the window: likewise.
     pub window_end: Timestamp,
 }
 
-/// Pages that are being read; it ends when dropped.
+/// Reads metrics pages; dropping it ends that.
 #[derive(Debug)]
 pub struct Scraper {
     stop: CancellationToken,
-    /// What went wrong before the first reading.
+    /// Problems before the first reading.
     problems: Vec<String>,
     thread: Option<JoinHandle<Vec<String>>>,
 }
 
 impl Scraper {
-    /// Reads the pages that were found, at once and from then on at every multiple of the interval on `clock`, and gives
-    /// each reading to `keep`. What runs elsewhere is not waited for, and does not wait.
+    /// Reads the pages at once and then at every multiple of the interval on `clock`, and gives each reading
+    /// to `keep`. It neither waits for other threads nor delays them.
     #[must_use]
     pub fn start(
         pages: &[FoundPage],
@@ -62,7 +62,8 @@ impl Scraper {
         Self { stop, problems, thread }
     }
 
-    /// Reads each page a last time, and gives back what went wrong with them: a sentence for each that was not always read.
+    /// Reads each page a last time and returns the problems: one sentence for each page that could not always
+    /// be read.
     #[must_use]
     pub fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
@@ -92,7 +93,7 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
     }
 }
 
-/// What reads one page.
+/// Reads one page.
 struct Reader {
     source: u16,
     url: String,
@@ -103,7 +104,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Until `stop`; the sentence says how often the page could not be read, and why.
+    /// Reads until `stop`; the sentence says how often the page could not be read, and why.
     async fn read_on(self, stop: &CancellationToken, keep: &impl Fn(Reading)) -> Option<String> {
         let mut moments = Moments::new(self.times);
         let (mut tries, mut failures, mut why) = (0_u64, 0_u64, String::new());
@@ -125,7 +126,7 @@ impl Reader {
             let (next, its_depth) = moments.after(self.clock.now());
             depth = tokio::select! {
                 () = stop.cancelled() => Depth::Whole,
-                // A whole reading that failed is made up for by the next.
+                // After a failed full reading the next one is full too.
                 () = sleep_until(self.clock.instant(next)) => missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth),
             };
         }
@@ -142,11 +143,11 @@ impl Reader {
     }
 }
 
-/// The moments at which a page is read: multiples of an interval, and the ends of the window.
+/// The times at which a page is read: multiples of an interval, and the ends of the window.
 #[derive(Debug)]
 struct Moments {
     every: Duration,
-    /// Ends of the window that have not come, the next one last.
+    /// Ends of the window still to come, the next one last.
     ends: Vec<Timestamp>,
 }
 
@@ -156,7 +157,8 @@ impl Moments {
         Self { every: times.every, ends: ends.collect() }
     }
 
-    /// The next after `now`, when one has just passed. An end of the window that a slow page missed comes at once.
+    /// The next time after `now`, right after a reading. An end of the window that a slow page missed comes
+    /// at once.
     fn after(&mut self, now: Timestamp) -> (Timestamp, Depth) {
         let every = self.every.as_nanos().max(1) as u64;
         let tick = Timestamp::from_nanos((now.as_nanos() / every + 1).saturating_mul(every));
@@ -198,11 +200,11 @@ mod tests {
                 (6_000, Brief)
             ]
         );
-        // A page that took from 1 to 8 s has missed both: each is made up for at once.
+        // A page that took from 1 to 8 s has missed both: each is read at once.
         let mut moments = Moments::new(times);
         let late: Vec<_> = [8_000, 8_001, 8_002].map(|now| moments.after(at(now)).0).to_vec();
         assert_eq!(late, [at(2_000), at(4_500), at(9_000)]);
-        // Without a warm-up the first reading is that of the window's beginning.
+        // Without a warm-up the first reading is that of the window's start.
         let mut moments = Moments::new(ScrapeTimes { window_start: Timestamp::ZERO, ..times });
         assert_eq!(moments.after(Timestamp::ZERO), (at(1_000), Brief));
     }

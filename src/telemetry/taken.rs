@@ -1,4 +1,4 @@
-//! Takes out of a page what the table of its kind names.
+//! Extracts from a page the metrics that the table of its kind names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,22 +6,22 @@ use super::names::{Names, Scale};
 use crate::engine::{MetricSample, metric_samples};
 use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
-/// Values from here on are the exporter's way to say that it has none (`DCGM_INT64_BLANK` and its like).
+/// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
 
-/// The metric_samples of a page by the name of their series.
+/// The samples of a page by the names of their series.
 type Series<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
 
-/// How much is taken of a page.
+/// How much of a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// All.
+    /// Everything.
     Whole,
-    /// All but the histograms, which are large.
+    /// Everything but the histograms, which are large.
     Brief,
 }
 
-/// What was taken of a page.
+/// The metrics of a page.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Taken {
     pub(super) gauges: BTreeMap<Gauge, f64>,
@@ -30,7 +30,7 @@ pub(super) struct Taken {
     pub(super) histograms: BTreeMap<ServerTime, TimeHistogram>,
 }
 
-/// The kind of a page, recognised by its series; `None` where it has none that is known.
+/// The kind of a page, recognised by its series; `None` where none is known.
 pub(super) fn kind_of(page: &str) -> Option<PageKind> {
     let known = |sample: MetricSample<'_>| {
         Names::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
@@ -38,7 +38,7 @@ pub(super) fn kind_of(page: &str) -> Option<PageKind> {
     metric_samples(page).find_map(known)
 }
 
-/// The devices that a page tells of, as `2 × NVIDIA H100 80GB HBM3`, and the version of their driver.
+/// The devices of a page, as `2 × NVIDIA H100 80GB HBM3`, and their driver's version.
 pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<String>) {
     if names.device.is_empty() {
         return (None, None);
@@ -55,8 +55,8 @@ pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<
     (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
 }
 
-/// What `page` tells under these names. Of several engines, and of whatever else has labels of its own, values that add up
-/// are summed, and of the others the mean is taken.
+/// The metrics of `page` under these names. Label sets, such as several engines, are summed; values that do
+/// not add up are averaged.
 pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
     let mut series = Series::new();
     for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
@@ -72,7 +72,7 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
         let mut of_device: BTreeMap<String, Series<'_>> = BTreeMap::new();
         for sample in series.values().flatten() {
             if let Some(device) = device_of(sample, names) {
-                // Several users of one device are each told its values: once is enough.
+                // Several users of one device get the same values: one is enough.
                 of_device.entry(device).or_default().insert(sample.name, vec![*sample]);
             }
         }
@@ -91,7 +91,8 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
     taken
 }
 
-/// The device that a sample is about: its labels, joined; without that of a part, where it is about the whole.
+/// The device of a sample: its labels, joined; without the partition where the series is about the whole
+/// device.
 fn device_of(sample: &MetricSample<'_>, names: &Names) -> Option<String> {
     let labels = if names.of_whole_devices.contains(&sample.name) { 1 } else { names.device.len() };
     let labels = names.device.iter().take(labels).filter_map(|label| sample.label(label));
@@ -99,7 +100,7 @@ fn device_of(sample: &MetricSample<'_>, names: &Names) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The metric_samples of the first of these names that the page has.
+/// The samples of the first of these names on the page.
 fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [MetricSample<'p>]> {
     known.iter().find_map(|name| series.get(*name)).map(Vec::as_slice)
 }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::ArrivalSequence;
 use super::judged::Reading;
+use super::sequence::ArrivalSequence;
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::analysis::wording::counted;
-use crate::analysis::{Check, CheckOutcome, Rule};
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
 

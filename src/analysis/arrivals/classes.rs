@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::figures::ArrivalFigures;
 use super::figures::Departure;
-use super::{ArrivalFigures, ArrivalSequence};
-use crate::analysis::Check;
+use super::sequence::ArrivalSequence;
+use crate::analysis::verdict::check::Check;
 use crate::arrivals::{Arrivals, Hidden};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -64,8 +65,8 @@ impl ClassArrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::CheckOutcome;
     use crate::analysis::test_runs::by_class;
+    use crate::analysis::verdict::check::CheckOutcome;
 
     /// The plan of a workload until 60 s.
     fn plan(workload: &WorkloadSpec) -> Vec<(u16, Timestamp)> {

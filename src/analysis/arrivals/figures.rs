@@ -4,11 +4,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::classes::ClassArrivals;
+use super::facet::Facet;
 use super::judged::{adjective, broken, not_tested};
+use super::law::{GapLaw, Law};
 use super::sequence::FEWEST;
-use super::{ArrivalFit, ArrivalSequence, ArrivalShift, ClassArrivals, Facet, GapLaw, Law};
+use super::sequence::{ArrivalFit, ArrivalSequence};
+use super::shift::ArrivalShift;
+use crate::analysis::verdict::check::Check;
+use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::counted;
-use crate::analysis::{Check, Rule};
 use crate::arrivals::Hidden;
 use crate::clock::Timestamp;
 use crate::random::Stream;

@@ -1,6 +1,7 @@
 //! What a test of arrivals leaves behind.
 
-use crate::analysis::{Check, CheckOutcome, Rule};
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 
 /// Which arrivals a rule is about.
 pub(super) fn adjective(rule: Rule) -> &'static str {

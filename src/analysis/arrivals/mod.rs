@@ -6,28 +6,17 @@
 //! is judged by itself ([`ClassArrivals`]). Delivered arrivals are also held against the
 //! plan itself, request by request ([`ArrivalShift`]).
 
-mod beats;
-mod classes;
-mod expectation;
-mod facet;
-mod figures;
-mod hazard;
-mod judged;
-mod law;
-mod repeats;
-mod sequence;
-mod shift;
-
-pub use beats::ArrivalBeats;
-pub use classes::ClassArrivals;
-pub use figures::{ArrivalFigures, Untested};
-pub use repeats::counts_over_runs;
-pub use sequence::{ArrivalFit, ArrivalSequence};
-pub use shift::ArrivalShift;
-
-use expectation::Expectation;
-use facet::Facet;
-use law::{GapLaw, Law};
+pub(super) mod beats;
+pub(super) mod classes;
+pub(super) mod expectation;
+pub(super) mod facet;
+pub(super) mod figures;
+pub(super) mod hazard;
+pub(super) mod judged;
+pub(super) mod law;
+pub(super) mod repeats;
+pub(super) mod sequence;
+pub(super) mod shift;
 
 #[cfg(test)]
 mod tests;

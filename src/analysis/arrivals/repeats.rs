@@ -1,8 +1,9 @@
 //! Whether the counts of several runs vary as those of independent runs should.
 
-use super::ArrivalSequence;
+use super::sequence::ArrivalSequence;
 use crate::analysis::statistics::chi_squared_quantile;
-use crate::analysis::{Check, CheckOutcome, Rule};
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::units::three_digits;
 
 /// Chance that honest runs are accused, half of it on each side: as small as for plans, since the seeds say the same

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::beats::{median, nearly_all};
 use super::judged::Reading;
-use crate::analysis::{Check, Rule};
+use crate::analysis::verdict::check::Check;
+use crate::analysis::verdict::check::Rule;
 use crate::clock::Timestamp;
 use crate::units::three_digits;
 

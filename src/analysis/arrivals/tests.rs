@@ -1,8 +1,11 @@
 //! The arrivals of whole runs: what is tested, against what, and what is said.
 
-use super::*;
+use super::figures::ArrivalFigures;
+use super::sequence::ArrivalSequence;
+use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{Check, CheckOutcome, Rule, summarise};
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::arrivals::Hidden;
 use crate::clock::Timestamp;
 use crate::random::Stream;

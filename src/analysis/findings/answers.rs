@@ -1,7 +1,7 @@
 //! Advice on the lengths of prompts and answers, and on how their tokens came.
 
-use super::{Finding, FindingKind, finding};
-use crate::analysis::Summary;
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
 use crate::record::PromptMethod;
 use crate::units::count;

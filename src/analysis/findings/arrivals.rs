@@ -1,8 +1,8 @@
 //! Advice on a window that holds a part of an arrival pattern that is unlike the whole.
 
-use super::{Finding, FindingKind, finding};
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::summary::run::{Summary, Window};
 use crate::analysis::wording::{percent, seconds};
-use crate::analysis::{Summary, Window};
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, Course, Spike};
 

@@ -1,8 +1,10 @@
 //! Advice on how the load was flown.
 
-use super::{Finding, FindingKind, finding};
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Metric, Quantile, Summary};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 

@@ -1,7 +1,7 @@
 //! Advice on what the workload promises.
 
-use super::{Finding, FindingKind, finding};
-use crate::analysis::Summary;
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::summary::run::Summary;
 
 pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
     if summary.slo.met.is_some() {

@@ -1,8 +1,9 @@
 //! Advice on what answers say, and on the form they have.
 
-use super::{Finding, FindingKind, finding};
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::requests::answer_forms::ClassForms;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{ClassForms, Summary};
 use crate::units::count;
 
 /// Share of answers cut at their longest length from which on that hides what form they have.

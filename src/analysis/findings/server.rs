@@ -1,8 +1,9 @@
 //! Advice on what the server told of itself.
 
-use super::{Finding, FindingKind, finding};
+use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::server::pages::WentBack;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Summary, WentBack};
 use crate::record::{Counter, Gauge};
 use crate::units::three_digits;
 

@@ -1,7 +1,9 @@
 //! Runs built so that one piece of advice, and no other of its kind, is due.
 
+use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::summary::run::Summary;
+use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::analysis::{FindingKind, Summary, summarise};
 use crate::record::{Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,

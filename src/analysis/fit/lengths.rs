@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::distance_bar;
 use super::observed::{Cell, Observed};
 use super::shape::{below, probability, quantile};
 use super::simplex::least;
+use crate::analysis::fit::distance_bar;
 use crate::workload::{Distribution, TOKEN_LIMIT};
 
 /// Most values that are tried as a table by itself, and entries of the table that stands for more.

@@ -1,6 +1,6 @@
 //! Intervals by resampling, for figures whose distribution nobody knows.
 
-use super::{CONFIDENCE, Estimate};
+use super::estimate::{CONFIDENCE, Estimate};
 use crate::random::{Stream, normal_cdf, normal_quantile};
 
 /// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.
@@ -79,7 +79,7 @@ fn quantile(sorted: &[f64], level: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::statistics::mean;
+    use crate::analysis::statistics::moments::mean;
 
     const SAMPLE: [f64; 10] = [10.2, 9.8, 11.5, 10.9, 12.1, 8.7, 10.4, 13.9, 9.9, 10.8];
 

@@ -1,6 +1,7 @@
 //! Whether counts vary as much as Poisson counts do.
 
-use super::{chi_squared_quantile, mean, variance};
+use super::distributions::chi_squared_quantile;
+use super::moments::{mean, variance};
 
 /// The index of dispersion of counts: variance ÷ mean; 1 for Poisson counts, 0 for a metronome, the batch size
 /// for arrivals in batches.

@@ -1,6 +1,6 @@
 //! By how much paired differences lie off zero, as the signed ranks say: an estimate with an exact interval.
 
-use super::Estimate;
+use super::estimate::Estimate;
 
 /// The means of all pairs of `differences`, each with itself too, ascending (Walsh averages). How many of them lie above
 /// a shift is the signed-rank statistic of the differences from that shift, without ties.
@@ -57,7 +57,7 @@ pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::statistics::signed_rank_p;
+    use crate::analysis::statistics::wilcoxon::signed_rank_p;
     use crate::random::Stream;
 
     /// Hollander, Wolfe and Chicken, examples 3.3 and 3.4: the depression scores give −0.46 with the 96.1 % interval

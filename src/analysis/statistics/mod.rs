@@ -5,6 +5,7 @@
 //! [`crate::random`].
 
 mod anderson_darling;
+pub(crate) mod binomial;
 mod bootstrap;
 mod dispersion;
 mod distributions;
@@ -26,6 +27,7 @@ pub use anderson_darling::{
     EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform,
 };
+pub(crate) use binomial::share_interval;
 pub use bootstrap::bootstrap;
 pub use dispersion::{Dispersion, dispersion};
 pub use distributions::{chi_squared_quantile, ln_gamma_survival, student_t_quantile, student_t_two_sided};

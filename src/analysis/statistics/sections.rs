@@ -1,6 +1,9 @@
 //! Intervals that respect the dependence of neighbours, from sections of a sequence.
 
-use super::{CONFIDENCE, Estimate, VonNeumann, student_t_quantile, von_neumann};
+use super::distributions::student_t_quantile;
+use super::estimate::{CONFIDENCE, Estimate};
+use super::von_neumann::VonNeumann;
+use crate::analysis::statistics::von_neumann;
 
 /// Number of sections. Beyond 10 to 30, more of them hardly narrow an interval and make it less true, because each
 /// becomes shorter and depends more on the one before (Schmeiser, *Operations Research* 30, 1982, 556–568).
@@ -41,7 +44,7 @@ pub fn sectioned(whole: f64, sections: &[f64]) -> Option<Sectioned> {
 mod tests {
     use super::super::test_sequences::halton_exponentials;
     use super::*;
-    use crate::analysis::statistics::mean;
+    use crate::analysis::statistics::moments::mean;
     use crate::random::Stream;
 
     /// The mean of samples by that of 20 sections, which leave out what does not fill one at the beginning.

@@ -1,6 +1,7 @@
 //! Whether a figure drifts: the slope of a straight line through points.
 
-use super::{CONFIDENCE, Estimate, student_t_quantile, student_t_two_sided};
+use super::distributions::{student_t_quantile, student_t_two_sided};
+use super::estimate::{CONFIDENCE, Estimate};
 
 /// The slope of the least-squares line through `points` (x, y), with its 95 % interval: y per unit of x. An
 /// interval that does not hold 0 is a drift.

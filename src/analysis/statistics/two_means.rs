@@ -1,6 +1,8 @@
 //! The difference and the ratio of two means, with intervals: independent samples and pairs.
 
-use super::{CONFIDENCE, Estimate, mean, student_t_quantile, student_t_two_sided, variance};
+use super::distributions::{student_t_quantile, student_t_two_sided};
+use super::estimate::{CONFIDENCE, Estimate};
+use super::moments::{mean, variance};
 
 /// How far the mean of one sample lies from that of another, the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! The signed-rank test of paired differences, exact.
 
-use super::ranks;
+use crate::analysis::statistics::ranks;
 
 /// More differences than this are told by their normal limit.
 const MOST_EXACT: usize = 200;

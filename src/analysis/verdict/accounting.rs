@@ -1,8 +1,11 @@
 //! Rules on what became of the planned requests: all of them accounted for, the run whole, failures rare.
 
-use crate::analysis::check::Measure;
+use super::check::Check;
+use super::check::Measure;
+use super::check::Rule;
+use crate::analysis::slo::objective::Objective;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Check, Objective, Rule, Summary};
 use crate::units::count;
 
 /// Largest share of failed requests in a valid run that declares no objective on it.

@@ -1,8 +1,11 @@
 //! The rule that the requests of a closed loop and its think times account for its users.
 
-use crate::analysis::check::Measure;
+use super::check::Check;
+use super::check::Measure;
+use super::check::Rule;
+use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::percent;
-use crate::analysis::{Check, ClosedLoop, Rule, Summary};
 use crate::units::three_digits;
 
 /// The two sides may lie this far apart, as a share of N …

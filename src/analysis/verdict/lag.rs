@@ -1,7 +1,12 @@
 //! The rule on how late requests were let go.
 
-use crate::analysis::check::Measure;
-use crate::analysis::{Check, Metric, Percentile, Quantile, Rule, Summary};
+use super::check::Check;
+use super::check::Measure;
+use super::check::Rule;
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::row::Percentile;
+use crate::analysis::summary::run::Summary;
 use crate::units::{count, three_digits};
 
 /// Shorter than this no lag is held against a run, milliseconds.

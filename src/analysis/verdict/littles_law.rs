@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::analysis::check::Measure;
-use crate::analysis::observed::Observed;
+use super::check::Check;
+use super::check::Measure;
+use super::check::Rule;
+use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::percent;
-use crate::analysis::{Check, Rule};
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::units::three_digits;

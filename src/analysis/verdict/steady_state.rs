@@ -1,8 +1,14 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use crate::analysis::check::Measure;
+use super::check::Measure;
+use super::check::Rule;
+use super::check::{Check, CheckOutcome};
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::load::load_form::LoadForm;
+use crate::analysis::load::trend::Trend;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Check, CheckOutcome, LoadForm, Metric, Quantile, Rule, Summary, Trend};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
 use crate::workload::Course;

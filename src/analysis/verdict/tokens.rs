@@ -1,9 +1,10 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use crate::analysis::check::Measure;
-use crate::analysis::observed::Observed;
+use super::check::Check;
+use super::check::Measure;
+use super::check::Rule;
+use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Check, Rule};
 use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
 use crate::units::count;
 use crate::workload::GoldenCheck;

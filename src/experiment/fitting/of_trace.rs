@@ -68,10 +68,14 @@ pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Resul
 }
 
 /// Classes by name, with their requests.
-type Gathered<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
+type CollectedRun<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
 
 /// The requests of each class in the order of their names: that by which a kind is called, `other` of those without one.
-fn by_class<'t>(requests: &'t [TracedRequest], other: &str, called: impl Fn(&str) -> String) -> Gathered<'t> {
+fn by_class<'t>(
+    requests: &'t [TracedRequest],
+    other: &str,
+    called: impl Fn(&str) -> String,
+) -> CollectedRun<'t> {
     let mut classes: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for request in requests {
         let name = request.kind.as_deref().map_or_else(|| other.to_owned(), &called);

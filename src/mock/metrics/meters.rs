@@ -1,4 +1,4 @@
-//! What is counted as jobs pass through the server.
+//! Counters and histograms of the jobs that pass through the server.
 
 use super::histogram::{self, Histogram};
 use crate::clock::Timestamp;
@@ -9,7 +9,7 @@ use crate::simulator::TokenEvent;
 pub(in crate::mock) enum Finish {
     /// By itself.
     Stop,
-    /// At the limit that the client set.
+    /// At the request's limit.
     Length,
     /// Its client went away.
     Abort,
@@ -18,7 +18,6 @@ pub(in crate::mock) enum Finish {
 impl Finish {
     pub(super) const ALL: [Self; 3] = [Self::Stop, Self::Length, Self::Abort];
 
-    /// Its name on the wire.
     pub(in crate::mock) const fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -28,7 +27,7 @@ impl Finish {
     }
 }
 
-/// A job on its way through the server, as far as meters care.
+/// The times of one job that the metrics need.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct JobTimes {
     arrived: Timestamp,
@@ -63,7 +62,7 @@ impl JobTimes {
     }
 }
 
-/// Every histogram and every counter that the server itself does not keep.
+/// All histograms, and the counters that the server itself does not keep.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Meters {
     ended: [u64; Finish::ALL.len()],
@@ -111,12 +110,12 @@ impl Default for Meters {
 }
 
 impl Meters {
-    /// A prompt came in that wants `n` answers.
+    /// A prompt arrived that asks for `n` choices.
     pub(in crate::mock) fn arrived(&mut self, n: u32) {
         self.choices.observe(f64::from(n));
     }
 
-    /// Tokens came out. Those of one moment are one step's, and a prompt counts in the step that ends it.
+    /// Tokens came out. Those of one moment belong to one step, and a prompt counts in the step that ends it.
     pub(in crate::mock) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
         let mut step_tokens = u64::from(event.tokens);
         if let Some(first) = event.first {

@@ -1,4 +1,4 @@
-//! What vLLM's `/metrics` tells: counters and histograms, and the text they are told in.
+//! vLLM's `/metrics`: counters, histograms and their text.
 
 mod exposition;
 mod histogram;

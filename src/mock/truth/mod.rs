@@ -1,4 +1,4 @@
-//! What the mock really did, so that a client's figures can be held against it.
+//! What the mock really did, to compare a client's figures with.
 
 mod log;
 mod record;

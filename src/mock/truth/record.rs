@@ -1,25 +1,25 @@
-//! The true story of one request.
+//! The truth about one request.
 
 use serde::Serialize;
 
 use crate::clock::Timestamp;
 
-/// One request: when things happened to it, in nanoseconds of the mock's own clock.
+/// One request: what happened to it and when, in nanoseconds of the mock's clock.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::mock) struct Record {
-    /// Number of the request, from 0, in order of reading.
+    /// Number of the request, from 0, in order of arrival.
     pub(in crate::mock) request: u64,
-    /// Its name in the answer.
+    /// Its id in the answer.
     pub(in crate::mock) id: String,
-    /// The path that it came to.
+    /// Its path.
     pub(in crate::mock) path: &'static str,
-    /// HTTP status of the answer; absent when none was sent.
+    /// HTTP status of the answer; `None` when none was sent.
     pub(in crate::mock) status: Option<u16>,
-    /// Its body had been read.
+    /// When its body had been read.
     pub(in crate::mock) read_ns: Timestamp,
-    /// It entered the server's queue.
+    /// When it entered the server's queue.
     pub(in crate::mock) queued_ns: Option<Timestamp>,
-    /// Its first answer left the queue.
+    /// When its first choice left the queue.
     pub(in crate::mock) scheduled_ns: Option<Timestamp>,
     /// Tokens of all its prompts.
     pub(in crate::mock) prompt_tokens: u64,
@@ -27,26 +27,25 @@ pub(in crate::mock) struct Record {
     pub(in crate::mock) cached_tokens: u64,
     /// Answer tokens that were written.
     pub(in crate::mock) answer_tokens: u64,
-    /// What was written, in order.
+    /// Writes in order.
     pub(in crate::mock) writes: Vec<Write>,
-    /// The last byte was written, or the connection was gone.
+    /// When the last byte was written or the connection was gone.
     pub(in crate::mock) ended_ns: Timestamp,
-    /// How it ended; absent while it has not.
+    /// How it ended; `None` before that.
     pub(in crate::mock) end: Option<End>,
-    /// What was done to it on purpose.
+    /// Injected faults.
     pub(in crate::mock) faults: Vec<String>,
 }
 
-/// Tokens on their way to the client.
+/// Tokens written to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(in crate::mock) struct Write {
     /// When the tokens were due.
     pub(in crate::mock) due_ns: Timestamp,
-    /// When the operating system had taken their bytes; absent when it never did.
+    /// When the operating system had taken their bytes; `None` when it never did.
     pub(in crate::mock) done_ns: Option<Timestamp>,
-    /// How many tokens.
     pub(in crate::mock) tokens: u32,
-    /// Which answer of the request they belong to.
+    /// Choice index.
     pub(in crate::mock) choice: usize,
 }
 
@@ -56,9 +55,9 @@ pub(in crate::mock) struct Write {
 pub(in crate::mock) enum End {
     /// The whole answer was written.
     Finished,
-    /// It was answered with an error.
+    /// Answered with an error.
     Refused,
-    /// The mock broke it off on purpose.
+    /// Broken off by a fault.
     BrokenOff,
     /// Its client went away.
     Disconnected,

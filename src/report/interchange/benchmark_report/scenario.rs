@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::identity;
-use crate::analysis::{Fact, LoadForm, serving};
+use crate::analysis::{Fact, LoadForm};
 use crate::record::{Phase, RunHeader};
 use crate::report::{Told, arrivals};
 use crate::workload::{Distribution, PromptSource, WorkloadSpec};
@@ -53,7 +53,7 @@ pub(super) fn server(told: Told<'_>) -> Value {
 /// schema takes what is left out for 1.
 fn accelerator(header: &RunHeader) -> Option<Value> {
     let (hardware, gpus) = (header.deployment.hardware.as_ref()?, header.deployment.gpus?);
-    let tensor_parallel = serving::tensor_parallel(header).unwrap_or(1);
+    let tensor_parallel = crate::analysis::tensor_parallel(header).unwrap_or(1);
     (tensor_parallel == u64::from(gpus))
         .then(|| json!({ "model": hardware, "count": gpus, "parallelism": { "tp": tensor_parallel } }))
 }

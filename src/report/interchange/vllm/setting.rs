@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::{Fact, Summary, serving};
+use crate::analysis::{Fact, Summary};
 use crate::record::{EngineFacts, PromptMethod};
 use crate::report::{Told, arrivals};
 use crate::workload::ArrivalPattern;
@@ -38,7 +38,7 @@ fn metadata(told: Told<'_>) -> Map<String, Value> {
         ("gpus", said.gpus.map(Value::from)),
         ("precision", known(Fact::Precision)),
         ("driver", known(Fact::Driver)),
-        ("tensor_parallel_size", serving::tensor_parallel(&told.log.header).map(Value::from)),
+        ("tensor_parallel_size", crate::analysis::tensor_parallel(&told.log.header).map(Value::from)),
         ("server_version", known(Fact::EngineVersion)),
         ("skyline_version", Some(json!(run.skyline_version))),
         ("skyline_workload", Some(json!(run.workload))),

@@ -1,0 +1,278 @@
+//! Finds out what standstills of the measuring machine could have done to the figures of a run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::requests::observed::{Observed, measure};
+use crate::analysis::summary::run::Summary;
+use crate::analysis::verdict::check::Check;
+use crate::analysis::verdict::check::Measure;
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::clock::Timestamp;
+use crate::record::{ChunkTrain, Pause, RequestRecord, Shard, TokenChunk};
+use crate::units::{count, three_digits};
+
+/// A percentile is touched when it could be lower by more than this share of itself …
+const SHARE: f64 = 0.01;
+/// … and by more than this, milliseconds.
+const LEAST_MS: f64 = 1.0;
+
+/// The percentiles that must not be touched. Those further out rest on so few requests that the one pause which a
+/// long run may well have moves them: they are named, and the run stays valid.
+const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
+/// The latencies whose percentiles they are.
+const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
+
+const UNTOUCHED: Measure = Measure {
+    rule: Rule::Pauses,
+    statistic: "p50, p90 and p95 of ttft, tpot and e2e that standstills of this machine could have moved",
+};
+
+/// What standstills of the measuring machine could have done to a run's figures.
+///
+/// A pause makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
+/// it lasted: the least that a latency can have been is its length without the pauses in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PauseImpact {
+    /// Pauses from the run's zero to its end; in a merged run those of every generator, each of which touches the
+    /// requests of its own share alone.
+    pub pauses: u64,
+    /// Their lengths together, seconds.
+    pub total_s: f64,
+    /// The longest, milliseconds; absent when there is none.
+    pub longest_ms: Option<f64>,
+    /// Measured requests with a pause between their scheduled moment and the last that a latency of theirs is taken
+    /// from: their last chunk or, where they were cut off, their end.
+    pub requests_touched: u64,
+    /// Their share of all measured requests; absent when there is none.
+    pub share_touched: Option<f64>,
+    /// Percentiles that pauses could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
+    pub touched: Vec<TouchedPercentile>,
+}
+
+/// A percentile that pauses could have moved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TouchedPercentile {
+    /// The latency.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub metric: Metric,
+    /// The percentile of it.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub quantile: Quantile,
+    /// What is reported (where requests were cut off: the least that it can be), milliseconds.
+    pub reported_ms: f64,
+    /// The same with every pause cut out of every latency, milliseconds: the true figure lies between the two.
+    pub without_pauses_ms: f64,
+}
+
+fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&name.to_string())
+}
+
+impl PauseImpact {
+    /// What the pauses of a run did to the figures of `reported`; `None` where nobody watched for them.
+    pub(crate) fn of(observed: &Observed<'_>, reported: &LatencyTable) -> Option<Self> {
+        let pauses = &observed.log.footer.as_ref()?.client.as_ref()?.pauses;
+        let timelines = Timelines::without(pauses);
+        let requests = observed.requests.iter().enumerate();
+        let shortened: Vec<_> = requests
+            .filter_map(|(place, request)| Some((place, timelines.shortened(request.record)?)))
+            .collect();
+        let requests_touched = shortened.len() as u64;
+        let all = observed.requests.len() as f64;
+        Some(Self {
+            pauses: pauses.len() as u64,
+            total_s: pauses.iter().map(|pause| pause.length_ns).sum::<u64>() as f64 / 1e9,
+            longest_ms: pauses.iter().map(|pause| pause.length_ns).max().map(|ns| ns as f64 / 1e6),
+            requests_touched,
+            share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
+            touched: if requests_touched == 0 {
+                Vec::new()
+            } else {
+                moved(reported, &table_of(observed, &shortened))
+            },
+        })
+    }
+
+    /// The first few of the percentiles that pauses could have moved, by name; `None` without one.
+    pub(crate) fn touched_in_words(&self) -> Option<String> {
+        named(&self.touched.iter().collect::<Vec<_>>())
+    }
+
+    /// The tests of [`Rule::Pauses`].
+    #[must_use]
+    pub fn checks(summary: &Summary) -> Vec<Check> {
+        let Some(impact) = &summary.pauses else {
+            return vec![UNTOUCHED.not_tested("nobody watched whether the measuring machine stood still")];
+        };
+        let (judged, others): (Vec<_>, Vec<_>) =
+            impact.touched.iter().partition(|figure| is_judged(figure, summary));
+        let moved = named(if judged.is_empty() { &others } else { &judged });
+        let so = match (impact.requests_touched, moved) {
+            (0, _) => String::new(),
+            (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
+            (_, Some(named)) => format!("; they could have moved {named}"),
+        };
+        let sentence = impact.in_words() + &so;
+        let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
+        vec![UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)]
+    }
+
+    /// The pauses and the requests that they touched.
+    fn in_words(&self) -> String {
+        let Some(longest) = self.longest_ms else {
+            return "the measuring machine never stood still".to_owned();
+        };
+        let how_long = match self.pauses {
+            1 => format!("once, for {}", seconds(self.total_s)),
+            times => format!(
+                "{} times, for {} in all and {} at the most",
+                count(times),
+                seconds(self.total_s),
+                seconds(longest / 1e3)
+            ),
+        };
+        let requests = counted(self.requests_touched, "request");
+        let share = self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
+        format!("the measuring machine stood still {how_long}; that touched {requests}{share}")
+    }
+}
+
+/// Whether a run with this figure touched is invalid. A percentile of too few samples nobody is to rely on anyway.
+fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
+    let relied_on = || {
+        let row = summary.latency.row(figure.metric);
+        row.is_some_and(|row| row.percentile(figure.quantile).mark.is_none())
+    };
+    JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
+}
+
+/// The first few of the figures that could be lower, by name; `None` without one.
+fn named(touched: &[&TouchedPercentile]) -> Option<String> {
+    const NAMED: usize = 4;
+    let named = touched.iter().take(NAMED).map(|figure| {
+        let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_pauses_ms));
+        format!("{} {} ({reported} ms, without them {without} ms)", figure.quantile, figure.metric)
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    match touched.len() {
+        0 => None,
+        few if few <= NAMED => Some(named),
+        many => Some(format!("{named} and {} more", many - NAMED)),
+    }
+}
+
+/// The latencies of the run, where each shortened record stands in the place of the request's own.
+fn table_of(observed: &Observed<'_>, shortened: &[(usize, RequestRecord)]) -> LatencyTable {
+    let mut requests = observed.requests.clone();
+    for (place, record) in shortened {
+        requests[*place] = measure(observed.log, record);
+    }
+    LatencyTable::of_run(&Observed { requests, ..*observed }).0
+}
+
+fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercentile> {
+    let both = reported.iter().filter_map(|(metric, row)| Some((metric, row, without.row(metric)?)));
+    both.flat_map(|(metric, reported, without)| {
+        Quantile::ALL.map(|quantile| TouchedPercentile {
+            metric,
+            quantile,
+            reported_ms: reported.percentile(quantile).figure.at_least(),
+            without_pauses_ms: without.percentile(quantile).figure.at_least(),
+        })
+    })
+    .filter(|figure| figure.reported_ms - figure.without_pauses_ms > LEAST_MS.max(SHARE * figure.reported_ms))
+    .collect()
+}
+
+/// The times of a run's generators, each without its own pauses.
+struct Timelines(Vec<(Option<Shard>, Timeline)>);
+
+impl Timelines {
+    fn without(pauses: &[Pause]) -> Self {
+        let mut own: BTreeMap<_, Vec<Pause>> = BTreeMap::new();
+        for pause in pauses {
+            own.entry(pause.shard).or_default().push(*pause);
+        }
+        Self(own.into_iter().map(|(shard, pauses)| (shard, Timeline::without(&pauses))).collect())
+    }
+
+    /// The record without the pauses of the generator that flew it; `None` where there is none in it.
+    fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
+        let flew = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
+        let (_, timeline) = self.0.iter().find(|(shard, _)| flew(*shard))?;
+        timeline.touches(record).then(|| timeline.shorten(record))
+    }
+}
+
+/// The time of one generator from which its pauses are cut out.
+struct Timeline {
+    /// Beginning and end of each pause, and the time lost to those before it, nanoseconds; in order, none overlaps.
+    cuts: Vec<(u64, u64, u64)>,
+}
+
+impl Timeline {
+    fn without(pauses: &[Pause]) -> Self {
+        let (mut cuts, mut lost, mut free_from) = (Vec::with_capacity(pauses.len()), 0, 0);
+        for pause in pauses {
+            let (from, until) = (pause.from.as_nanos().max(free_from), pause.until().as_nanos());
+            if until > from {
+                cuts.push((from, until, lost));
+                lost += until - from;
+                free_from = until;
+            }
+        }
+        Self { cuts }
+    }
+
+    /// Time lost to pauses before `moment`, nanoseconds.
+    fn lost_before(&self, moment: Timestamp) -> u64 {
+        let moment = moment.as_nanos();
+        let begun = self.cuts.partition_point(|&(from, ..)| from <= moment);
+        let last = begun.checked_sub(1).map(|index| self.cuts[index]);
+        last.map_or(0, |(from, until, lost)| lost + (moment.min(until) - from))
+    }
+
+    /// Where `moment` lies when the pauses before it are taken out.
+    fn place(&self, moment: Timestamp) -> Timestamp {
+        Timestamp::from_nanos(moment.as_nanos() - self.lost_before(moment))
+    }
+
+    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from: of an answer
+    /// that was cut off, its end.
+    fn touches(&self, record: &RequestRecord) -> bool {
+        let arrived = record.chunks.last_at().max(record.whole_answer);
+        let last = arrived.filter(|_| !record.outcome.is_cut_off()).unwrap_or(record.ended);
+        self.lost_before(last) > self.lost_before(record.scheduled)
+    }
+
+    /// The record with every moment at its place, so that every latency is shorter by the pauses in it.
+    fn shorten(&self, record: &RequestRecord) -> RequestRecord {
+        let place = |moment: Option<Timestamp>| moment.map(|moment| self.place(moment));
+        let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: self.place(chunk.at), ..chunk });
+        RequestRecord {
+            scheduled: self.place(record.scheduled),
+            dispatched: self.place(record.dispatched),
+            admitted: place(record.admitted),
+            sent: place(record.sent),
+            headers: place(record.headers),
+            chunks: chunks.collect::<ChunkTrain>(),
+            first_answer: place(record.first_answer),
+            whole_answer: place(record.whole_answer),
+            ended: self.place(record.ended),
+            ..record.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The figures of other tools under their names for them, so that reports can be held side by side.
+
+use serde::Serialize;
+
+use super::metric::Metric;
+use super::percentile::Figure;
+use crate::analysis::latency::row::LatencyRow;
+use crate::analysis::requests::observed::Observed;
+use crate::record::{Outcome, RequestRecord};
+use crate::units::millis;
+
+/// What another tool calls a latency.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Alias {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its name for the figure.
+    pub name: &'static str,
+    /// What it computes, in the words of this program's definitions; N is the number of output tokens.
+    pub formula: &'static str,
+    /// The metric of this program that is the same.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub same_as: Option<Metric>,
+    /// The figure itself, where no metric of this program is the same; absent without a sample.
+    pub latency: Option<LatencyRow>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's serialize_with passes a reference")]
+#[allow(clippy::ref_option, reason = "serde's serialize_with passes a reference")]
+fn by_name<S: serde::Serializer>(metric: &Option<Metric>, serializer: S) -> Result<S::Ok, S::Error> {
+    metric.map(Metric::name).serialize(serializer)
+}
+
+/// The same figure under another name.
+const SAME: [(&str, &str, Metric, &str); 8] = [
+    ("vllm bench", "ttft", Metric::TtftFromSend, "first chunk − sent"),
+    ("vllm bench", "tpot", Metric::Tpot, "(last − first chunk) / (N − 1)"),
+    ("vllm bench", "itl", Metric::ChunkGap, "gap between chunks"),
+    ("vllm bench", "e2el", Metric::E2eFromSend, "last chunk − sent"),
+    ("sglang bench_serving", "itl", Metric::ChunkGap, "gap between chunks"),
+    ("aiperf", "inter_token_latency", Metric::Tpot, "(last − first chunk) / (N − 1)"),
+    ("aiperf", "inter_chunk_latency", Metric::ChunkGap, "gap between chunks"),
+    ("nim", "inter_token_latency", Metric::Tpot, "(last − first chunk) / (N − 1)"),
+];
+
+impl Alias {
+    /// Every name, with the figures that only other tools compute.
+    pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
+        let same = SAME.map(|(tool, name, metric, formula)| Self {
+            tool,
+            name,
+            formula,
+            same_as: Some(metric),
+            latency: None,
+        });
+        let own = |tool, name, formula, of: fn(&RequestRecord) -> Option<f64>| {
+            let completed = observed.requests.iter().map(|request| request.record);
+            let completed = completed.filter(|record| record.outcome == Outcome::Completed);
+            let figures: Vec<_> = completed.filter_map(of).map(Figure::Exact).collect();
+            Self {
+                tool,
+                name,
+                formula,
+                same_as: None,
+                latency: crate::analysis::latency::table::of_requests(&figures),
+            }
+        };
+        let mut all = Vec::from(same);
+        all.push(own(
+            "guidellm",
+            "time_per_output_token",
+            "(last chunk − sent) / N; answers that were cut off are left out",
+            |record| per_token(record, record.chunks.last_at()?.since(record.sent?)),
+        ));
+        all.push(own(
+            "course texts",
+            "tpot",
+            "(last − first chunk) / N; answers that were cut off are left out",
+            |record| per_token(record, record.chunks.last_at()?.since(record.chunks.first_at()?)),
+        ));
+        all
+    }
+}
+
+fn per_token(record: &RequestRecord, time: std::time::Duration) -> Option<f64> {
+    (record.output_tokens > 0).then(|| millis(time) / record.output_tokens as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::figures::quantile::Quantile;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn other_tools_divide_by_all_tokens_and_from_other_moments() {
+        // Scheduled at 0, sent at 50, tokens from 150 to 250 ms: 11 of them.
+        let log = run(1_000, vec![record(0).sent_at(0, 40, 50).paced(150, 10, 11).build()]);
+        let all = Alias::all(&Observed::of(&log));
+        let median = |tool: &str| {
+            let alias = all.iter().find(|alias| alias.tool == tool).unwrap();
+            alias.latency.as_ref().unwrap().percentile(Quantile::P50).figure.at_least()
+        };
+        assert!((median("guidellm") - 200.0 / 11.0).abs() < 1e-9);
+        assert!((median("course texts") - 100.0 / 11.0).abs() < 1e-9);
+        let vllm = all.iter().find(|alias| alias.name == "itl").unwrap();
+        assert_eq!(serde_json::to_value(vllm).unwrap()["same_as"], "chunk_gap");
+    }
+}

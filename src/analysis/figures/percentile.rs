@@ -1,0 +1,199 @@
+//! Exact percentiles, as a view on a sorted sample.
+
+use super::quantile::Quantile;
+use super::sorted::Sorted;
+use crate::analysis::statistics::binomial;
+
+/// A value that was measured, or of which only bounds are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// The value.
+    Exact(f64),
+    /// It lies between these two: requests that were cut off while they were running decide where.
+    Between {
+        /// The least that it can be.
+        low: f64,
+        /// The most that it can be.
+        high: f64,
+    },
+    /// It is at least this: the request was cut off while it was running.
+    AtLeast(f64),
+}
+
+impl Figure {
+    /// The value, where it is known.
+    #[must_use]
+    pub const fn exact(self) -> Option<f64> {
+        match self {
+            Self::Exact(value) => Some(value),
+            Self::Between { .. } | Self::AtLeast(_) => None,
+        }
+    }
+
+    /// The least that it can be.
+    #[must_use]
+    pub const fn at_least(self) -> f64 {
+        match self {
+            Self::Exact(value) | Self::Between { low: value, .. } | Self::AtLeast(value) => value,
+        }
+    }
+
+    /// The most that it can be; `None` when nothing bounds it.
+    #[must_use]
+    pub const fn at_most(self) -> Option<f64> {
+        match self {
+            Self::Exact(value) | Self::Between { high: value, .. } => Some(value),
+            Self::AtLeast(_) => None,
+        }
+    }
+
+    /// What is known of a value that lies between `low` and `high`, where there is a `high`.
+    fn within(low: f64, high: Option<f64>) -> Self {
+        match high {
+            None => Self::AtLeast(low),
+            Some(high) if high > low => Self::Between { low, high },
+            Some(high) => Self::Exact(high),
+        }
+    }
+}
+
+/// Samples in ascending order, so that nobody asks an unsorted list for a percentile.
+///
+/// A censored sample is known only to exceed a bound. With all of them at their bounds a percentile is at its
+/// lowest, with all of them at infinity at its highest: it is exact when both are the same, lies between them
+/// when both are finite, and is known only to reach the lower one when its rank falls among the infinite.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    observed: Sorted,
+    /// The observed samples and the censored ones at their bounds; absent when none is censored.
+    with_bounds: Option<Sorted>,
+}
+
+impl Sample {
+    /// A sample in which every value was observed.
+    #[must_use]
+    pub fn new(values: Vec<f64>) -> Self {
+        Self { observed: Sorted::new(values), with_bounds: None }
+    }
+
+    /// A sample of pairs of a value and the number of samples that it stands for.
+    #[must_use]
+    pub fn weighted(pairs: Vec<(f64, u32)>) -> Self {
+        Self { observed: Sorted::weighted(pairs), with_bounds: None }
+    }
+
+    /// The same sample and one sample more for each of `bounds`, which it is known only to exceed.
+    #[must_use]
+    pub fn and_at_least(self, bounds: impl IntoIterator<Item = f64>) -> Self {
+        let mut bounds = bounds.into_iter().map(|bound| (bound, 1)).peekable();
+        if bounds.peek().is_none() {
+            return self;
+        }
+        let lowest =
+            self.lower().iter().map(|(value, weight)| (value, weight as u32)).chain(bounds).collect();
+        Self { with_bounds: Some(Sorted::weighted(lowest)), observed: self.observed }
+    }
+
+    /// Number of samples, censored ones included.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.lower().len()
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of samples of which only a bound is known.
+    #[must_use]
+    pub fn censored(&self) -> u64 {
+        self.len() - self.observed.len()
+    }
+
+    /// The quantile at `fraction`, by linear interpolation between closest ranks (numpy's default; type 7 of
+    /// Hyndman and Fan, 1996). `None` for an empty sample.
+    #[must_use]
+    pub fn quantile(&self, fraction: f64) -> Option<Figure> {
+        let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
+        Some(Figure::within(at_rank(self.lower(), rank)?, at_rank(&self.observed, rank)))
+    }
+
+    /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
+    /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
+    #[must_use]
+    pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
+        let (low, high) = binomial::bracket(self.len(), quantile.fraction());
+        let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
+        (at(self.lower(), low), at(&self.observed, high))
+    }
+
+    /// Arithmetic mean; `None` when there is no sample or one is censored.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        if self.is_empty() || self.with_bounds.is_some() {
+            return None;
+        }
+        let sum: f64 = self.observed.iter().map(|(value, weight)| value * weight as f64).sum();
+        Some(sum / self.len() as f64)
+    }
+
+    /// Standard deviation with n − 1; `None` under two samples or when one is censored.
+    #[must_use]
+    pub fn std(&self) -> Option<f64> {
+        let mean = self.mean().filter(|_| self.len() >= 2)?;
+        let squares: f64 =
+            self.observed.iter().map(|(value, weight)| (value - mean).powi(2) * weight as f64).sum();
+        Some((squares / (self.len() - 1) as f64).sqrt())
+    }
+
+    /// The smallest sample.
+    #[must_use]
+    pub fn min(&self) -> Option<Figure> {
+        self.order_statistic(0)
+    }
+
+    /// The largest sample.
+    #[must_use]
+    pub fn max(&self) -> Option<Figure> {
+        self.order_statistic(self.len().checked_sub(1)?)
+    }
+
+    /// The sample of rank `rank`, counted from 0.
+    fn order_statistic(&self, rank: u64) -> Option<Figure> {
+        Some(Figure::within(self.lower().at(rank)?, self.observed.at(rank)))
+    }
+
+    fn lower(&self) -> &Sorted {
+        self.with_bounds.as_ref().unwrap_or(&self.observed)
+    }
+}
+
+impl FromIterator<Figure> for Sample {
+    fn from_iter<I: IntoIterator<Item = Figure>>(figures: I) -> Self {
+        let (mut observed, mut lowest, mut all_exact) = (Vec::new(), Vec::new(), true);
+        for figure in figures {
+            all_exact &= figure.exact().is_some();
+            lowest.push(figure.at_least());
+            observed.extend(figure.at_most());
+        }
+        Self { observed: Sorted::new(observed), with_bounds: (!all_exact).then(|| Sorted::new(lowest)) }
+    }
+}
+
+/// The value at a rank counted from 0, which may lie between two samples; `None` past the end.
+fn at_rank(sorted: &Sorted, rank: f64) -> Option<f64> {
+    let low = sorted.at(rank as u64)?;
+    let share = rank.fract();
+    if share == 0.0 { Some(low) } else { Some(interpolate(low, sorted.at(rank as u64 + 1)?, share)) }
+}
+
+/// The point `share` of the way from `low` to `high`, computed from the nearer end, as numpy does.
+fn interpolate(low: f64, high: f64, share: f64) -> f64 {
+    let step = high - low;
+    if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
+}
+
+#[cfg(test)]
+mod tests;

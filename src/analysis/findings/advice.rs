@@ -1,0 +1,58 @@
+//! All advice about a run, the gravest first.
+
+use super::finding::{Finding, FindingKind};
+use super::{answers, arrivals, load, promises, quality, server};
+use crate::analysis::summary::run::Summary;
+use crate::analysis::verdict::check::Rule;
+
+type Advice = fn(&Summary) -> Option<Finding>;
+
+impl Finding {
+    /// Everything that there is to say about a run, the gravest first.
+    pub(crate) fn all(summary: &Summary) -> Vec<Self> {
+        const RULES: [Advice; 25] = [
+            load::ending,
+            load::drain_limit,
+            load::cap_bound,
+            load::short_window,
+            load::warm_up,
+            load::not_settled,
+            load::drift,
+            arrivals::uneven_arrivals,
+            load::cooldown_failures,
+            quality::worse_under_load,
+            quality::wrong_forms,
+            promises::unmeasurable_slo,
+            promises::no_slo,
+            answers::output_length,
+            answers::prompt_length,
+            answers::estimated_tokens,
+            answers::token_mismatch,
+            answers::merged_reads,
+            answers::warm_cache,
+            answers::lost_prefixes,
+            load::cold_connections,
+            server::server_restarted,
+            server::cache_full,
+            server::outside_server,
+            server::page_unread,
+        ];
+        let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(summary)).collect();
+        if summary.verdict.breaks(Rule::SteadyState) {
+            // The reason has said what was cut off. A longer run of an overloaded server is slower still, and its
+            // queue is what opens connections.
+            findings.retain(|finding| {
+                !matches!(
+                    finding.kind,
+                    FindingKind::DrainLimit
+                        | FindingKind::ShortWindow
+                        | FindingKind::WarmUp
+                        | FindingKind::NotSettled
+                        | FindingKind::Drift
+                        | FindingKind::ColdConnections
+                )
+            });
+        }
+        findings
+    }
+}

@@ -1,0 +1,78 @@
+//! Advice that a run gives to the person who flew it.
+
+use serde::Serialize;
+
+/// A piece of advice. It does not make a run invalid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// What was found, with the figure and the bar.
+    pub sentence: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A person stopped the run.
+    Interrupted,
+    /// The log has no last line.
+    CutOff,
+    /// Requests were still running when the drain limit came.
+    DrainLimit,
+    /// Requests waited for a slot under the concurrency cap.
+    CapBound,
+    /// The window is shorter than the slowest request.
+    ShortWindow,
+    /// The beginning of the window looks like warm-up.
+    WarmUp,
+    /// The whole window looks like warm-up.
+    NotSettled,
+    /// Requests present or latency grew over the window, and the other did not.
+    Drift,
+    /// The window holds a part of the arrival pattern that is unlike the whole.
+    UnevenArrivals,
+    /// Requests that were to keep the load up after the horizon failed.
+    CooldownFailures,
+    /// No class declares an SLO.
+    NoSlo,
+    /// An SLO bounds a figure that answers which are not streamed do not have.
+    UnmeasurableSlo,
+    /// Answers are longer or shorter than asked.
+    OutputLength,
+    /// Prompts are longer or shorter than asked.
+    PromptLength,
+    /// Token counts are guessed from chunks.
+    EstimatedTokens,
+    /// Chunk counts do not add up to the server's.
+    TokenMismatch,
+    /// Many chunks shared a read.
+    MergedReads,
+    /// A prefix cache was warm.
+    WarmCache,
+    /// A prefix cache found less than requests share.
+    LostPrefixes,
+    /// A golden prompt passed before the run and failed under load.
+    WorseUnderLoad,
+    /// Answers do not have the form that was asked for, or were cut before they could have it.
+    WrongForms,
+    /// Requests opened their own connections.
+    ColdConnections,
+    /// A page of metrics that was asked for could not be read, or not all the time.
+    PageUnread,
+    /// A total of the server went back inside the window: it was started anew, or there are several.
+    ServerRestarted,
+    /// The key-value cache was full, and requests were put back for want of it.
+    CacheFull,
+    /// Much of the time to the first token lies outside of the server.
+    OutsideServer,
+}
+
+pub(super) fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {
+    Finding { kind, sentence, cure: cure.to_owned() }
+}

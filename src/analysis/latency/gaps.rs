@@ -1,0 +1,302 @@
+//! The silences between the chunks of answers.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::request::text_is_whole;
+use crate::analysis::figures::percentile::Sample;
+use crate::clock::Timestamp;
+use crate::record::{ChunkTrain, Outcome, RequestRecord};
+use crate::units::millis;
+
+/// Gaps shorter than this are never stalls.
+const SHORTEST_STALL: Duration = Duration::from_millis(100);
+
+/// A stall is longer than this many of the request's median gaps.
+const STALL_FACTOR: u64 = 5;
+
+/// Gaps of many answers, gathered one answer at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    /// Gap of each chunk and the tokens it carried, milliseconds.
+    chunk: Vec<f64>,
+    /// Gap per token and the tokens that it stands for; filled from the first chunk on that carries not
+    /// exactly one token, because until then it says the same as `chunk`.
+    token: Option<Vec<(f64, u32)>>,
+    /// Silences in which answers were cut off.
+    open: Vec<OpenGap>,
+    stalls: Stalls,
+    /// One answer's gaps in nanoseconds, kept to save allocations.
+    scratch: Vec<u64>,
+}
+
+/// Long silences inside answers: gaps over the larger of 100 ms and five times the request's median gap. One in which
+/// an answer was cut off counts with the length that it had reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// Answers with at least one.
+    pub requests: u64,
+    /// Their lengths together, milliseconds.
+    pub total_ms: f64,
+    /// The longest, milliseconds; absent when there is none.
+    pub longest_ms: Option<f64>,
+}
+
+/// What was received of an answer that came whole, or until it was cut off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received<'a> {
+    chunks: &'a ChunkTrain,
+    /// When waiting for more of it ended; absent where all of it had come.
+    waited_until: Option<Timestamp>,
+}
+
+/// A silence in which an answer was cut off, milliseconds: nobody knows how long it would have gone on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct OpenGap {
+    /// Since the last chunk.
+    chunk: f64,
+    /// Since the last token, shared out among as many tokens as the largest chunk of the answer had, for the next might
+    /// have brought as many.
+    token: f64,
+}
+
+impl<'a> Received<'a> {
+    /// What was received of the answer of `record`; `None` where it failed.
+    pub(crate) fn of(record: &'a RequestRecord) -> Option<Self> {
+        let cut_off = record.outcome.is_cut_off();
+        let waited_until = (cut_off && !text_is_whole(record)).then_some(record.ended);
+        (record.outcome == Outcome::Completed || cut_off)
+            .then_some(Self { chunks: &record.chunks, waited_until })
+    }
+
+    /// The silence in which it was cut off, where that is a stall already, by the median of its other gaps.
+    ///
+    /// A shorter one is the ordinary wait for the next token, which the run's end or a limit on the whole answer cut
+    /// somewhere: it bounds nothing from above and says nothing of long gaps, and counted as "at least" it would hide
+    /// every percentile of a run that was stopped under load. Left out, it takes no long gap with it.
+    fn open_gap(&self) -> Option<OpenGap> {
+        let until = self.waited_until?;
+        let silence = until.since(self.chunks.last_at()?);
+        let mut gaps: Vec<u64> = nanos_between(self.chunks).collect();
+        if nanos(silence) <= stall_bar(&mut gaps) {
+            return None;
+        }
+        let last_token = self.chunks.iter().filter(|chunk| chunk.tokens > 0).last();
+        let since = last_token.or_else(|| self.chunks.iter().next())?.at;
+        let most = self.chunks.iter().map(|chunk| chunk.tokens).max().unwrap_or(1).max(1);
+        Some(OpenGap { chunk: millis(silence), token: millis(until.since(since)) / f64::from(most) })
+    }
+
+    /// Its gaps as they arrived, milliseconds, each one sample; an open one counts with the least that it can be.
+    pub(crate) fn chunk_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
+        let mut last = self.chunks.first_at();
+        let gaps = self.chunks.iter().skip(1);
+        let gaps = gaps.filter_map(move |chunk| Some((millis(chunk.at.since(last.replace(chunk.at)?)), 1)));
+        gaps.chain(self.open_gap().map(|open| (open.chunk, 1)))
+    }
+
+    /// Its gaps per token, milliseconds, with the tokens that each stands for: as [`Gaps::add`] has them. An open one
+    /// counts with the least that it can be.
+    pub(crate) fn token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
+        self.whole_token_gaps().chain(self.open_token_gap().map(|gap| (gap, 1)))
+    }
+
+    /// Those of its gaps per token that a token ended.
+    pub(crate) fn whole_token_gaps(self) -> impl Iterator<Item = (f64, u32)> + 'a {
+        let mut last = self.chunks.first_at();
+        self.chunks.iter().skip(1).filter(|chunk| chunk.tokens > 0).filter_map(move |chunk| {
+            let gap = millis(chunk.at.since(last.replace(chunk.at)?));
+            Some((gap / f64::from(chunk.tokens), chunk.tokens))
+        })
+    }
+
+    /// The least that the gap per token can be in which it was cut off, milliseconds.
+    pub(crate) fn open_token_gap(self) -> Option<f64> {
+        self.open_gap().map(|open| open.token)
+    }
+}
+
+impl Gaps {
+    /// Adds the gaps of one answer.
+    ///
+    /// Inter-token latency is token-weighted: a gap that ends in a chunk of k tokens counts as k samples of
+    /// gap/k. A chunk without a whole token ends no such gap: its time belongs to the next token. A silence in which
+    /// the answer was cut off is one sample more of each, known only to exceed the length that it had reached.
+    pub(crate) fn add(&mut self, answer: Received<'_>) {
+        self.scratch.clear();
+        let mut chunks = answer.chunks.iter();
+        let Some(first) = chunks.next() else { return };
+        let (mut last_chunk, mut last_token) = (first.at, first.at);
+        for chunk in chunks {
+            let gap = chunk.at.since(last_chunk);
+            last_chunk = chunk.at;
+            if chunk.tokens != 1 && self.token.is_none() {
+                self.token = Some(self.chunk.iter().map(|&gap| (gap, 1)).collect());
+            }
+            self.chunk.push(millis(gap));
+            if chunk.tokens > 0 {
+                let gap = millis(chunk.at.since(last_token)) / f64::from(chunk.tokens);
+                last_token = chunk.at;
+                if let Some(token) = &mut self.token {
+                    token.push((gap, chunk.tokens));
+                }
+            }
+            self.scratch.push(nanos(gap));
+        }
+        let open = answer.open_gap();
+        self.add_stalls(open);
+        self.open.extend(open);
+    }
+
+    fn add_stalls(&mut self, open: Option<OpenGap>) {
+        let shortest = nanos(SHORTEST_STALL);
+        let closed = self.scratch.iter().any(|&gap| gap > shortest);
+        let bar = if closed { stall_bar(&mut self.scratch) } else { u64::MAX };
+        let closed =
+            self.scratch.iter().filter(|&&gap| gap > bar).map(|&gap| millis(Duration::from_nanos(gap)));
+        let before = self.stalls.count;
+        for length in closed.chain(open.map(|open| open.chunk)) {
+            self.stalls.count += 1;
+            self.stalls.total_ms += length;
+            self.stalls.longest_ms = Some(self.stalls.longest_ms.map_or(length, |most| most.max(length)));
+        }
+        self.stalls.requests += u64::from(self.stalls.count > before);
+    }
+
+    /// The gaps as they arrived, the gaps per token, and the stalls.
+    pub(crate) fn finish(self) -> (Sample, Sample, Stalls) {
+        let chunk = Sample::new(self.chunk);
+        let token = self.token.map_or_else(|| chunk.clone(), Sample::weighted);
+        let chunk = chunk.and_at_least(self.open.iter().map(|open| open.chunk));
+        let token = token.and_at_least(self.open.iter().map(|open| open.token));
+        (chunk, token, self.stalls)
+    }
+}
+
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The gaps of one answer as they arrived, nanoseconds.
+fn nanos_between(chunks: &ChunkTrain) -> impl Iterator<Item = u64> + '_ {
+    let mut last = chunks.first_at();
+    chunks.iter().skip(1).filter_map(move |chunk| Some(nanos(chunk.at.since(last.replace(chunk.at)?))))
+}
+
+/// What a gap of an answer with these `gaps` must exceed to be a stall.
+fn stall_bar(gaps: &mut [u64]) -> u64 {
+    nanos(SHORTEST_STALL).max(median(gaps).saturating_mul(STALL_FACTOR))
+}
+
+/// The median of a list that is not empty, the mean of the middle two for an even count; 0 for an empty one.
+fn median(values: &mut [u64]) -> u64 {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return 0;
+    }
+    let even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable(middle);
+    match below.iter().max() {
+        Some(&lower) if even => lower.midpoint(upper),
+        _ => upper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::figures::percentile::Figure;
+    use crate::analysis::test_runs::{RecordBuilder, record};
+    use crate::record::{Failure, FailureKind};
+
+    fn gaps_of(answers: impl IntoIterator<Item = RecordBuilder>) -> (Sample, Sample, Stalls) {
+        let mut gaps = Gaps::default();
+        for answer in answers {
+            gaps.add(Received::of(&answer.build()).unwrap());
+        }
+        gaps.finish()
+    }
+
+    fn gaps(answers: &[&[(u64, u32)]]) -> (Sample, Sample, Stalls) {
+        gaps_of(answers.iter().map(|chunks| record(0).chunks(chunks)))
+    }
+
+    /// An answer with these chunks, asked for ten tokens more, that was cut off at `until`.
+    fn cut_off(chunks: &[(u64, u32)], until: u64) -> RecordBuilder {
+        let failure = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s allowed");
+        record(0).chunks(chunks).asked(100).failed(until, failure)
+    }
+
+    #[test]
+    fn a_silence_that_a_time_limit_ends_is_a_gap_and_a_stall() {
+        // Gaps of 10 ms; after the third token 2 s of nothing.
+        let (chunk, token, stalls) = gaps_of([cut_off(&[(100, 1), (110, 1), (120, 1)], 2_120)]);
+        for sample in [chunk, token] {
+            assert_eq!((sample.len(), sample.censored(), sample.mean()), (3, 1, None));
+            assert_eq!(sample.quantile(0.5), Some(Figure::Exact(10.0)));
+            assert_eq!(sample.max(), Some(Figure::AtLeast(2_000.0)));
+        }
+        assert_eq!((stalls.count, stalls.requests, stalls.longest_ms), (1, 1, Some(2_000.0)));
+        // A server that hangs after its first token.
+        let (chunk, _, stalls) = gaps_of([cut_off(&[(100, 1)], 2_100)]);
+        assert_eq!((chunk.len(), stalls.count, stalls.total_ms), (1, 1, 2_000.0));
+    }
+
+    #[test]
+    fn the_next_chunk_might_have_brought_as_many_tokens_as_the_largest() {
+        let (chunk, token, _) = gaps_of([cut_off(&[(100, 1), (140, 4), (160, 0)], 2_160)]);
+        assert_eq!(chunk.max(), Some(Figure::AtLeast(2_000.0)));
+        // 2,020 ms since the last token.
+        assert_eq!((token.len(), token.max()), (5, Some(Figure::AtLeast(505.0))));
+    }
+
+    #[test]
+    fn an_ordinary_wait_that_was_cut_hides_no_percentile() {
+        // Gaps of 30 ms: the bar is 150 ms.
+        let (chunk, token, stalls) = gaps_of([cut_off(&[(100, 1), (130, 1), (160, 1)], 300)]);
+        assert_eq!((chunk.len(), chunk.censored(), token.censored()), (2, 0, 0));
+        assert_eq!((chunk.mean(), stalls), (Some(30.0), Stalls::default()));
+        assert_eq!(gaps_of([cut_off(&[(100, 1), (130, 1), (160, 1)], 311)]).2.count, 1);
+        // What never began has no gap.
+        assert!(gaps_of([cut_off(&[], 9_000)]).0.is_empty());
+    }
+
+    #[test]
+    fn a_gap_of_k_tokens_is_k_samples() {
+        // Gaps 20 (1 token), 30 (3 tokens: 3 × 10), and of the second answer 40 (1 token).
+        let (chunk, token, _) = gaps(&[&[(100, 1), (120, 1), (150, 3)], &[(500, 2), (540, 1)]]);
+        assert_eq!((chunk.len(), token.len()), (3, 5));
+        assert_eq!(chunk.mean(), Some(30.0));
+        assert_eq!(token.mean(), Some(18.0));
+        assert_eq!(token.quantile(0.5), Some(Figure::Exact(10.0)));
+    }
+
+    #[test]
+    fn time_before_a_chunk_without_a_token_belongs_to_the_next_token() {
+        let (chunk, token, _) = gaps(&[&[(100, 1), (110, 0), (130, 1)]]);
+        assert_eq!(chunk.quantile(0.0), Some(Figure::Exact(10.0)));
+        assert_eq!((token.len(), token.mean()), (1, Some(30.0)));
+    }
+
+    #[test]
+    fn stalls_are_long_for_a_person_and_for_the_stream() {
+        // Median gap 10 ms: the bar is 100 ms, which 100 does not exceed and 250 does.
+        let (_, _, stalls) = gaps(&[&[(0, 1), (10, 1), (20, 1), (30, 1), (40, 1), (140, 1), (390, 1)]]);
+        assert_eq!((stalls.count, stalls.requests), (1, 1));
+        assert_eq!((stalls.total_ms, stalls.longest_ms), (250.0, Some(250.0)));
+        // Median gap 50 ms: the bar is 250 ms.
+        let (_, _, stalls) = gaps(&[&[(0, 1), (50, 1), (100, 1), (350, 1)]]);
+        assert_eq!(stalls, Stalls::default());
+    }
+
+    #[test]
+    fn the_median_of_an_even_count_is_the_middle() {
+        assert_eq!(median(&mut [40, 10, 30, 20]), 25);
+        assert_eq!(median(&mut [30, 10, 20]), 20);
+        assert_eq!(median(&mut []), 0);
+    }
+}

@@ -1,0 +1,141 @@
+//! The latencies of one request.
+
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord};
+use crate::units::millis;
+
+use crate::analysis::figures::percentile::Figure;
+
+/// The latencies of one request, milliseconds; a latency that it does not have is `None`.
+///
+/// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO
+/// denominators. One that was cut off, censored or ended by a time limit of the client, has those that were complete
+/// until then; the others are known only to exceed a bound. Without it the slowest answers would be missing from the
+/// percentiles, and the more of them the tighter the limit. One whose text was whole when it was cut off, for its usage
+/// or the end of its stream never came, has all of them: neither counts in a latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RequestLatency {
+    /// `dispatched − scheduled`.
+    pub schedule_lag: Option<Figure>,
+    /// `admitted − dispatched`: the wait for a place under the concurrency cap, where there was one.
+    pub queue_wait: Option<Figure>,
+    /// Time to first token: first chunk − scheduled (as wrk2 and MLPerf `LoadGen`, from the scheduled moment).
+    pub ttft: Option<Figure>,
+    /// First chunk − sent.
+    pub ttft_from_send: Option<Figure>,
+    /// Time to first answer: first chunk that was not reasoning − scheduled, where reasoning came before it. Of an
+    /// answer that was cut off before that, known only to exceed a bound where no chunk had come; where some had, no
+    /// record tells whether they were reasoning, and it has none.
+    pub ttfa: Option<Figure>,
+    /// Last chunk (for an answer that was not streamed: its arrival) − scheduled.
+    pub e2e: Option<Figure>,
+    /// Last chunk (for an answer that was not streamed: its arrival) − sent.
+    pub e2e_from_send: Option<Figure>,
+    /// Time per output token: (last chunk − first chunk) / (output tokens − 1), from two tokens on (as vLLM).
+    pub tpot: Option<Figure>,
+    /// (last chunk − first chunk) / (output tokens − tokens of the first chunk), where the first chunk carried
+    /// more than one token.
+    pub tpot_adjusted: Option<Figure>,
+}
+
+impl RequestLatency {
+    /// The latencies of `record`.
+    #[must_use]
+    pub fn of(record: &RequestRecord) -> Self {
+        let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
+        let queue_wait = queue_wait(record);
+        let latency = match &record.outcome {
+            Outcome::Completed => Self::completed(record),
+            outcome if outcome.is_cut_off() && text_is_whole(record) => Self::completed(record),
+            outcome if outcome.is_cut_off() => Self::cut_off(record),
+            _ => Self::default(),
+        };
+        Self { schedule_lag, queue_wait, ..latency }
+    }
+
+    /// The latencies that an answer which was not streamed can have.
+    pub(crate) fn of_whole_answer(self) -> Self {
+        let Self { schedule_lag, queue_wait, e2e, e2e_from_send, .. } = self;
+        Self { schedule_lag, queue_wait, e2e, e2e_from_send, ..Self::default() }
+    }
+
+    fn completed(record: &RequestRecord) -> Self {
+        let first = record.chunks.first_at();
+        let last = record.chunks.last_at().or(record.whole_answer);
+        Self {
+            e2e: between(Some(record.scheduled), last),
+            e2e_from_send: between(record.sent, last),
+            tpot: tpot(record, 1),
+            tpot_adjusted: first_tokens(record).and_then(|tokens| tpot(record, u64::from(tokens))),
+            ..Self::until_first(record, first)
+        }
+    }
+
+    /// What had come before the end is known; what had not takes at least until then.
+    fn cut_off(record: &RequestRecord) -> Self {
+        let bound = |from: Option<Timestamp>| from.map(|at| Figure::AtLeast(millis(record.ended.since(at))));
+        let first = record.chunks.first_at();
+        let known = Self::until_first(record, first);
+        // Without a first chunk nobody knows whether the answer would have been streamed token by token.
+        let rest = |counted: u32| {
+            let tokens = record.output_tokens_asked.checked_sub(counted).filter(|&left| left > 0)?;
+            Some(Figure::AtLeast(millis(record.ended.since(first?)) / f64::from(tokens)))
+        };
+        Self {
+            ttft: known.ttft.or_else(|| bound(Some(record.scheduled))),
+            ttft_from_send: known.ttft_from_send.or_else(|| bound(record.sent)),
+            e2e: bound(Some(record.scheduled)),
+            e2e_from_send: bound(record.sent),
+            // Whether it would have reasoned nobody knows: where other answers did, it counts as one.
+            ttfa: known.ttfa.or_else(|| bound(Some(record.scheduled)).filter(|_| first.is_none())),
+            tpot: rest(1),
+            tpot_adjusted: first_tokens(record).and_then(rest),
+            ..known
+        }
+    }
+
+    fn until_first(record: &RequestRecord, first: Option<Timestamp>) -> Self {
+        Self {
+            ttft: between(Some(record.scheduled), first),
+            ttft_from_send: between(record.sent, first),
+            ttfa: between(Some(record.scheduled), record.first_answer),
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether all text of an answer had come, however it ended: the model had said why it stopped, or the server's own
+/// counts of the chunks had reached the tokens asked for.
+pub(crate) fn text_is_whole(record: &RequestRecord) -> bool {
+    let counted = || record.chunks_counted && record.chunks.tokens() >= u64::from(record.output_tokens_asked);
+    !record.chunks.is_empty() && (record.finish_reason.is_some() || counted())
+}
+
+/// A request that was neither admitted nor sent was still waiting when the run ended.
+fn queue_wait(record: &RequestRecord) -> Option<Figure> {
+    let waited = |until: Timestamp| millis(until.since(record.dispatched));
+    match (record.admitted, record.sent) {
+        (Some(admitted), _) => Some(Figure::Exact(waited(admitted))),
+        (None, None) if record.outcome == Outcome::Censored => Some(Figure::AtLeast(waited(record.ended))),
+        (None, _) => None,
+    }
+}
+
+fn between(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<Figure> {
+    Some(Figure::Exact(millis(to?.since(from?))))
+}
+
+/// Tokens of the first chunk, where it carried more than one.
+fn first_tokens(record: &RequestRecord) -> Option<u32> {
+    record.chunks.iter().next().map(|chunk| chunk.tokens).filter(|&tokens| tokens > 1)
+}
+
+/// (last chunk − first chunk) / (output tokens − `counted`), where there are tokens left to divide by.
+fn tpot(record: &RequestRecord, counted: u64) -> Option<Figure> {
+    let decode = millis(record.chunks.last_at()?.since(record.chunks.first_at()?));
+    let tokens = record.output_tokens.checked_sub(counted).filter(|&left| left > 0)?;
+    Some(Figure::Exact(decode / tokens as f64))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! The latency table of a run: one row a metric.
+
+use serde::Serialize;
+
+use super::gaps::{Gaps, Received, Stalls};
+use super::request::RequestLatency;
+use super::row::LatencyRow;
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::latency::dependence;
+use crate::analysis::requests::observed::{Measured, Observed};
+
+/// Every latency of a run. A metric without a sample is absent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyTable {
+    rows: Vec<(Metric, LatencyRow)>,
+}
+
+impl LatencyTable {
+    /// The row of `metric`.
+    #[must_use]
+    pub fn row(&self, metric: Metric) -> Option<&LatencyRow> {
+        self.rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row)
+    }
+
+    /// The rows that there are, in the order of [`Metric::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, &LatencyRow)> {
+        self.rows.iter().map(|(metric, row)| (*metric, row))
+    }
+
+    /// All metrics over every measured request.
+    pub(crate) fn of_run(observed: &Observed<'_>) -> (Self, Stalls) {
+        let capped = observed.log.header.limits.max_concurrency.is_some();
+        // Where no answer reasoned first, none that is cut off was about to.
+        let reasoned =
+            observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
+        let mut gaps = Gaps::default();
+        // What an answer had sent until it was cut off was received like any other.
+        let answers: Vec<Received<'_>> =
+            observed.requests.iter().filter_map(|request| Received::of(request.record)).collect();
+        for answer in &answers {
+            gaps.add(*answer);
+        }
+        let (chunk_gap, itl, stalls) = gaps.finish();
+        let table = Self::from_rows(Metric::ALL, |metric| match metric {
+            Metric::Itl => of_answers(&itl, &answers, Received::token_gaps),
+            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps),
+            Metric::QueueWait if !capped => None,
+            Metric::Ttfa if !reasoned => None,
+            metric => {
+                let figures = figures(observed.requests.iter(), metric);
+                let mut row = of_requests(&figures)?;
+                row.dependent = dependence::are_dependent(&figures);
+                Some(row)
+            }
+        });
+        (table, stalls)
+    }
+
+    /// The metrics by which groups of requests are told apart, over one group.
+    pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
+        Self::from_rows([Metric::Ttft, Metric::Tpot, Metric::E2e], |metric| {
+            of_requests(&figures(requests.iter().copied(), metric))
+        })
+    }
+
+    fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
+        Self { rows: metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect() }
+    }
+}
+
+/// The figures of a latency that each request has one of, in order of arrival.
+fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Vec<Figure> {
+    requests.filter_map(|request| reading(&request.latency, metric)).collect()
+}
+
+/// The row of one figure a request, in order of arrival; `None` without one.
+pub(crate) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
+    let sample = figures.iter().copied().collect();
+    let mut row = LatencyRow::of(&sample)?;
+    dependence::add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
+    Some(row)
+}
+
+/// The row of what lies between the chunks of `answers`: the gaps of each, with the samples that one stands for.
+fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
+    sample: &Sample,
+    answers: &[Received<'c>],
+    gaps: impl Fn(Received<'c>) -> G,
+) -> Option<LatencyRow> {
+    let mut row = LatencyRow::of(sample)?;
+    dependence::add_intervals(&mut row, sample, answers, |answer, take| {
+        gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
+    });
+    Some(row)
+}
+
+/// A latency of one request; none of those of which it has many.
+pub(crate) fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {
+    match metric {
+        Metric::Ttft => latency.ttft,
+        Metric::TtftFromSend => latency.ttft_from_send,
+        Metric::Ttfa => latency.ttfa,
+        Metric::Tpot => latency.tpot,
+        Metric::TpotAdjusted => latency.tpot_adjusted,
+        Metric::E2e => latency.e2e,
+        Metric::E2eFromSend => latency.e2e_from_send,
+        Metric::ScheduleLag => latency.schedule_lag,
+        Metric::QueueWait => latency.queue_wait,
+        Metric::Itl | Metric::ChunkGap => None,
+    }
+}
+
+impl Serialize for LatencyTable {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Metric::ALL.map(|metric| (metric.name(), self.row(metric))))
+    }
+}

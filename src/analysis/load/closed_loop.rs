@@ -1,0 +1,160 @@
+//! What the users of a closed loop reached, and how many there must have been.
+
+use serde::Serialize;
+
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::statistics::mean;
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord};
+use crate::workload::{ArrivalPattern, ThinkTime};
+
+/// A closed loop over its window: users, throughput, response time, and the law that ties them together.
+///
+/// **X = N ÷ (R + Z)**, the interactive response time law (Lazowska, Zahorjan, Graham and Sevcik, *Quantitative System
+/// Performance*, 1984, chapter 3): whoever is not waiting for an answer is thinking. Turned round, X (R + Z) is the number of
+/// users that requests and declared think times account for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ClosedLoop {
+    /// N, as the workload declares.
+    pub users: u64,
+    /// Those who had begun, on average over the window.
+    pub users_begun: f64,
+    /// Z: the mean declared time between an answer and the next request, seconds, over the requests that ended in the
+    /// window; absent where none did.
+    pub think_time_s: Option<f64>,
+    /// X: requests that ended per second of the window; absent for an empty window.
+    pub throughput_per_s: Option<f64>,
+    /// R: their mean stay, from the scheduled moment to the end, seconds; absent where none ended.
+    pub response_s: Option<f64>,
+    /// X (R + Z), each stay and each think time counted by its part inside the window, so that those who straddle an end of
+    /// it set nothing apart; absent for an empty window.
+    pub accounted_users: Option<f64>,
+    /// Standard error of that, for the chance in think times; 0 where all are the same.
+    pub accounted_error: Option<f64>,
+    /// What began per second of the window: requests, or conversations where users hold them; absent for an empty window.
+    pub begun_per_s: Option<f64>,
+}
+
+impl ClosedLoop {
+    /// `None` where the load is not closed, or of one generator's share of the users.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let header = &observed.log.header;
+        let ArrivalPattern::Users { users, ramp_s, .. } = header.workload.arrival else { return None };
+        if header.shard.is_some() {
+            return None;
+        }
+        let length = observed.length().as_secs_f64();
+        let window = (observed.start, observed.end);
+        let (mut accounted, mut variance, mut begun) = (0.0, 0.0, 0.0);
+        let (mut stays, mut thinks) = (Vec::new(), Vec::new());
+        for record in &observed.log.records {
+            accounted += part(window, record.scheduled, record.ended);
+            if observed.contains(record.scheduled) && begins(record) {
+                begun += 1.0;
+            }
+            if record.outcome == Outcome::Censored {
+                continue;
+            }
+            let think = Think::after(observed, record, goes_on(record));
+            accounted += think.inside(window, record.ended);
+            if observed.contains(record.ended) {
+                variance += think.variance;
+                stays.push(record.ended.since(record.scheduled).as_secs_f64());
+                thinks.push(think.mean_s);
+            }
+        }
+        let per_second = |count: f64| (length > 0.0).then(|| count / length);
+        Some(Self {
+            users,
+            users_begun: begun_on_average(users, ramp_s, observed.start.as_secs_f64(), length),
+            think_time_s: mean(&thinks),
+            throughput_per_s: per_second(stays.len() as f64),
+            response_s: mean(&stays),
+            accounted_users: per_second(accounted),
+            accounted_error: per_second(variance.sqrt()),
+            begun_per_s: per_second(begun),
+        })
+    }
+}
+
+/// Whether a request is the first of what a user does: of a conversation only its first turn is.
+fn begins(record: &RequestRecord) -> bool {
+    record.turn.is_none_or(|turn| turn.place() == 0)
+}
+
+/// Whether the user goes on with a conversation after this request, rather than beginning something else.
+fn goes_on(record: &RequestRecord) -> bool {
+    let more = record.turn.is_some_and(|turn| turn.of.is_some_and(|of| turn.place() + 1 < of));
+    more && record.outcome == Outcome::Completed && !record.context_full
+}
+
+/// What is declared of the time between the end of a request and the user's next one.
+#[derive(Clone, Copy)]
+struct Think {
+    /// Seconds.
+    mean_s: f64,
+    /// Seconds squared.
+    variance: f64,
+    /// The law; none where the mean is all that counts.
+    law: Option<ThinkTime>,
+}
+
+impl Think {
+    /// The mean of what of a pause that begins at `ended` lies inside the window, seconds.
+    fn inside(&self, (start, end): (Timestamp, Timestamp), ended: Timestamp) -> f64 {
+        let law = self.law.unwrap_or(ThinkTime::Constant { value: self.mean_s });
+        let until = |moment: Timestamp| law.mean_within_s(moment.since(ended).as_secs_f64());
+        until(end) - until(start)
+    }
+
+    fn after(observed: &Observed<'_>, record: &RequestRecord, goes_on: bool) -> Self {
+        let workload = &observed.log.header.workload;
+        let class = workload.classes.get(usize::from(record.class)).filter(|_| goes_on);
+        let conversation = class.and_then(|class| class.conversation.as_ref());
+        let of_user = match &workload.arrival {
+            ArrivalPattern::Users { think_time_s, .. } => *think_time_s,
+            _ => ThinkTime::default(),
+        };
+        let declared = conversation.map_or(of_user, |conversation| conversation.think_time_s);
+        let mean_s = declared.mean_s();
+        match record.outcome {
+            Outcome::Failed(_) => {
+                Self { mean_s: mean_s.max(ArrivalPattern::AFTER_FAILURE_S), variance: 0.0, law: None }
+            }
+            Outcome::Completed | Outcome::Censored => {
+                Self { mean_s, variance: variance(&declared), law: Some(declared) }
+            }
+        }
+    }
+}
+
+/// Textbook variances, seconds squared.
+fn variance(think: &ThinkTime) -> f64 {
+    match *think {
+        ThinkTime::Constant { .. } => 0.0,
+        ThinkTime::Uniform { min, max } => (max - min).powi(2) / 12.0,
+        ThinkTime::Exponential { mean } => mean * mean,
+        ThinkTime::LogNormal { sigma, .. } => think.mean_s().powi(2) * libm::expm1(sigma * sigma),
+    }
+}
+
+/// Users who had begun, on average over a window: they begin evenly spread over the ramp, the first at once.
+fn begun_on_average(users: u64, ramp_s: f64, start_s: f64, length_s: f64) -> f64 {
+    if length_s <= 0.0 {
+        return 0.0;
+    }
+    let there = |user: u64| {
+        let begins_s = ramp_s * user as f64 / users as f64;
+        (start_s + length_s - begins_s).clamp(0.0, length_s) / length_s
+    };
+    (0..users).map(there).sum()
+}
+
+/// Seconds of `from … to` inside the window.
+fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) -> f64 {
+    to.min(end).since(from.max(start)).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests;

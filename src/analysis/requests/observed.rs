@@ -1,0 +1,213 @@
+//! Decides which requests and which stretch of time the figures of a run are about.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::workload::AnswerShape;
+
+use crate::analysis::latency::request::RequestLatency;
+use crate::analysis::slo::attainment::SloOutcome;
+
+/// A request of the window, with what analysis asks of it again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured<'a> {
+    pub(crate) record: &'a RequestRecord,
+    pub(crate) latency: RequestLatency,
+    pub(crate) slo: SloOutcome,
+}
+
+/// A run as analysis looks at it.
+#[derive(Debug)]
+pub(crate) struct Observed<'a> {
+    pub(crate) log: &'a RunLog,
+    /// First moment of the window.
+    pub(crate) start: Timestamp,
+    /// First moment after the window, or after the last release where the run stopped before the window ended.
+    pub(crate) end: Timestamp,
+    /// Whether the run ended before all of its window had been flown: interrupted, or its log cut off.
+    pub(crate) cut_short: bool,
+    /// Measured requests that were let go, in order of their places in the schedule.
+    pub(crate) requests: Vec<Measured<'a>>,
+    /// Whether any of them was promised anything.
+    pub(crate) promises: bool,
+    /// Requests of the window that a run which stopped early never let go.
+    pub(crate) never_due: u64,
+    /// Planned requests of the window without a record.
+    pub(crate) unrecorded: u64,
+    /// Records of the window for which there is no plan: doubles, or more than were planned.
+    pub(crate) unplanned: u64,
+    /// How the records of the warm-up stand to its plan.
+    pub(crate) warm_up: Account,
+}
+
+/// How the records of a part of the run stand to its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Requests that a run which stopped early never let go.
+    pub(crate) never_due: u64,
+    /// Planned requests that left no record although their moment had come.
+    pub(crate) unrecorded: u64,
+    /// Records without a plan: doubles, or more than were planned.
+    pub(crate) unplanned: u64,
+}
+
+impl<'a> Observed<'a> {
+    pub(crate) fn of(log: &'a RunLog) -> Self {
+        let plan = &log.header.plan;
+        let (end, cut_short) = match &log.footer {
+            Some(footer) => {
+                (footer.released_until.min(plan.window_end), footer.released_until < plan.window_end)
+            }
+            None => end_of_cut_off_log(log),
+        };
+
+        let mut records: Vec<&RequestRecord> =
+            log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
+        records.sort_unstable_by_key(|record| record.index);
+        // Requests leave in the order of the plan: of a run that stopped early, what is missing before the last
+        // that left a record was lost, what would have come after it was never due.
+        let account =
+            |phase, planned, come| Account::of(log, phase, planned, if cut_short { come } else { planned });
+        let Account { never_due, unrecorded, unplanned } =
+            account(Phase::Measured, plan.measured_requests, come(log));
+        let requests: Vec<_> = records.into_iter().map(|record| measure(log, record)).collect();
+        Self {
+            log,
+            start: plan.window_start,
+            end,
+            cut_short,
+            promises: requests.iter().any(|request| request.slo.promised()),
+            requests,
+            never_due,
+            unrecorded,
+            unplanned,
+            warm_up: account(Phase::Warmup, plan.warmup_requests, past_last(log)),
+        }
+    }
+
+    /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were let go.
+    pub(crate) fn planned(&self) -> u64 {
+        self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured)
+    }
+
+    /// Length of the window.
+    pub(crate) fn length(&self) -> Duration {
+        self.end.since(self.start)
+    }
+
+    /// `count` per second of the window; `None` for an empty window.
+    pub(crate) fn per_second(&self, count: f64) -> Option<f64> {
+        let seconds = self.length().as_secs_f64();
+        (seconds > 0.0).then(|| count / seconds)
+    }
+
+    /// Whether `moment` lies in the window.
+    pub(crate) fn contains(&self, moment: Timestamp) -> bool {
+        self.start <= moment && moment < self.end
+    }
+
+    /// Measured requests whose moment came: the denominator of attainment and of failure rates. A request that
+    /// left no record counts, unless the run stopped before its moment came.
+    pub(crate) fn due(&self) -> u64 {
+        self.requests.len() as u64 + self.unrecorded
+    }
+}
+
+impl Account {
+    /// Of the requests of `phase`, of which so many were planned, and of so many the moment had come.
+    fn of(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
+        let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
+        let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
+        // What was let go as a later turn had come.
+        let later = later_turns(log, phase);
+        let of_sessions = Self::held(of_phase().filter(|record| !record.is_opener()), later, later);
+        Self {
+            never_due: of_plan.never_due,
+            unrecorded: of_plan.unrecorded + of_sessions.unrecorded,
+            unplanned: of_plan.unplanned + of_sessions.unplanned,
+        }
+    }
+
+    fn held<'a>(records: impl Iterator<Item = &'a RequestRecord>, planned: u64, come: u64) -> Self {
+        let places: Vec<u64> = records.map(|record| record.index).collect();
+        let distinct = places.iter().collect::<HashSet<_>>().len() as u64;
+        let missing = planned.saturating_sub(distinct);
+        let unrecorded = missing.min(come.saturating_sub(distinct));
+        Self {
+            never_due: missing - unrecorded,
+            unrecorded,
+            unplanned: places.len() as u64 - distinct + distinct.saturating_sub(planned),
+        }
+    }
+}
+
+/// Later turns of sessions that the run let go in a part of it, as it counted them; of a log that was cut off, as many as
+/// it has.
+fn later_turns(log: &RunLog, phase: Phase) -> u64 {
+    if let Some(footer) = &log.footer {
+        return footer.sessions.map_or(0, |sessions| sessions.turns(phase));
+    }
+    let later = log.records.iter().filter(|record| !record.is_opener() && record.phase == phase);
+    later.map(|record| record.index).collect::<HashSet<_>>().len() as u64
+}
+
+/// Requests of the plan up to the last of which a record tells that its moment had come.
+fn past_last(log: &RunLog) -> u64 {
+    let openers = log.records.iter().filter(|record| record.is_opener());
+    let past_last = openers.map(|record| record.index + 1).max().unwrap_or(0);
+    // Places are those of the whole plan, counts those of the share that was flown.
+    log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
+}
+
+/// The same of the requests of the window.
+fn come(log: &RunLog) -> u64 {
+    let plan = &log.header.plan;
+    past_last(log).saturating_sub(plan.warmup_requests).min(plan.measured_requests)
+}
+
+/// The last release of a log without a footer, and whether requests of the window were still to come.
+fn end_of_cut_off_log(log: &RunLog) -> (Timestamp, bool) {
+    let plan = &log.header.plan;
+    if come(log) >= plan.measured_requests {
+        return (plan.window_end, false);
+    }
+    let last = log.records.iter().map(|record| record.dispatched).max();
+    let end = last.map_or(Timestamp::ZERO, |at| at.after(Duration::from_nanos(1)));
+    (end.min(plan.window_end), true)
+}
+
+/// The latencies of `record` in a run with this log.
+pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency {
+    let latency = RequestLatency::of(record);
+    if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
+}
+
+/// The latencies of a request of a run, and whether it kept its promise: `None` where it was promised nothing, or nobody can
+/// tell, as of TTFT where answers are not streamed.
+#[must_use]
+pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
+    let Measured { latency, slo, .. } = measure(log, record);
+    (latency, slo.kept())
+}
+
+/// What `record` tells of a run with this log.
+pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
+    let latency = latency_of(log, record);
+    let completed = record.outcome == Outcome::Completed;
+    let promise = log.header.workload.promise(record.class, record.priority, record.tenant);
+    let latency_of_answer = completed.then_some(&latency);
+    let slo = if log.header.engine.streamed {
+        SloOutcome::of(promise, latency_of_answer)
+    } else {
+        SloOutcome::of_whole_answer(promise, latency_of_answer)
+    };
+    let class = log.header.workload.classes.get(usize::from(record.class));
+    let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);
+    let slo = match record.validity {
+        Some(validity) if in_slo => slo.with_form(validity),
+        _ => slo,
+    };
+    Measured { record, latency, slo }
+}

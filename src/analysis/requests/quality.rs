@@ -1,0 +1,242 @@
+//! How many golden prompts passed, before the run and under its load.
+
+use serde::Serialize;
+
+use crate::analysis::statistics::share_interval;
+use crate::record::{CheckRecord, CheckResult, RunLog};
+
+/// What became of the golden prompts of a run: no requests of the plan, and in no other figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Quality {
+    /// Of all: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
+    pub pass_rate: Option<f64>,
+    /// Of all that were asked before the run.
+    pub before: Passes,
+    /// Of all that were asked under load.
+    pub under_load: Passes,
+    /// Each check, in the order of the workload.
+    pub checks: Vec<CheckPasses>,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckPasses {
+    /// Its name.
+    pub name: String,
+    /// Before the run.
+    pub before: Passes,
+    /// Under load.
+    pub under_load: Passes,
+    /// The first of those that did not pass, 3 at the most.
+    pub examples: Vec<CheckExample>,
+}
+
+/// How often golden prompts passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Passes {
+    /// Asked.
+    pub asked: u64,
+    /// All that was expected of the answer held.
+    pub passed: u64,
+    /// Something did not.
+    pub unmet: u64,
+    /// There was no whole answer.
+    pub unanswered: u64,
+    /// The run ended first; these count in no rate.
+    pub cut_off: u64,
+    /// Passed ÷ passed, unmet and unanswered; absent where there are none of them.
+    pub pass_rate: Option<f64>,
+    /// Lower end of its 95 % interval (Wilson).
+    pub interval_low: Option<f64>,
+    /// Upper end.
+    pub interval_high: Option<f64>,
+}
+
+/// A golden prompt that did not pass.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckExample {
+    /// When it was let go, seconds of the run; absent: before it.
+    pub released_s: Option<f64>,
+    /// What did not hold of the answer, or why there was none.
+    pub why: String,
+    /// How the answer begins, secrets masked.
+    pub excerpt: Option<String>,
+}
+
+/// Examples of each check.
+const EXAMPLES: usize = 3;
+
+impl Quality {
+    /// Absent where the workload has no checks.
+    pub(crate) fn of(log: &RunLog) -> Option<Self> {
+        let workload = &log.header.workload;
+        if workload.checks.is_empty() {
+            return None;
+        }
+        let all = Passes::of(log.checks.iter());
+        let (before, under_load) = apart(log.checks.iter());
+        let check = |(place, name): (usize, &String)| {
+            let own = || log.checks.iter().filter(move |record| usize::from(record.check) == place);
+            let (before, under_load) = apart(own());
+            let examples = own().filter_map(CheckExample::of).take(EXAMPLES).collect();
+            CheckPasses { name: name.clone(), before, under_load, examples }
+        };
+        let names = workload.checks.iter().map(|check| &check.name);
+        Some(Self {
+            pass_rate: all.pass_rate,
+            before,
+            under_load,
+            checks: names.enumerate().map(check).collect(),
+        })
+    }
+}
+
+/// Those before the run, and those under load.
+fn apart<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> (Passes, Passes) {
+    let (before, under_load): (Vec<_>, Vec<_>) = records.partition(|record| record.released.is_none());
+    (Passes::of(before.into_iter()), Passes::of(under_load.into_iter()))
+}
+
+impl Passes {
+    fn of<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> Self {
+        let mut passes = Self::default();
+        for record in records {
+            passes.asked += 1;
+            match record.result {
+                CheckResult::Passed => passes.passed += 1,
+                CheckResult::Unmet { .. } => passes.unmet += 1,
+                CheckResult::Unanswered(_) => passes.unanswered += 1,
+                CheckResult::CutOff => passes.cut_off += 1,
+            }
+        }
+        let judged = passes.judged();
+        passes.pass_rate = (judged > 0).then(|| passes.passed as f64 / judged as f64);
+        (passes.interval_low, passes.interval_high) = share_interval(passes.passed, judged).unzip();
+        passes
+    }
+
+    /// Those that count in the rate.
+    #[must_use]
+    pub const fn judged(&self) -> u64 {
+        self.passed + self.unmet + self.unanswered
+    }
+}
+
+impl CheckExample {
+    fn of(record: &CheckRecord) -> Option<Self> {
+        let why = match &record.result {
+            CheckResult::Unmet { why } => format!("the answer {why}"),
+            CheckResult::Unanswered(failure) => failure.to_string(),
+            CheckResult::Passed | CheckResult::CutOff => return None,
+        };
+        let released_s = record.released.map(crate::clock::Timestamp::as_secs_f64);
+        Some(Self { released_s, why, excerpt: record.excerpt.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+    use crate::clock::Timestamp;
+    use crate::record::{Failure, FailureKind};
+    use crate::workload::{Expect, GoldenCheck};
+
+    fn asked(check: u16, released: Option<u64>, result: CheckResult) -> CheckRecord {
+        let released = released.map(|ms| Timestamp::from_nanos(ms * 1_000_000));
+        CheckRecord { check, released, result, excerpt: Some("It is".to_owned()), usage: None }
+    }
+
+    fn unmet() -> CheckResult {
+        CheckResult::Unmet { why: "does not contain \"Paris\"".to_owned() }
+    }
+
+    /// A run with these checks, of which there are two.
+    fn flown(checks: Vec<CheckRecord>) -> RunLog {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+        let check = |name: &str| GoldenCheck {
+            name: name.to_owned(),
+            prompt: Some("?".to_owned()),
+            messages: None,
+            max_tokens: 8,
+            expect: Expect::default(),
+        };
+        log.header.workload.checks = vec![check("capital"), check("year")];
+        log.checks = checks;
+        log
+    }
+
+    #[test]
+    fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
+        let timeout =
+            CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
+        let log = flown(vec![
+            asked(0, None, CheckResult::Passed),
+            asked(1, None, unmet()),
+            asked(0, Some(100), CheckResult::Passed),
+            asked(1, Some(200), unmet()),
+            asked(0, Some(300), unmet()),
+            asked(1, Some(400), CheckResult::CutOff),
+            asked(0, Some(500), timeout),
+        ]);
+        let quality = Quality::of(&log).unwrap();
+        assert_eq!((quality.before.pass_rate, quality.under_load.pass_rate), (Some(0.5), Some(0.25)));
+        assert_eq!(quality.pass_rate, Some(2.0 / 6.0));
+        let capital = &quality.checks[0];
+        let under = capital.under_load;
+        assert_eq!(
+            (under.asked, under.passed, under.unmet, under.unanswered, under.cut_off),
+            (3, 1, 1, 1, 0)
+        );
+        assert_eq!(capital.examples.len(), 2);
+        assert_eq!(
+            (capital.examples[0].released_s, capital.examples[0].why.as_str()),
+            (Some(0.3), "the answer does not contain \"Paris\"")
+        );
+        assert_eq!(quality.checks[1].under_load.cut_off, 1);
+        let objectives =
+            ["check_pass_rate >= 30%", "check_pass_rate > 40%"].map(|text| text.parse().unwrap());
+        let summary = summarise(&log, &objectives);
+        assert_eq!(
+            summary.objectives.iter().map(crate::analysis::Judgement::passed).collect::<Vec<_>>(),
+            [true, false]
+        );
+    }
+
+    #[test]
+    fn a_run_without_checks_says_nothing_of_them() {
+        let mut log = flown(Vec::new());
+        assert_eq!(Quality::of(&log).unwrap().pass_rate, None, "none was asked");
+        log.header.workload.checks.clear();
+        assert_eq!(Quality::of(&log), None);
+        let judged = summarise(&log, &["check_pass_rate > 1%".parse().unwrap()]).objectives.remove(0);
+        assert_eq!(judged.status, crate::analysis::Status::Unresolvable);
+    }
+
+    #[test]
+    fn what_passed_before_and_fails_under_load_is_a_finding() {
+        let said = |checks| {
+            let findings = summarise(&flown(checks), &[]).findings;
+            findings
+                .into_iter()
+                .find(|finding| finding.kind == FindingKind::WorseUnderLoad)
+                .map(|found| found.sentence)
+        };
+        let before = asked(0, None, CheckResult::Passed);
+        let worse =
+            said(vec![before.clone(), asked(0, Some(1), unmet()), asked(0, Some(2), CheckResult::Passed)]);
+        assert!(worse.unwrap().ends_with("`capital` failed in 1 of 2 answers under load"));
+        assert_eq!(said(vec![before, asked(0, Some(1), CheckResult::Passed)]), None);
+        assert_eq!(
+            said(vec![asked(1, None, unmet()), asked(1, Some(1), unmet())]),
+            None,
+            "it failed before too"
+        );
+    }
+}

@@ -1,0 +1,278 @@
+//! Picks the requests of a run that pictures have room for: some evenly, and those that must not be missed.
+
+use super::observed::latency_of;
+use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::latency::table::reading;
+use crate::clock::Timestamp;
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunLog};
+use crate::units::millis;
+
+/// Most points of a scatter plot.
+const POINTS: usize = 3_000;
+/// Of them, the slowest.
+const SLOWEST_POINTS: usize = 300;
+/// Of them, requests that did not complete.
+const TROUBLED_POINTS: usize = 500;
+/// Most requests drawn phase by phase.
+const LANES: usize = 60;
+/// Of them, the slowest.
+const SLOWEST_LANES: usize = 10;
+/// Of them, requests that did not complete.
+const TROUBLED_LANES: usize = 10;
+
+/// Requests of all phases by when they were scheduled and how long they waited.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    /// The latency: TTFT, or e2e of answers that are not streamed.
+    pub metric: Metric,
+    /// Requests that there are.
+    pub of: usize,
+    /// Those picked, in order of their scheduled moments.
+    pub dots: Vec<Dot>,
+}
+
+/// A request of a scatter plot.
+#[derive(Clone, Debug)]
+pub struct Dot {
+    /// Its place in the schedule.
+    pub index: u64,
+    /// Its class, by its place in the workload.
+    pub class: u16,
+    /// Its scheduled moment, seconds since the run's zero.
+    pub scheduled_s: f64,
+    /// What is known of its latency.
+    pub fate: Fate,
+    /// Why it failed, where it did: a time limit may end an answer long after its first token.
+    pub failed: Option<FailureKind>,
+}
+
+/// What is known of the latency of a request, from its scheduled moment, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fate {
+    /// It has the latency.
+    Waited(f64),
+    /// It was cut off before: the latency is at least this.
+    AtLeast(f64),
+    /// It has none: it failed after this long.
+    Failed(f64),
+}
+
+impl Fate {
+    /// How long it took, milliseconds.
+    #[must_use]
+    pub const fn ms(self) -> f64 {
+        match self {
+            Self::Waited(ms) | Self::AtLeast(ms) | Self::Failed(ms) => ms,
+        }
+    }
+}
+
+impl Dot {
+    const fn is_troubled(&self) -> bool {
+        self.failed.is_some() || !matches!(self.fate, Fate::Waited(_))
+    }
+}
+
+impl Scatter {
+    /// Picks no more than 3,000 requests: the slowest, of those that did not complete as many as there is room for, and
+    /// the others evenly in order of arrival.
+    #[must_use]
+    pub fn of(log: &RunLog) -> Self {
+        let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
+        let mut dots: Vec<Dot> = log.records.iter().filter_map(|record| dot(log, record, metric)).collect();
+        dots.sort_unstable_by(|a, b| a.scheduled_s.total_cmp(&b.scheduled_s));
+        let of = dots.len();
+        if of > POINTS {
+            let mut picked = slowest(of, SLOWEST_POINTS, |place| dots[place].fate.ms());
+            picked.extend(some_of(of, TROUBLED_POINTS, |place| dots[place].is_troubled()));
+            let picked = filled_up(picked, of, POINTS);
+            dots = picked.into_iter().map(|place| dots[place].clone()).collect();
+        }
+        Self { metric, of, dots }
+    }
+}
+
+fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
+    let fate = match (&record.outcome, reading(&latency_of(log, record), metric)) {
+        (_, Some(Figure::Exact(ms))) => Fate::Waited(ms),
+        (_, Some(figure)) => Fate::AtLeast(figure.at_least()),
+        (Outcome::Failed(_), None) => Fate::Failed(millis(record.ended.since(record.scheduled))),
+        (_, None) => return None,
+    };
+    let failed = match &record.outcome {
+        Outcome::Failed(failure) => Some(failure.reason),
+        Outcome::Completed | Outcome::Censored => None,
+    };
+    let scheduled_s = record.scheduled.as_secs_f64();
+    Some(Dot { index: record.index, class: record.class, scheduled_s, fate, failed })
+}
+
+/// Requests of the window to be drawn phase by phase.
+#[derive(Clone, Debug)]
+pub struct SampledRequests<'a> {
+    /// Requests that there are.
+    pub of: usize,
+    /// Those picked, in order of their scheduled moments.
+    pub records: Vec<&'a RequestRecord>,
+}
+
+impl<'a> SampledRequests<'a> {
+    /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
+    /// order of arrival.
+    #[must_use]
+    pub fn of(log: &'a RunLog) -> Self {
+        let mut records: Vec<&RequestRecord> =
+            log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
+        records.sort_unstable_by_key(|record| (record.scheduled, record.index));
+        let of = records.len();
+        if of > LANES {
+            let took = |record: &RequestRecord| end_of(record).since(record.scheduled);
+            let mut picked = slowest(of, SLOWEST_LANES, |place| took(records[place]).as_secs_f64());
+            let troubled = |place: usize| records[place].outcome != Outcome::Completed;
+            picked.extend(some_of(of, TROUBLED_LANES, troubled));
+            records = filled_up(picked, of, LANES).into_iter().map(|place| records[place]).collect();
+        }
+        Self { of, records }
+    }
+}
+
+/// When the last of an answer came; of one that did not come whole, when it was given up.
+fn end_of(record: &RequestRecord) -> Timestamp {
+    match record.outcome {
+        Outcome::Completed => record.chunks.last_at().or(record.whole_answer).unwrap_or(record.ended),
+        _ => record.ended,
+    }
+}
+
+/// The places of the `most` largest of `of` values.
+fn slowest(of: usize, most: usize, value: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..of).collect();
+    if of > most {
+        places.select_nth_unstable_by(most, |a, b| value(*b).total_cmp(&value(*a)));
+        places.truncate(most);
+    }
+    places
+}
+
+/// No more than `most` of `of` places, as evenly apart as can be.
+fn evenly(of: usize, most: usize) -> impl Iterator<Item = usize> {
+    let picked = of.min(most);
+    (0..picked).map(move |step| step * of / picked)
+}
+
+/// No more than `most` of the places that are `wanted`, evenly among them.
+fn some_of(of: usize, most: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = usize> {
+    let wanted: Vec<usize> = (0..of).filter(|place| wanted(*place)).collect();
+    evenly(wanted.len(), most).map(move |step| wanted[step])
+}
+
+/// The places that were `picked`, and of the rest so many evenly that there are `most`, if there are; each once, in order.
+fn filled_up(mut picked: Vec<usize>, of: usize, most: usize) -> Vec<usize> {
+    picked.sort_unstable();
+    picked.dedup();
+    let room = most.saturating_sub(picked.len());
+    let rest: Vec<usize> = some_of(of, room, |place| picked.binary_search(&place).is_err()).collect();
+    picked.extend(rest);
+    picked.sort_unstable();
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::{Failure, FailureKind};
+
+    #[test]
+    fn a_small_run_is_shown_whole() {
+        let failure = Failure::new(FailureKind::Reset, "peer");
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
+        let log = run(
+            1_000,
+            vec![
+                record(1).sent_at(20, 20, 20).paced(70, 1, 3).build(),
+                record(0).sent_at(10, 10, 10).failed(25, failure).build(),
+                record(2).sent_at(30, 30, 30).censored(1_000).build(),
+                record(3).sent_at(40, 40, 40).paced(60, 1, 2).asked(9).failed(2_061, silent.clone()).build(),
+                record(4).sent_at(50, 50, 50).failed(2_050, silent).build(),
+            ],
+        );
+        let scatter = Scatter::of(&log);
+        let fates: Vec<_> = scatter.dots.iter().map(|dot| (dot.index, dot.fate, dot.failed)).collect();
+        assert_eq!(
+            fates,
+            [
+                (0, Fate::Failed(15.0), Some(FailureKind::Reset)),
+                (1, Fate::Waited(50.0), None),
+                (2, Fate::AtLeast(970.0), None),
+                // It had its first token in time and failed later: it is no ordinary answer.
+                (3, Fate::Waited(20.0), Some(FailureKind::TimeoutBetweenTokens)),
+                (4, Fate::AtLeast(2_000.0), Some(FailureKind::TimeoutBetweenTokens)),
+            ]
+        );
+        assert_eq!(SampledRequests::of(&log).records.len(), 5);
+    }
+
+    #[test]
+    fn of_a_large_run_the_extremes_are_kept_and_the_rest_is_even() {
+        // 20,000 requests, one a millisecond; the TTFT of every 97th is long, and of number 7,777 longest of all.
+        let ttft = |i: u64| {
+            if i == 7_777 {
+                9_000
+            } else if i.is_multiple_of(97) {
+                500 + i % 5
+            } else {
+                40
+            }
+        };
+        let records = (0..20_000).map(|i| {
+            let built = record(i).sent_at(i, i, i);
+            match i % 1_000 {
+                13 => built.failed(i + 5, Failure::new(FailureKind::Reset, "peer")).build(),
+                _ => built.paced(i + ttft(i), 1, 2).build(),
+            }
+        });
+        let log = run(20_000, records.collect());
+        let scatter = Scatter::of(&log);
+        assert_eq!(scatter.of, 20_000);
+        assert_eq!(scatter.dots.len(), POINTS);
+        assert!(scatter.dots.iter().any(|dot| dot.index == 7_777));
+        let failed = scatter.dots.iter().filter(|dot| matches!(dot.fate, Fate::Failed(_))).count();
+        assert_eq!(failed, 20, "every failure has room");
+        assert!(
+            scatter.dots.windows(2).all(|two| two[0].scheduled_s < two[1].scheduled_s),
+            "in order, no doubles"
+        );
+        let apart = scatter.dots.windows(2).map(|two| two[1].scheduled_s - two[0].scheduled_s);
+        assert!(apart.fold(0.0, f64::max) < 0.012, "no stretch is left out");
+
+        let lanes = SampledRequests::of(&log);
+        assert_eq!((lanes.records.len(), lanes.of), (LANES, 20_000));
+        assert!(lanes.records.iter().any(|record| record.index == 7_777));
+        let failed: Vec<_> =
+            lanes.records.iter().filter(|record| record.outcome != Outcome::Completed).collect();
+        assert!(failed.len() >= TROUBLED_LANES, "{}", failed.len());
+        assert!(failed[0].index < 3_000 && failed[failed.len() - 1].index > 17_000, "evenly among them");
+    }
+
+    #[test]
+    fn a_single_failure_among_many_is_shown_phase_by_phase() {
+        let records = (0..5_000).map(|i| {
+            let built = record(i).sent_at(i, i, i).paced(i + 40, 1, 2);
+            if i == 3_333 { built.failed(i + 41, Failure::new(FailureKind::Reset, "peer")) } else { built }
+                .build()
+        });
+        let log = run(5_000, records.collect());
+        assert!(SampledRequests::of(&log).records.iter().any(|record| record.index == 3_333));
+    }
+
+    #[test]
+    fn places_are_even() {
+        assert_eq!(evenly(10, 4).collect::<Vec<_>>(), [0, 2, 5, 7]);
+        assert_eq!((evenly(2, 4).count(), evenly(0, 4).count()), (2, 0));
+        let slow = slowest(5, 2, |place| [1.0, 9.0, 3.0, 8.0, 2.0][place]);
+        assert_eq!(filled_up(slow.clone(), 5, 2), [1, 3]);
+        assert_eq!(filled_up([slow.clone(), slow].concat(), 5, 4), [0, 1, 2, 3], "doubles take no room");
+    }
+}

@@ -1,0 +1,181 @@
+//! Conversations: how many ended and how long they lasted, and how each of their turns fared.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::observed::{Measured, Observed};
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::latency::row::LatencyRow;
+use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::latency::table::of_requests;
+use crate::analysis::statistics::mean;
+use crate::clock::Timestamp;
+use crate::record::{Outcome, Phase, RequestRecord, Turn};
+
+/// The conversations of a run. Counts and durations are about those that began in the window; `by_turn` about the requests
+/// of the window, whichever conversation they belong to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sessions {
+    /// Conversations whose first turn was scheduled in the window: `begun = completed + broken_off + censored`.
+    pub begun: u64,
+    /// They came to their end, or had no more room in the context.
+    pub completed: u64,
+    /// A turn failed, and those after it were not sent.
+    pub broken_off: u64,
+    /// They were still going on when the run ended.
+    pub censored: u64,
+    /// Turns that were sent.
+    pub turns_sent: u64,
+    /// Turns that they were to have; absent in a closed loop, whose records do not tell.
+    pub turns_planned: Option<u64>,
+    /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
+    /// context, or the run ended; absent where none were planned, or nobody knows.
+    pub turns_not_reached: Option<f64>,
+    /// From the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off or was
+    /// still going on is known only to last longer. Absent where none began.
+    pub duration: Option<LatencyRow>,
+    /// Requests by their place in a conversation, the first turns first; places without a request are left out.
+    pub by_turn: Vec<TurnGroup>,
+}
+
+/// The requests of the window that have a certain place in their conversation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TurnGroup {
+    /// The first turn that belongs to it, counted from 1.
+    pub from: u32,
+    /// The last one; absent: no last one.
+    pub to: Option<u32>,
+    /// Requests whose moment came.
+    pub requests: u64,
+    /// Mean length of their prompts, tokens, all that was said before included: by the server's count where it tells, else
+    /// as asked.
+    pub mean_prompt_tokens: f64,
+    /// Mean of those that came from a prefix cache, over the requests of which the server tells; absent where it tells of
+    /// none.
+    pub mean_cached_tokens: Option<f64>,
+    /// TTFT, TPOT and e2e.
+    pub latency: LatencyTable,
+}
+
+/// The places that are told apart: first and last turn, from 1.
+const PLACES: [(u32, Option<u32>); 6] =
+    [(1, Some(1)), (2, Some(2)), (3, Some(3)), (4, Some(4)), (5, Some(9)), (10, None)];
+
+impl Sessions {
+    /// `None` where no record is of a conversation.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let mut conversations: BTreeMap<(u64, u32), Vec<(Turn, &RequestRecord)>> = BTreeMap::new();
+        for record in &observed.log.records {
+            if let Some(turn) = in_conversation(observed, record) {
+                conversations.entry((turn.session, turn.begun)).or_default().push((turn, record));
+            }
+        }
+        let run_ended = run_end(observed);
+        let mut all = conversations.into_iter().peekable();
+        all.peek()?;
+        let mut sessions = Self { turns_planned: Some(0), by_turn: by_turn(observed), ..Self::default() };
+        let mut durations = Vec::new();
+        while let Some(((session, _), mut turns)) = all.next() {
+            turns.sort_unstable_by_key(|(turn, _)| turn.number);
+            // A user of a closed loop who began another conversation had come to the end of this one.
+            let went_on = all.peek().is_some_and(|((next, _), _)| *next == session);
+            durations.extend(sessions.count(&turns, went_on, run_ended));
+        }
+        sessions.turns_not_reached = sessions
+            .turns_planned
+            .filter(|planned| *planned > 0)
+            .map(|planned| planned.saturating_sub(sessions.turns_sent) as f64 / planned as f64);
+        sessions.duration = of_requests(&durations);
+        Some(sessions)
+    }
+
+    /// Counts a conversation, whose turns these are, in order, and says how long it lasted; `None` for one that did not
+    /// begin in the window.
+    fn count(
+        &mut self,
+        turns: &[(Turn, &RequestRecord)],
+        went_on: bool,
+        run_ended: Timestamp,
+    ) -> Option<Figure> {
+        let (&(opening, first), &(_, last)) = (turns.first()?, turns.last()?);
+        if first.phase != Phase::Measured || opening.place() != 0 {
+            return None;
+        }
+        let sent = turns.len() as u64;
+        let whole = went_on || last.context_full || opening.of.is_some_and(|of| sent >= u64::from(of));
+        self.begun += 1;
+        self.turns_planned = self.turns_planned.zip(opening.of).map(|(all, of)| all + u64::from(of));
+        self.turns_sent += sent;
+        let since = |moment: Timestamp| moment.since(first.scheduled).as_secs_f64() * 1e3;
+        let last_token = last.chunks.last_at().or(last.whole_answer).unwrap_or(last.ended);
+        Some(match &last.outcome {
+            Outcome::Failed(_) => {
+                self.broken_off += 1;
+                Figure::AtLeast(since(last.ended))
+            }
+            Outcome::Completed if whole => {
+                self.completed += 1;
+                Figure::Exact(since(last_token))
+            }
+            Outcome::Completed | Outcome::Censored => {
+                self.censored += 1;
+                Figure::AtLeast(since(run_ended.max(last.ended)))
+            }
+        })
+    }
+}
+
+/// The place of a request in its conversation, where its class has any.
+fn in_conversation(observed: &Observed<'_>, record: &RequestRecord) -> Option<Turn> {
+    let class = observed.log.header.workload.classes.get(usize::from(record.class))?;
+    class.conversation.as_ref()?;
+    record.turn
+}
+
+/// When the run stopped waiting.
+fn run_end(observed: &Observed<'_>) -> Timestamp {
+    let log = observed.log;
+    let last = log.records.iter().map(|record| record.ended).max().unwrap_or_default();
+    log.footer.as_ref().map_or(last, |footer| footer.ended)
+}
+
+fn by_turn(observed: &Observed<'_>) -> Vec<TurnGroup> {
+    let mut groups: [Vec<&Measured<'_>>; PLACES.len()] = Default::default();
+    for request in &observed.requests {
+        let Some(turn) = in_conversation(observed, request.record) else { continue };
+        let group = PLACES.iter().rposition(|(from, _)| turn.place() + 1 >= *from);
+        if let Some(group) = group.and_then(|group| groups.get_mut(group)) {
+            group.push(request);
+        }
+    }
+    let groups = PLACES.into_iter().zip(&groups).filter(|(_, requests)| !requests.is_empty());
+    groups.map(|(places, requests)| TurnGroup::of(places, requests)).collect()
+}
+
+impl TurnGroup {
+    fn of((from, to): (u32, Option<u32>), requests: &[&Measured<'_>]) -> Self {
+        let prompts: Vec<f64> = requests
+            .iter()
+            .map(|request| {
+                let asked = u64::from(request.record.input_tokens_asked);
+                request.record.usage.map_or(asked, |usage| usage.prompt_tokens) as f64
+            })
+            .collect();
+        let cached: Vec<f64> =
+            requests.iter().filter_map(|request| Some(request.record.usage?.cached_tokens? as f64)).collect();
+        Self {
+            from,
+            to,
+            requests: requests.len() as u64,
+            mean_prompt_tokens: mean(&prompts).unwrap_or_default(),
+            mean_cached_tokens: mean(&cached),
+            latency: LatencyTable::of_group(requests),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Reads times out of the buckets that a server counts them in.
+
+use serde::Serialize;
+
+use crate::analysis::figures::quantile::{Mark, Quantile};
+use crate::record::TimeHistogram;
+
+/// What a server's histogram tells of the times of a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TimeSummary {
+    /// Number of times.
+    pub count: f64,
+    /// Their mean, milliseconds: exact, for the server adds them up.
+    pub mean_ms: f64,
+    /// Median; absent where the buckets do not tell.
+    pub p50: Option<BucketQuantile>,
+    /// 99th percentile; absent where the buckets do not tell.
+    pub p99: Option<BucketQuantile>,
+    /// What so many times are worth for a 99th percentile; absent where they are plenty.
+    pub p99_mark: Option<Mark>,
+}
+
+/// A quantile as far as buckets tell it: it lies between the ends of its bucket, and where in between is a guess.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BucketQuantile {
+    /// The guess, milliseconds: times are taken to lie evenly in the bucket, as Prometheus' `histogram_quantile` does. Of the
+    /// last bucket, which has no end, where it begins.
+    pub ms: f64,
+    /// Lower end of the bucket, milliseconds.
+    pub from_ms: f64,
+    /// Its upper end; absent of the last bucket.
+    pub to_ms: Option<f64>,
+}
+
+impl TimeSummary {
+    /// `None` of no times at all.
+    pub(super) fn of(histogram: &TimeHistogram) -> Option<Self> {
+        (histogram.count > 0.0).then(|| Self {
+            count: histogram.count,
+            mean_ms: histogram.sum_s / histogram.count * 1e3,
+            p50: quantile(histogram, 0.5),
+            p99: quantile(histogram, 0.99),
+            p99_mark: Quantile::P99.mark(histogram.count as u64),
+        })
+    }
+}
+
+/// What came between two readings of a histogram; `None` where it went back, or has other buckets than before.
+pub(super) fn difference(before: &TimeHistogram, after: &TimeHistogram) -> Option<TimeHistogram> {
+    let rise = |(then, now): (&(f64, f64), &(f64, f64))| {
+        (then.0 == now.0 && now.1 >= then.1).then_some((now.0, now.1 - then.1))
+    };
+    let same = before.buckets.len() == after.buckets.len() && after.count >= before.count;
+    let buckets = before.buckets.iter().zip(&after.buckets).map(rise).collect::<Option<Vec<_>>>();
+    Some(TimeHistogram {
+        count: after.count - before.count,
+        sum_s: (after.sum_s - before.sum_s).max(0.0),
+        buckets: buckets.filter(|_| same)?,
+    })
+}
+
+/// The times of several engines; `None` of none, or where they have different buckets.
+pub(super) fn sum(histograms: Vec<TimeHistogram>) -> Option<TimeHistogram> {
+    histograms.into_iter().map(Some).reduce(|sum, one| {
+        let (mut sum, one) = (sum?, one?);
+        let same = sum.buckets.iter().map(|bucket| bucket.0).eq(one.buckets.iter().map(|bucket| bucket.0));
+        for (all, more) in sum.buckets.iter_mut().zip(&one.buckets) {
+            all.1 += more.1;
+        }
+        sum.count += one.count;
+        sum.sum_s += one.sum_s;
+        same.then_some(sum)
+    })?
+}
+
+/// `histogram_quantile` of Prometheus for classic histograms: the bucket in which the rank q · n falls, and a straight line
+/// between its ends; the first bucket begins at 0, unless its end is no more than that.
+fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
+    let rank = q * histogram.count;
+    let place = histogram.buckets.partition_point(|bucket| bucket.1 < rank);
+    let below = place.checked_sub(1).map(|before| histogram.buckets[before]);
+    let Some(&(end, upto)) = histogram.buckets.get(place) else {
+        let (last, _) = *histogram.buckets.last()?;
+        return Some(BucketQuantile { ms: last * 1e3, from_ms: last * 1e3, to_ms: None });
+    };
+    let (begin, before) = below.unwrap_or((end.min(0.0), 0.0));
+    let share = if upto > before { (rank - before) / (upto - before) } else { 1.0 };
+    let guess = begin + (end - begin) * share;
+    Some(BucketQuantile { ms: guess * 1e3, from_ms: begin * 1e3, to_ms: Some(end * 1e3) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(count: f64, sum_s: f64, buckets: &[(f64, f64)]) -> TimeHistogram {
+        TimeHistogram { count, sum_s, buckets: buckets.to_vec() }
+    }
+
+    /// The example of `ClickHouse`'s `quantilePrometheusHistogram`, which follows `histogram_quantile`: 0.35.
+    #[test]
+    fn quantiles_are_those_of_prometheus() {
+        let times = histogram(19.0, 10.0, &[(0.0, 6.0), (0.5, 11.0), (1.0, 14.0)]);
+        let median = quantile(&times, 0.5).unwrap();
+        assert!((median.ms - 350.0).abs() < 1e-9, "{median:?}");
+        assert_eq!((median.from_ms, median.to_ms), (0.0, Some(500.0)));
+        // In the last bucket it is where that begins.
+        let p99 = quantile(&times, 0.99).unwrap();
+        assert_eq!(p99, BucketQuantile { ms: 1_000.0, from_ms: 1_000.0, to_ms: None });
+        // A first bucket whose end is above 0 begins at 0.
+        let first = quantile(&histogram(4.0, 0.4, &[(0.2, 4.0)]), 0.5).unwrap();
+        assert_eq!(first, BucketQuantile { ms: 100.0, from_ms: 0.0, to_ms: Some(200.0) });
+        assert_eq!(quantile(&histogram(4.0, 0.4, &[]), 0.5), None);
+    }
+
+    #[test]
+    fn what_came_in_between_is_told_and_nothing_after_a_new_start() {
+        let before = histogram(10.0, 5.0, &[(0.5, 4.0), (1.0, 9.0)]);
+        let after = histogram(14.0, 8.0, &[(0.5, 5.0), (1.0, 11.0)]);
+        let between = difference(&before, &after).unwrap();
+        assert_eq!(between, histogram(4.0, 3.0, &[(0.5, 1.0), (1.0, 2.0)]));
+        let times = TimeSummary::of(&between).unwrap();
+        assert_eq!((times.mean_ms, times.p99_mark), (750.0, Some(Mark::TooFewSamples)));
+        assert_eq!(difference(&after, &before), None);
+        assert_eq!(difference(&before, &histogram(14.0, 8.0, &[(0.5, 5.0)])), None);
+        assert_eq!(TimeSummary::of(&histogram(0.0, 0.0, &[])), None);
+    }
+
+    #[test]
+    fn engines_with_the_same_buckets_add_up() {
+        let one = || histogram(2.0, 1.0, &[(0.5, 1.0)]);
+        assert_eq!(sum(vec![one(), one()]), Some(histogram(4.0, 2.0, &[(0.5, 2.0)])));
+        assert_eq!(sum(vec![one(), histogram(2.0, 1.0, &[(0.6, 1.0)])]), None);
+        assert_eq!(sum(Vec::new()), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! What the server and its devices told of themselves over the window, held beside what the client saw.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::accounts::BothAccounts;
+use super::devices::DeviceSummary;
+use super::energy::EnergyUse;
+use super::histogram::TimeSummary;
+use super::pages::PageSummary;
+use super::span::Span;
+use super::track::Track;
+use super::{devices, histogram};
+use crate::analysis::load::rates::Rates;
+use crate::analysis::requests::observed::Observed;
+use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
+
+/// What pages of metrics told of the window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServerSide {
+    /// The pages, in the order in which they were asked for.
+    pub pages: Vec<PageSummary>,
+    /// Values of the server over the window, its engines added up.
+    pub gauges: BTreeMap<Gauge, GaugeSummary>,
+    /// The stretch between the two readings next to the ends of the window, seconds since the run began: counters and times
+    /// are about it. Absent where there are no two.
+    pub span_s: Option<(f64, f64)>,
+    /// Whether a counter of some page went back in it: the server was started anew, or its address leads to several servers,
+    /// so that there are no counters and no times.
+    pub restarted: bool,
+    /// By how much the server's totals rose.
+    pub counters: BTreeMap<Counter, f64>,
+    /// The server's own times of requests.
+    pub times: BTreeMap<ServerTime, TimeSummary>,
+    /// The same by both accounts; absent where the client is one of several generators and saw only a share, or where the
+    /// server told no totals.
+    pub accounts: Option<BothAccounts>,
+    /// The devices, where a page told of them.
+    pub devices: Vec<DeviceSummary>,
+    /// What they used for the work; absent where no page told power or energy.
+    pub energy: Option<EnergyUse>,
+}
+
+/// A value over that part of the window in which it is known: from the first reading to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GaugeSummary {
+    /// Mean over time, straight lines between readings.
+    pub mean: f64,
+    /// Largest that was read.
+    pub max: f64,
+    /// At the window's end, or at the last reading.
+    pub last: f64,
+    /// Seconds of the window in which it is known.
+    pub covered_s: f64,
+}
+
+impl ServerSide {
+    /// What the log tells; `None` where no page was asked for, or there is no window.
+    pub(crate) fn of(observed: &Observed<'_>, rates: &Rates) -> Option<Self> {
+        let log = observed.log;
+        if log.header.telemetry.is_empty() || observed.length().is_zero() {
+            return None;
+        }
+        let of_page = |place: usize| -> Vec<&Reading> {
+            log.telemetry.readings.iter().filter(|reading| usize::from(reading.source) == place).collect()
+        };
+        let pages: Vec<_> = log.header.telemetry.iter().enumerate().collect();
+        let engines: Vec<Vec<&Reading>> = pages
+            .iter()
+            .filter(|(_, page)| page.kind.is_some_and(PageKind::is_of_engine))
+            .map(|(place, _)| of_page(*place))
+            .filter(|readings| !readings.is_empty())
+            .collect();
+        let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
+        let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
+        // Of several replicas, all must have told: totals of some are not those of the server.
+        let spans = if spans.len() == engines.len() { spans } else { Vec::new() };
+        let summaries: Vec<_> =
+            pages.iter().map(|(place, page)| PageSummary::of(page, &of_page(*place), window)).collect();
+        let restarted = summaries.iter().any(|page| page.went_back.is_some());
+        let whole = if restarted { &[] } else { spans.as_slice() };
+        let kind_of = |span: &Span<'_>| log.header.telemetry.get(usize::from(span.last.source))?.kind;
+        let (counters, times) = (rises(whole, kind_of), times(whole));
+        let alone = log.header.shard.is_none();
+        let accounts = (alone && !whole.is_empty())
+            .then(|| BothAccounts::of(log, &counters, &times, Span::common(whole)));
+        let devices: Vec<_> = pages
+            .iter()
+            .filter(|(_, page)| page.kind == Some(PageKind::Dcgm))
+            .flat_map(|(place, page)| devices::of(page, &of_page(*place), window))
+            .collect();
+        // What a page that was never read tells of may be further devices, unless it is the server's own.
+        let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);
+        let told = summaries.iter().all(|page| page.readings > 0 || own(page));
+        let energy = || EnergyUse::of(&devices, alone.then_some(rates), window);
+        Some(Self {
+            gauges: gauges(&engines, window),
+            span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
+            restarted,
+            energy: told.then(energy).flatten(),
+            devices,
+            counters,
+            times,
+            accounts,
+            pages: summaries,
+        })
+    }
+
+    /// A value of the server over the window.
+    #[must_use]
+    pub fn gauge(&self, gauge: Gauge) -> Option<GaugeSummary> {
+        self.gauges.get(&gauge).copied()
+    }
+
+    /// By how much a total of the server rose.
+    #[must_use]
+    pub fn rise(&self, counter: Counter) -> Option<f64> {
+        self.counters.get(&counter).copied()
+    }
+
+    /// Pages that could not be read in a part of the window.
+    pub fn read_in_part(&self) -> impl Iterator<Item = (&PageSummary, (f64, f64))> {
+        self.pages.iter().filter_map(|page| Some((page, page.gap_s?)))
+    }
+
+    /// Pages that were asked for and never read.
+    pub fn unread(&self) -> impl Iterator<Item = &PageSummary> {
+        self.pages.iter().filter(|page| page.readings == 0)
+    }
+}
+
+const GAUGES: [Gauge; 5] =
+    [Gauge::Running, Gauge::Waiting, Gauge::KvUsage, Gauge::CacheHitRate, Gauge::GenerationTokensPerS];
+const COUNTERS: [Counter; 6] = [
+    Counter::PromptTokens,
+    Counter::GenerationTokens,
+    Counter::RequestsSucceeded,
+    Counter::CacheQueries,
+    Counter::CacheHits,
+    Counter::Preemptions,
+];
+const TIMES: [ServerTime; 6] = [
+    ServerTime::Ttft,
+    ServerTime::InterToken,
+    ServerTime::Queue,
+    ServerTime::Prefill,
+    ServerTime::Decode,
+    ServerTime::E2e,
+];
+
+fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, GaugeSummary> {
+    let summary = |gauge: Gauge| {
+        let track = |readings: &Vec<&Reading>| {
+            Track::of(
+                readings
+                    .iter()
+                    .filter_map(|reading| Some((reading.moment_s(), *reading.gauges.get(&gauge)?))),
+            )
+        };
+        let tracks: Vec<_> = engines.iter().filter_map(track).collect();
+        Some((gauge, Track::together(&tracks, gauge)?.over(window)?))
+    };
+    GAUGES.into_iter().filter_map(summary).collect()
+}
+
+/// Of all pages together. One that does not have a total which another of its kind has counted nothing of it yet.
+fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) -> BTreeMap<Counter, f64> {
+    let rise = |counter: Counter| {
+        let telling = |span: &&Span<'_>| span.last.counters.contains_key(&counter);
+        let kinds: Vec<_> = spans.iter().filter(telling).map(&kind_of).collect();
+        let none_yet = |span: &Span<'_>| (!telling(&span) && kinds.contains(&kind_of(span))).then_some(0.0);
+        let rises = spans.iter().map(|span| span.rise(counter).or_else(|| none_yet(span)));
+        let rises = rises.collect::<Option<Vec<_>>>()?;
+        (!rises.is_empty()).then(|| (counter, rises.into_iter().sum()))
+    };
+    COUNTERS.into_iter().filter_map(rise).collect()
+}
+
+fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
+    let summary = |time: ServerTime| {
+        let all = spans.iter().map(|span| span.times(time)).collect::<Option<Vec<_>>>()?;
+        Some((time, TimeSummary::of(&histogram::sum(all)?)?))
+    };
+    TIMES.into_iter().filter_map(summary).collect()
+}

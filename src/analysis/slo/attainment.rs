@@ -1,0 +1,239 @@
+//! Counts the requests that kept their promise.
+
+use serde::Serialize;
+
+use crate::record::Validity;
+use crate::workload::Slo;
+
+use crate::analysis::figures::percentile::Figure;
+use crate::analysis::latency::request::RequestLatency;
+use crate::analysis::requests::observed::Observed;
+
+/// Whether a request met its SLO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SloOutcome {
+    /// Whether there was a bound to meet.
+    declared: bool,
+    /// Whether its bounds are on figures that the answer can have.
+    measurable: bool,
+    /// The bounds that it broke; `None` when it did not complete.
+    broken: Option<Broken>,
+    /// Whether its answer is not of a form that it has to be of.
+    of_another_form: bool,
+}
+
+/// The bounds that a completed request broke.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Broken {
+    ttft: bool,
+    tpot: bool,
+    e2e: bool,
+}
+
+impl SloOutcome {
+    /// Judges a request; `latency` is given when it completed.
+    ///
+    /// A bound on a figure that the request does not have is broken, for nothing unknown passes; except TPOT,
+    /// which an answer of one token meets because nothing comes after the first.
+    pub(crate) fn of(slo: Slo, latency: Option<&RequestLatency>) -> Self {
+        let over = |bound: Option<f64>, figure: Option<Figure>| {
+            bound.is_some_and(|bound| figure.and_then(Figure::exact).is_none_or(|value| value > bound))
+        };
+        let broken = latency.map(|latency| Broken {
+            ttft: over(slo.ttft_ms, latency.ttft),
+            tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
+            e2e: over(slo.e2e_ms, latency.e2e),
+        });
+        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
+    }
+
+    /// Judges a request whose answer was not streamed: of a bound on TTFT or TPOT nobody knows whether it held.
+    pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
+        let measurable = slo.ttft_ms.is_none() && slo.tpot_ms.is_none();
+        let e2e_alone = Slo { ttft_ms: None, tpot_ms: None, ..slo };
+        Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
+    }
+
+    /// The same of a request whose answer must have a form to keep its promise.
+    pub(crate) fn with_form(self, validity: Validity) -> Self {
+        let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
+        Self { declared: true, of_another_form, ..self }
+    }
+
+    /// Whether there was a bound to meet.
+    pub(crate) fn promised(self) -> bool {
+        self.declared
+    }
+
+    /// Whether it kept its promise; `None` where there was none, or nobody can tell.
+    pub(crate) fn kept(self) -> Option<bool> {
+        (self.declared && self.measurable).then(|| self.met())
+    }
+
+    fn met(self) -> bool {
+        self.broken == Some(Broken::default()) && !self.of_another_form
+    }
+}
+
+/// How many requests met their SLO, of those that were promised something: one that was promised nothing cannot break a
+/// promise, and counted as kept it would hide those that were broken.
+///
+/// A request that left no record counts as promised and missed, if anybody in the run was promised anything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Attainment {
+    /// Whether any request counted here had a bound to meet.
+    pub declared: bool,
+    /// Requests whose moment came in the window, whatever became of them.
+    pub scheduled: u64,
+    /// Those of them that had a bound to meet: the denominator.
+    pub promised: u64,
+    /// Promised requests that completed and kept every bound; absent when a bound cannot be measured, as TTFT and TPOT
+    /// of answers that are not streamed.
+    pub met: Option<u64>,
+    /// `met / promised`, between 0 and 1; absent when `met` is, or nothing was promised.
+    pub slo_attainment: Option<f64>,
+    /// `met` per second of the window; absent when `met` is, or nothing was promised. Where nobody in the whole run was
+    /// promised anything: completed requests per second.
+    pub goodput_per_s: Option<f64>,
+    /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
+    /// be measured.
+    pub over_ttft: Option<u64>,
+    /// Completed requests over their TPOT bound; absent when a bound cannot be measured.
+    pub over_tpot: Option<u64>,
+    /// Completed requests over their e2e bound.
+    pub over_e2e: u64,
+    /// Completed requests whose answers are not of the form that their SLO asks for.
+    pub of_another_form: u64,
+    /// Promised requests that did not complete.
+    pub not_completed: u64,
+}
+
+impl Attainment {
+    /// Of `outcomes`, out of `scheduled` requests (more than there are outcomes where some left no record).
+    pub(crate) fn of(observed: &Observed<'_>, scheduled: u64, outcomes: &[SloOutcome]) -> Self {
+        let count = |test: fn(&SloOutcome) -> bool| outcomes.iter().filter(|slo| test(slo)).count() as u64;
+        let measurable = outcomes.iter().all(|slo| slo.measurable);
+        let known = |test| measurable.then(|| count(test));
+        let lost = if observed.promises { scheduled - outcomes.len() as u64 } else { 0 };
+        let promised = count(|slo| slo.declared) + lost;
+        let met = known(|slo| slo.declared && slo.met());
+        let good =
+            if observed.promises { met.filter(|_| promised > 0) } else { Some(count(|slo| slo.met())) };
+        Self {
+            declared: promised > 0,
+            scheduled,
+            promised,
+            met,
+            slo_attainment: met.filter(|_| promised > 0).map(|met| met as f64 / promised as f64),
+            goodput_per_s: good.and_then(|good| observed.per_second(good as f64)),
+            over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
+            over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
+            over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
+            of_another_form: count(|slo| slo.broken.is_some() && slo.of_another_form),
+            not_completed: promised - count(|slo| slo.declared && slo.broken.is_some()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::slo::judgement::Status;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{class, record, run};
+    use crate::workload::Priority;
+
+    fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
+        let exact = |value: Option<f64>| value.map(Figure::Exact);
+        RequestLatency { ttft: exact(ttft), tpot: exact(tpot), e2e: exact(e2e), ..RequestLatency::default() }
+    }
+
+    #[test]
+    fn every_bound_must_hold_and_bounds_are_inclusive() {
+        let slo = Slo { ttft_ms: Some(200.0), tpot_ms: Some(50.0), e2e_ms: None };
+        let met = |ttft, tpot| SloOutcome::of(slo, Some(&latency(ttft, tpot, Some(1e9)))).met();
+        assert!(met(Some(200.0), Some(50.0)));
+        assert!(!met(Some(200.1), Some(50.0)));
+        assert!(!met(Some(100.0), Some(50.1)));
+        assert!(met(Some(100.0), None), "one token: nothing comes after the first");
+        assert!(!met(None, None), "not streamed: unknown is not met");
+    }
+
+    #[test]
+    fn a_bound_that_cannot_be_measured_leaves_attainment_open() {
+        let records = (0..4).map(|i| {
+            let record = record(i).sent_at(0, 0, 1).whole_answer(500 + i * 100, 20);
+            record.class(u16::from(i > 1), Priority::High).build()
+        });
+        let mut log = run(2_000, records.collect());
+        log.header.engine.streamed = false;
+        let slo = |ttft_ms, e2e_ms| Slo { ttft_ms, tpot_ms: None, e2e_ms };
+        log.header.workload.classes = vec![
+            class("chat", &[(Priority::High, slo(Some(200.0), Some(550.0)))]),
+            class("batch", &[(Priority::High, slo(None, Some(700.0)))]),
+        ];
+        let summary = summarise(&log, &["goodput > 0/s".parse().unwrap()]);
+        assert_eq!(
+            (summary.slo.met, summary.slo.slo_attainment, summary.slo.goodput_per_s),
+            (None, None, None)
+        );
+        assert_eq!((summary.slo.over_ttft, summary.slo.over_tpot, summary.slo.over_e2e), (None, None, 2));
+        assert_eq!(summary.by_class[0].slo.slo_attainment, None);
+        assert_eq!(summary.by_class[1].slo.slo_attainment, Some(0.5));
+        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+        assert!(summary.findings.iter().any(|finding| finding.kind == FindingKind::UnmeasurableSlo));
+    }
+
+    #[test]
+    fn a_neighbour_who_is_promised_nothing_does_not_hide_a_victim() {
+        // Two requests are promised 10 ms and wait for 100; two are promised nothing and complete.
+        let records = (0..4).map(|i| {
+            record(i).class((i % 2) as u16, Priority::High).sent_at(0, 0, 0).paced(100, 10, 10).build()
+        });
+        let mut log = run(1_000, records.collect());
+        let tight = Slo { ttft_ms: Some(10.0), ..Slo::default() };
+        let promise = |slo| class("chat", &[(Priority::High, slo)]);
+        log.header.workload.classes = vec![promise(tight), promise(Slo::default())];
+        let demands = ["slo_attainment > 40%", "goodput > 1/s"].map(|text| text.parse().unwrap());
+        let summary = summarise(&log, &demands);
+        let slo = summary.slo;
+        assert_eq!((slo.scheduled, slo.promised, slo.met), (4, 2, Some(0)));
+        assert_eq!((slo.slo_attainment, slo.goodput_per_s), (Some(0.0), Some(0.0)));
+        assert_eq!(summary.objectives.iter().map(|o| o.status).collect::<Vec<_>>(), [Status::Missed; 2]);
+        let free = summary.by_class[1].slo;
+        assert_eq!((free.declared, free.promised, free.met), (false, 0, Some(0)));
+        assert_eq!((free.slo_attainment, free.goodput_per_s), (None, None));
+
+        // Where nobody is promised anything there is nothing to attain, and goodput counts what completed.
+        log.header.workload.classes = vec![promise(Slo::default()), promise(Slo::default())];
+        let summary = summarise(&log, &demands);
+        assert_eq!((summary.slo.promised, summary.slo.slo_attainment), (0, None));
+        assert_eq!(
+            (summary.slo.goodput_per_s, summary.by_class[1].slo.goodput_per_s),
+            (Some(4.0), Some(2.0))
+        );
+        assert_eq!(summary.objectives[0].status, Status::Unresolvable);
+    }
+
+    #[test]
+    fn a_request_without_a_record_is_a_broken_promise() {
+        let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 10).build()]);
+        log.header.plan.measured_requests = 2;
+        let bounds = Slo { ttft_ms: Some(200.0), ..Slo::default() };
+        log.header.workload.classes = vec![class("chat", &[(Priority::High, bounds)])];
+        log.records[0].priority = Priority::High;
+        let slo = summarise(&log, &[]).slo;
+        assert_eq!(
+            (slo.promised, slo.met, slo.slo_attainment, slo.not_completed),
+            (2, Some(1), Some(0.5), 1)
+        );
+    }
+
+    #[test]
+    fn only_completed_requests_meet_an_slo_even_an_empty_one() {
+        assert!(SloOutcome::of(Slo::default(), Some(&latency(None, None, Some(5.0)))).met());
+        assert!(!SloOutcome::of(Slo::default(), None).met());
+    }
+}

@@ -1,0 +1,196 @@
+//! What a run was and what it found: the summary that every report reads.
+
+use serde::Serialize;
+
+use super::reproduction::Reproduction;
+use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::client::calibration::CalibrationSummary;
+use crate::analysis::client::load::ClientLoad;
+use crate::analysis::client::pauses::PauseImpact;
+use crate::analysis::figures::aliases::Alias;
+use crate::analysis::findings::finding::Finding;
+use crate::analysis::latency::gaps::Stalls;
+use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::in_flight::InFlight;
+use crate::analysis::load::load_form::LoadForm;
+use crate::analysis::load::rates::Rates;
+use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::requests::answer_forms::AnswerForms;
+use crate::analysis::requests::counts::RequestCounts;
+use crate::analysis::requests::failures::Failures;
+use crate::analysis::requests::quality::Quality;
+use crate::analysis::requests::sessions::Sessions;
+use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
+use crate::analysis::requests::tokens::TokenAccount;
+use crate::analysis::server::prefix_cache::PrefixCache;
+use crate::analysis::server::reported::ServerSide;
+use crate::analysis::slo::attainment::Attainment;
+use crate::analysis::slo::fairness::Fairness;
+use crate::analysis::slo::group::Group;
+use crate::analysis::slo::judgement::Judgement;
+use crate::analysis::verdict::check::Verdict;
+use crate::record::{
+    DeploymentFacts, EngineFacts, HostFacts, Limits, PromptMethod, Repeat, RunEnding, Shard,
+};
+use crate::workload::ArrivalPattern;
+
+/// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
+/// `null`, never 0.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// Version of this format: [`Summary::SCHEMA`].
+    pub schema: u32,
+    /// Whether the figures can be trusted.
+    pub verdict: Verdict,
+    /// What was run.
+    pub run: RunDescription,
+    /// The stretch of time that the figures are about.
+    pub window: Window,
+    /// What became of the planned requests.
+    pub requests: RequestCounts,
+    /// When they came, beside when they should have.
+    pub arrivals: ArrivalFigures,
+    /// Flows per second.
+    pub rates: Rates,
+    /// Latencies.
+    pub latency: LatencyTable,
+    /// How many requests kept their promise.
+    pub slo: Attainment,
+    /// The same by class, in the order of the workload.
+    pub by_class: Vec<Group>,
+    /// The same by priority, the most urgent first.
+    pub by_priority: Vec<Group>,
+    /// The same by tenant, in the order of the workload; empty where nobody tells tenants apart.
+    pub by_tenant: Vec<Group>,
+    /// How evenly the tenants were served; absent with fewer than two.
+    pub fairness: Option<Fairness>,
+    /// The same by model, in the order of the workload; empty where all requests ask for one.
+    pub by_model: Vec<Group>,
+    /// Conversations, and how each of their turns fared; absent where there are none.
+    pub sessions: Option<Sessions>,
+    /// What the users of a closed loop reached; absent where the load is not closed.
+    pub closed_loop: Option<ClosedLoop>,
+    /// How many answers had the form that they were asked to have; absent where none was asked for one.
+    pub answers: Option<AnswerForms>,
+    /// How many golden prompts passed; absent where the workload has none.
+    pub quality: Option<Quality>,
+    /// What went wrong.
+    pub failures: Failures,
+    /// Tokens asked, told and seen.
+    pub tokens: TokenAccount,
+    /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
+    pub prefix_cache: Option<PrefixCache>,
+    /// Long silences inside answers.
+    pub stalls: Stalls,
+    /// Requests in flight; absent for an empty window.
+    pub in_flight: Option<InFlight>,
+    /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
+    pub steady_state: Option<SteadyState>,
+    /// What the measuring machine had to do; absent where nobody watched.
+    pub client: Option<ClientLoad>,
+    /// What the server and its devices told of themselves; absent where no page of metrics was asked for.
+    pub server: Option<ServerSide>,
+    /// What its standstills could have done to the latencies; absent where nobody watched for them.
+    pub pauses: Option<PauseImpact>,
+    /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
+    pub aliases: Vec<Alias>,
+    /// What was told of the server, by whom, and what of the description of the run nobody told.
+    pub reproduction: Reproduction,
+    /// Advice.
+    pub findings: Vec<Finding>,
+    /// What was demanded of the run, and whether it was met.
+    pub objectives: Vec<Judgement>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunDescription {
+    /// Name of the workload.
+    pub workload: String,
+    /// Seed of its schedule.
+    pub seed: u64,
+    /// Its place among runs that repeat one another; absent for a run by itself.
+    pub repeat: Option<Repeat>,
+    /// When its requests arrived.
+    pub arrival: ArrivalPattern,
+    /// What makes a request wait for an answer before it.
+    pub load: LoadForm,
+    /// Names of the classes, in the order of the workload.
+    pub classes: Vec<String>,
+    /// SHA-256 of the plan.
+    pub plan_hash: String,
+    /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
+    pub shard: Option<Shard>,
+    /// How prompts were made.
+    pub prompt_method: PromptMethod,
+    /// What varied their texts: `--salt` with it says the same again. Absent where there were none.
+    pub salt: Option<u64>,
+    /// Datasets that prompts were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub datasets: Vec<TakenPrompts>,
+    /// Folders that images were taken from; left out where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TakenImages>,
+    /// Names of the models that requests asked for, where they are several; else the one of `engine`.
+    pub models: Vec<String>,
+    /// Who answered.
+    pub engine: EngineFacts,
+    /// What serves, as the person said who ran it.
+    pub deployment: DeploymentFacts,
+    /// What the client enforced.
+    pub limits: Limits,
+    /// The machine that sent.
+    pub host: HostFacts,
+    /// What it was found to do before the run; absent where it was not asked.
+    pub calibration: Option<CalibrationSummary>,
+    /// Wall-clock time of the run's zero.
+    pub started_at: jiff::Timestamp,
+    /// The command line, secrets masked.
+    pub command: Vec<String>,
+    /// Version of Skyline that flew the run.
+    pub skyline_version: String,
+}
+
+impl RunDescription {
+    /// The models that were asked for, or the one.
+    #[must_use]
+    pub fn model_names(&self) -> String {
+        if self.models.is_empty() { self.engine.model.clone() } else { self.models.join(", ") }
+    }
+}
+
+/// The stretch of time that the figures are about: seconds since the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Window {
+    /// Its first moment.
+    pub start_s: f64,
+    /// Its end: as planned, or the last release of a run that stopped before.
+    pub end_s: f64,
+    /// Its planned end.
+    pub planned_end_s: f64,
+    /// What made the run stop; absent when its log was cut off.
+    pub ending: Option<RunEnding>,
+    /// Whether the run stopped before every planned request had been let go.
+    pub cut_short: bool,
+    /// Requests flown before the window and not counted.
+    pub warmup_requests: u64,
+    /// Requests flown after the horizon, to keep the load up while the window's last ones finished; not counted.
+    pub cooldown_requests: u64,
+}
+
+impl Window {
+    /// Length in seconds.
+    #[must_use]
+    pub fn length_s(&self) -> f64 {
+        (self.end_s - self.start_s).max(0.0)
+    }
+}
+
+impl Summary {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+}

@@ -1,0 +1,133 @@
+//! Turns the records of a run into its summary.
+
+use super::reproduction::Reproduction;
+use super::run::{RunDescription, Summary, Window};
+use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::client::calibration::CalibrationSummary;
+use crate::analysis::client::load::ClientLoad;
+use crate::analysis::client::pauses::PauseImpact;
+use crate::analysis::figures::aliases::Alias;
+use crate::analysis::findings::finding::Finding;
+use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::load::closed_loop::ClosedLoop;
+use crate::analysis::load::in_flight::InFlight;
+use crate::analysis::load::load_form::LoadForm;
+use crate::analysis::load::rates::Rates;
+use crate::analysis::load::steady_state::SteadyState;
+use crate::analysis::requests::answer_forms::AnswerForms;
+use crate::analysis::requests::counts::RequestCounts;
+use crate::analysis::requests::failures::Failures;
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::requests::quality::Quality;
+use crate::analysis::requests::sessions::Sessions;
+use crate::analysis::requests::taken::{TakenImages, TakenPrompts};
+use crate::analysis::requests::tokens::TokenAccount;
+use crate::analysis::server::prefix_cache::PrefixCache;
+use crate::analysis::server::reported::ServerSide;
+use crate::analysis::slo::attainment::Attainment;
+use crate::analysis::slo::fairness::Fairness;
+use crate::analysis::slo::group::Group;
+use crate::analysis::slo::judgement::Judgement;
+use crate::analysis::slo::objective::Objective;
+use crate::analysis::verdict::check::Verdict;
+use crate::analysis::verdict::judge::judge;
+use crate::record::{Phase, PromptMethod, RunLog};
+
+/// Turns a run's records into its summary and holds it against `objectives`.
+///
+/// The verdict's bar on the error rate gives way to an objective on it, where there is one.
+#[must_use]
+pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
+    let observed = Observed::of(log);
+    let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
+    let (latency, stalls) = LatencyTable::of_run(&observed);
+    let pauses = PauseImpact::of(&observed, &latency);
+    let by_tenant = Group::by_tenant(&observed);
+    let rates = Rates::of(&observed);
+    let mut summary = Summary {
+        schema: Summary::SCHEMA,
+        verdict: Verdict::default(),
+        run: describe(log),
+        window: window(&observed),
+        requests: RequestCounts::of(&observed),
+        arrivals: ArrivalFigures::of(log),
+        rates,
+        latency,
+        slo: Attainment::of(&observed, observed.due(), &outcomes),
+        by_class: Group::by_class(&observed),
+        by_priority: Group::by_priority(&observed),
+        fairness: Fairness::of(&observed, &by_tenant),
+        by_tenant,
+        by_model: Group::by_model(&observed),
+        sessions: Sessions::of(&observed),
+        closed_loop: ClosedLoop::of(&observed),
+        answers: AnswerForms::of(&observed),
+        quality: Quality::of(log),
+        failures: Failures::of(&observed),
+        tokens: TokenAccount::of(&observed),
+        prefix_cache: PrefixCache::of(log),
+        stalls,
+        in_flight: InFlight::of(&observed),
+        steady_state: SteadyState::of(&observed),
+        client: ClientLoad::of(log),
+        server: ServerSide::of(&observed, &rates),
+        pauses,
+        aliases: Alias::all(&observed),
+        reproduction: Reproduction::of(log),
+        findings: Vec::new(),
+        objectives: Vec::new(),
+    };
+    summary.verdict = judge(&observed, &summary, objectives);
+    summary.findings = Finding::all(&summary);
+    summary.objectives = objectives
+        .iter()
+        .map(|objective| Judgement {
+            over_share: objective.over_share(&observed),
+            ..objective.evaluate(&summary)
+        })
+        .collect();
+    summary
+}
+
+fn describe(log: &RunLog) -> RunDescription {
+    let header = log.header.clone();
+    RunDescription {
+        load: LoadForm::of(&header.workload),
+        workload: header.workload.name,
+        seed: header.workload.seed,
+        repeat: header.repeat,
+        arrival: header.workload.arrival,
+        classes: header.workload.classes.into_iter().map(|class| class.name).collect(),
+        plan_hash: header.plan.hash,
+        shard: header.shard,
+        salt: (header.prompts.method != PromptMethod::LengthsOnly).then_some(header.prompts.salt),
+        prompt_method: header.prompts.method,
+        datasets: TakenPrompts::all(log),
+        images: TakenImages::all(log),
+        models: header.workload.models.map(|mix| mix.names).unwrap_or_default(),
+        engine: header.engine,
+        deployment: header.deployment,
+        limits: header.limits,
+        host: header.host,
+        calibration: header.calibration.map(CalibrationSummary::from),
+        started_at: header.started_at,
+        command: header.command,
+        skyline_version: header.skyline_version,
+    }
+}
+
+fn window(observed: &Observed<'_>) -> Window {
+    let log = observed.log;
+    Window {
+        start_s: observed.start.as_secs_f64(),
+        end_s: observed.end.max(observed.start).as_secs_f64(),
+        planned_end_s: log.header.plan.window_end.as_secs_f64(),
+        ending: log.footer.as_ref().map(|footer| footer.ending),
+        cut_short: observed.cut_short,
+        warmup_requests: log.header.plan.warmup_requests,
+        cooldown_requests: log.records.iter().filter(|record| record.phase == Phase::Cooldown).count() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! Decides whether the figures of a run can be trusted.
+
+use super::check::{CheckOutcome, Reason, Verdict};
+use super::{accounting, interactive_law, lag, littles_law, steady_state, tokens};
+use crate::analysis::client::load::ClientLoad;
+use crate::analysis::client::pauses::PauseImpact;
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::slo::objective::Objective;
+use crate::analysis::summary::run::Summary;
+
+/// Judges a run. Where an objective is about the error rate, it takes the place of the bar here.
+pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
+    let mut checks = accounting::checks(summary, objectives);
+    // Of a run without a request there is nothing else to say.
+    if !observed.requests.is_empty() {
+        checks.extend(summary.arrivals.checks(&summary.run.arrival));
+        checks.extend(lag::checks(summary));
+        checks.push(littles_law::check(observed));
+        checks.extend(interactive_law::check(summary));
+        checks.extend(steady_state::checks(summary));
+        checks.extend(tokens::checks(observed));
+        checks.extend(ClientLoad::checks(summary));
+        checks.extend(PauseImpact::checks(summary));
+    }
+    let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
+    let reasons: Vec<_> = failed
+        .map(|check| Reason { rule: check.rule, sentence: check.sentence.clone(), cure: check.cure.clone() })
+        .collect();
+    Verdict { valid: reasons.is_empty(), reasons, checks }
+}

@@ -1,0 +1,12 @@
+//! The checks that a run must pass, and the verdict.
+
+pub(super) mod accounting;
+pub(super) mod check;
+pub(super) mod interactive_law;
+pub(super) mod judge;
+pub(super) mod lag;
+pub(super) mod littles_law;
+pub(super) mod steady_state;
+#[cfg(test)]
+mod tests;
+pub(super) mod tokens;
