@@ -87,14 +87,15 @@ fn cost(cpu_ns: u64, pieces: u64) -> Option<u64> {
 /// For every event that arrived: |client's stamp − time at which the server began to write it|. A kernel
 /// stamp on the run's clock may be before the write: that is an error too.
 fn stamp_delays(result: &LoadResult, writes: &Writes) -> Vec<Duration> {
-    let told = result.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
-    told.flat_map(|(record, writes)| {
-        let apart = |(chunk, write): (TokenChunk, &Timestamp)| {
-            Duration::from_nanos(chunk.at.as_nanos().abs_diff(write.as_nanos()))
-        };
-        record.chunks.iter().zip(writes).map(apart)
-    })
-    .collect()
+    let written = result.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
+    written
+        .flat_map(|(record, writes)| {
+            let apart = |(chunk, write): (TokenChunk, &Timestamp)| {
+                Duration::from_nanos(chunk.at.as_nanos().abs_diff(write.as_nanos()))
+            };
+            record.chunks.iter().zip(writes).map(apart)
+        })
+        .collect()
 }
 
 fn delays(all: Vec<Duration>) -> Option<Delays> {

@@ -24,13 +24,13 @@ const LEAD: Duration = Duration::from_millis(5);
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The system gave no socket or thread.
-    #[error("the known server cannot work on this machine: {0}")]
+    #[error("the reference server cannot run on this machine: {0}")]
     Sockets(io::Error),
     /// The client cannot talk to the reference server.
-    #[error("the known server cannot be reached: {0}")]
+    #[error("the reference server cannot be reached: {0}")]
     Client(String),
     /// The system does not report the CPU time of a thread.
-    #[error("this system does not tell the processor time of a thread")]
+    #[error("this system does not report the CPU time of a thread")]
     NoCpuTime,
     /// A load brought no event.
     #[error("nothing came back in time; is the machine overloaded?")]

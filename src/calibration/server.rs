@@ -40,7 +40,7 @@ impl ReferenceServer {
         let stop = Waker::new(poll.registry(), STOP)?;
         let hall =
             Hall { poll, listener, clock, guests: Vec::new(), due: BinaryHeap::new(), writes: Writes::new() };
-        let thread = std::thread::Builder::new().name("known server".to_owned());
+        let thread = std::thread::Builder::new().name("reference server".to_owned());
         let thread = Some(thread.spawn(move || hall.serve())?);
         Ok(Self { address, stop, thread })
     }

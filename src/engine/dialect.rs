@@ -1,4 +1,4 @@
-//! The table in which servers differ.
+//! The table of dialects: how servers differ.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::simulator::urgency;
 use crate::workload::Priority;
 
-/// A server's way of speaking the OpenAI protocol.
+/// A dialect of the OpenAI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// vLLM.
@@ -17,51 +17,53 @@ pub enum Dialect {
     Trtllm,
     /// Hugging Face's Text Generation Inference.
     Tgi,
-    /// llama.cpp's llama-server; llama-cpp-python, whose own port is 8000.
+    /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
     Llamacpp,
-    /// OpenAI itself and whatever speaks no more than its protocol: gateways, transformers serve.
+    /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
     Openai,
     /// Skyline's own mock.
     Mock,
 }
 
-/// What one dialect knows. Paths are relative to the server's root.
+/// The properties of one dialect. Paths are relative to the server's root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialectTraits {
-    /// The port that the server takes when it is not told; absent for those that run elsewhere.
+    /// The server's default port; `None` for those that run elsewhere.
     pub own_port: Option<u16>,
-    /// Fields that make the model go on to the asked length.
+    /// Fields that force the requested length.
     pub length: LengthForcing,
-    /// Field for the longest answer, on `chat/completions`; on `completions` it is `max_tokens` everywhere.
+    /// The field for the most answer tokens on `chat/completions`; on `completions` it is `max_tokens`
+    /// everywhere.
     pub chat_max_tokens: &'static str,
-    /// How the schema of an answer is given in `response_format`.
+    /// How `response_format` carries the schema of an answer.
     pub schema_field: SchemaField,
-    /// Whether `stream_options.continuous_usage_stats` puts counts into every chunk.
+    /// Whether `stream_options.continuous_usage_stats` puts usage into every chunk.
     pub continuous_usage: bool,
-    /// Answers 200 when the server is ready; absent where only the list of models tells.
+    /// Answers 200 when the server is ready; `None` where only the list of models shows it.
     pub health_path: Option<&'static str>,
-    /// Tells the server's version, under one of the names that `version` fields have.
+    /// Reports the server's version in one of the usual fields.
     pub version_path: Option<&'static str>,
-    /// Tell how the server was started, the first that answers: JSON in a form of each server's own. vLLM answers in
-    /// development mode alone.
+    /// Report how the server was started, in JSON of the server's own form; the first that answers counts.
+    /// vLLM answers only in development mode.
     pub flags_paths: &'static [&'static str],
-    /// The page of metrics; absent where there is none to be expected. What `trtllm-serve` has at /metrics is JSON.
+    /// The metrics page; `None` where there is none. What `trtllm-serve` has at /metrics is JSON.
     pub metrics_path: Option<&'static str>,
     /// Counts tokens.
     pub tokenize: Option<TokenizeCall>,
-    /// Tells what the server itself counted.
+    /// The server's own counters.
     pub counters: Option<CounterNames>,
-    /// What a connection costs it that is open and carries nothing.
+    /// What an idle connection costs the server.
     pub idle_connections: IdleConnections,
-    /// Empties its prefix cache when posted to, where its operator allows that.
+    /// Empties the prefix cache when posted to, where the operator allows it.
     pub reset_cache: Option<CacheReset>,
-    /// Tokens of a block of its prefix cache, of which only whole ones are found again, unless it tells otherwise.
+    /// Tokens per block of the prefix cache, which shares only whole blocks, unless the server reports
+    /// otherwise.
     pub cache_block_tokens: Option<u32>,
-    /// Which of two values of the field `priority` is served sooner; absent where there is no such field.
+    /// Which values of the field `priority` are served first; `None` where there is no such field.
     pub priority: Option<PriorityOrder>,
 }
 
-/// How the schema of an answer is given in `response_format`.
+/// How `response_format` carries the schema of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaField {
     /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
@@ -72,7 +74,7 @@ pub enum SchemaField {
     Value,
 }
 
-/// How a prefix cache is emptied.
+/// How the prefix cache is emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheReset {
     /// The path to post to.
@@ -81,17 +83,17 @@ pub struct CacheReset {
     pub cure: &'static str,
 }
 
-/// The order in which a server takes values of the field `priority`.
+/// The order of values of the field `priority`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityOrder {
-    /// The lower is sooner.
+    /// Lower values first.
     LowerFirst,
-    /// The higher is sooner.
+    /// Higher values first.
     HigherFirst,
 }
 
 impl PriorityOrder {
-    /// The value for a priority: 0 is medium, as for requests that say nothing.
+    /// The value for a priority: 0 is medium, as for requests without the field.
     #[must_use]
     pub const fn value(self, priority: Priority) -> i32 {
         match self {
@@ -101,17 +103,17 @@ impl PriorityOrder {
     }
 }
 
-/// What a connection costs a server that is open and carries nothing.
+/// What an idle connection costs a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleConnections {
-    /// As good as nothing: connections are opened ahead, and kept for the requests to come.
+    /// Nothing to speak of: connections are opened ahead and kept for later requests.
     Free,
-    /// A thread of those that answer. When all are taken by idle connections, a request on another waits for one of
-    /// them to be closed, however little there is to do: each request opens a connection of its own, and closes it.
+    /// A worker thread. When idle connections hold all of them, a request on another connection waits until
+    /// one closes, however idle the server is. So each request opens its own connection and closes it.
     HoldThreads,
 }
 
-/// Where a server tells what it counted since it started, in Prometheus' text format.
+/// The server's counters since it started, in Prometheus' text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterNames {
     /// The page.
@@ -120,30 +122,30 @@ pub struct CounterNames {
     pub prompt_tokens: &'static str,
     /// Answer tokens generated.
     pub generation_tokens: &'static str,
-    /// Requests that ended well, where they are counted.
+    /// Requests that succeeded, where they are counted.
     pub requests_succeeded: Option<&'static str>,
     /// Prompt tokens looked up in the prefix cache.
     pub cache_queries: &'static str,
-    /// Of them, found there.
+    /// Prompt tokens found there.
     pub cache_hits: &'static str,
-    /// The series whose label `block_size` tells the tokens of a block of the cache, where there is one.
+    /// The series whose label `block_size` gives the tokens per cache block, if there is one.
     pub cache_config: Option<&'static str>,
-    /// Gauges of requests that are there: in work, and waiting for it.
+    /// Gauges of the requests in the server: running and waiting.
     pub present: [&'static str; 2],
 }
 
 /// How the length of an answer is forced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LengthForcing {
-    /// `ignore_eos: true` and `min_tokens` equal to the asked length.
+    /// `ignore_eos: true`, and `min_tokens` equal to the requested length.
     IgnoreEosAndMinTokens,
     /// `ignore_eos: true`.
     IgnoreEos,
-    /// It cannot be: the model stops when it likes.
+    /// Not possible: the model stops by itself.
     None,
 }
 
-/// The form of a tokenize call.
+/// A tokenize call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenizeCall {
     /// Its path.
@@ -156,11 +158,11 @@ pub struct TokenizeCall {
 const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
 
 impl Dialect {
-    /// Every dialect, in the order shown to people.
+    /// Every dialect, in the order of messages.
     pub const ALL: [Self; 7] =
         [Self::Vllm, Self::Sglang, Self::Trtllm, Self::Tgi, Self::Llamacpp, Self::Openai, Self::Mock];
 
-    /// Its name, as written after `--engine`.
+    /// Its name for `--engine`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -176,8 +178,9 @@ impl Dialect {
 
     /// Its row of the table.
     ///
-    /// `max_tokens` is the older name that every self-hosted server takes (llama-cpp-python and transformers
-    /// ignore `max_completion_tokens` and run on without a limit); OpenAI's newer models take only the newer.
+    /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
+    /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
+    /// the newer name.
     #[must_use]
     pub const fn traits(self) -> DialectTraits {
         let plain = DialectTraits {
@@ -242,7 +245,7 @@ impl Dialect {
                 }),
                 reset_cache: Some(CacheReset {
                     path: "/flush_cache",
-                    cure: "let the server come to rest first, or leave --reset-cache out",
+                    cure: "wait until the server is idle, or leave --reset-cache out",
                 }),
                 // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
                 cache_block_tokens: Some(1),

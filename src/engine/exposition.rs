@@ -1,4 +1,4 @@
-//! Reads pages of metrics in Prometheus' text format.
+//! Reads metrics pages in Prometheus' text format.
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use std::borrow::Cow;
 pub struct MetricSample<'a> {
     /// Name of the series.
     pub name: &'a str,
-    /// What stands between its braces.
+    /// The text between its braces.
     labels: &'a str,
-    /// The value; not a number where what stands there is none.
+    /// The value; NaN where it is no number.
     pub value: f64,
 }
 
-/// The metric_samples of a page in Prometheus' text format 0.0.4, or in `OpenMetrics` 1.0, in their order.
+/// The samples of a page in Prometheus' text format 0.0.4 or in `OpenMetrics` 1.0, in order.
 ///
-/// Help, types and comments are passed over, and so are lines that are no metric_samples, as that of a page that was cut off; of
-/// a sample all behind its value: its timestamp, and an exemplar.
+/// Ignores help, types, comments and lines that are no samples, such as the last one of a truncated page; of
+/// a sample, its timestamp and exemplar.
 pub fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
     page.lines().filter_map(sample)
 }
 
 impl<'a> MetricSample<'a> {
-    /// The value of the label `name`, without its escapes; `None` where it has none.
+    /// The value of the label `name`, unescaped, if there is one.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
@@ -37,16 +37,16 @@ impl<'a> MetricSample<'a> {
         }
     }
 
-    /// Whether it counts requests that did not end well, which vLLM and TensorRT-LLM count in the same series as those
-    /// that did, by their `finished_reason`.
+    /// Whether it counts failed requests, which vLLM and TensorRT-LLM count in the same series as successful
+    /// ones, by `finished_reason`.
     #[must_use]
     pub fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
     }
 
-    /// Whether it is a value of the requests of one priority, which SGLang with `--enable-priority-scheduling` tells beside
-    /// that of all requests, whose label is empty. So it is with values that go up and down; its totals have each request
-    /// under its own priority alone.
+    /// Whether it is the value of one priority. With `--enable-priority-scheduling` SGLang reports gauges for
+    /// each priority beside that of all requests, whose label is empty; counters carry each request's own
+    /// priority alone.
     #[must_use]
     pub fn is_of_one_priority(&self) -> bool {
         self.label("priority").is_some_and(|priority| !priority.is_empty())
@@ -72,7 +72,7 @@ fn sample(line: &str) -> Option<MetricSample<'_>> {
     Some(MetricSample { name, labels, value: value.unwrap_or(f64::NAN) })
 }
 
-/// Where the closing brace is: one inside a quoted value closes nothing.
+/// The index of the closing brace; one inside a quoted value does not count.
 fn end_of_labels(labels: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -85,7 +85,7 @@ fn end_of_labels(labels: &str) -> Option<usize> {
     }
 }
 
-/// Where the closing quote is: one behind a backslash closes nothing.
+/// The index of the closing quote; one after a backslash does not count.
 fn end_of_quoted(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_page_that_tries_every_corner_of_the_format_is_read() {
-        // After the example of the format's own description, and what pages in the wild do.
+        // After the example in the format's own description, and what real pages do.
         let page = "# HELP http_requests_total The {total} number of \"requests\" 9.\n\
                     # TYPE http_requests_total counter\n\
                     http_requests_total{method=\"post\",code=\"200\"} 1027 1395066363000\n\

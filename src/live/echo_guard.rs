@@ -18,11 +18,11 @@ mod unix {
 
     /// The terminal's settings before, to be restored.
     #[derive(Debug)]
-    pub(in crate::live) struct EchoGuard(Termios);
+    pub(crate) struct EchoGuard(Termios);
 
     impl EchoGuard {
         /// Switches the echo off; `None` where nothing is echoed.
-        pub(in crate::live) fn hide() -> Option<Self> {
+        pub(crate) fn hide() -> Option<Self> {
             let before = tcgetattr(io::stderr()).ok().filter(|_| is_in_foreground())?;
             let mut hidden = before.clone();
             hidden.local_modes -= LocalModes::ECHO;
@@ -32,7 +32,7 @@ mod unix {
         }
 
         /// Restores the settings.
-        pub(in crate::live) fn show(self) {
+        pub(crate) fn show(self) {
             if is_in_foreground() {
                 // A terminal that is gone needs nothing.
                 let _ = tcsetattr(io::stderr(), OptionalActions::Now, &self.0);
@@ -41,13 +41,13 @@ mod unix {
     }
 
     /// Stops this process until it gets SIGCONT.
-    pub(in crate::live) fn sleep() {
+    pub(crate) fn sleep() {
         // It cannot fail for a process that signals itself.
         let _ = kill_process(getpid(), Signal::STOP);
     }
 
     /// Whether this process is in the terminal's foreground.
-    pub(in crate::live) fn is_in_foreground() -> bool {
+    pub(crate) fn is_in_foreground() -> bool {
         tcgetpgrp(io::stderr()).is_ok_and(|group| group == getpgrp())
     }
 }
@@ -55,19 +55,19 @@ mod unix {
 #[cfg(not(unix))]
 mod elsewhere {
     #[derive(Debug)]
-    pub(in crate::live) struct EchoGuard;
+    pub(crate) struct EchoGuard;
 
     impl EchoGuard {
         /// Consoles elsewhere are left as they are.
-        pub(in crate::live) fn hide() -> Option<Self> {
+        pub(crate) fn hide() -> Option<Self> {
             None
         }
 
-        pub(in crate::live) fn show(self) {}
+        pub(crate) fn show(self) {}
     }
 
     /// There is no background.
-    pub(in crate::live) fn is_in_foreground() -> bool {
+    pub(crate) fn is_in_foreground() -> bool {
         true
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
     parts.push(format!("{} released", units::count(snapshot.released)));
     parts.push(format!("{} in flight", units::count(snapshot.in_flight)));
     if snapshot.queued > 0 {
-        parts.push(format!("{} waiting for a place", units::count(snapshot.queued)));
+        parts.push(format!("{} queued", units::count(snapshot.queued)));
     }
     parts.push(format!("{} done", units::count(snapshot.completed)));
     if snapshot.failed > 0 {
@@ -98,7 +98,7 @@ mod tests {
         let line = describe(&snapshot, Timestamp::from_secs_f64(63.0), end);
         assert_eq!(
             line,
-            "draining 3 s · 1,234 released · 40 in flight · 4 waiting for a place · 1,190 done · 2 failed · \
+            "draining 3 s · 1,234 released · 40 in flight · 4 queued · 1,190 done · 2 failed · \
              1,280 tok/s · TTFT p50 80.4 p99 190 ms"
         );
     }

@@ -52,7 +52,7 @@ fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     }
     let seen: Vec<_> = speaks.into_iter().map(|remark| remark.text).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(": {}", seen.join(", ")) };
-    vec![Remark::new(Status::Good, format!("nothing speaks against the run{seen}"))]
+    vec![Remark::new(Status::Good, format!("no problems so far{seen}"))]
 }
 
 /// p99 of the schedule lag against its limit. With few requests one outlier decides p99.
@@ -65,10 +65,10 @@ fn lag(snapshot: &Snapshot) -> Option<Remark> {
         Remark::new(Status::Good, said)
     } else if lag.n < Quantile::P99.floor() {
         let bar = three_digits(bar);
-        Remark::new(Status::Open, format!("{said} of {} requests, the bar {bar} ms", count(lag.n)))
+        Remark::new(Status::Open, format!("{said} of {} requests, limit: {bar} ms", count(lag.n)))
     } else {
         let bar = three_digits(bar);
-        Remark::new(Status::Bad, format!("INVALID as it stands: {said}, the bar {bar} ms"))
+        Remark::new(Status::Bad, format!("INVALID so far: {said}, limit: {bar} ms"))
     })
 }
 
@@ -78,14 +78,14 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
         Remark::new(Status::Good, format!("{} failed", percent(share)))
     } else {
         let bar = percent(ERROR_RATE_BAR);
-        Remark::new(Status::Bad, format!("INVALID as it stands: {} failed, the bar {bar}", percent(share)))
+        Remark::new(Status::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
 /// How many requests the concurrency cap holds back now.
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
-    let held = || format!("the cap holds {} back, and their wait counts", count(queued));
+    let held = || format!("the concurrency cap holds back {}, and their wait counts", count(queued));
     (queued > 0).then(|| Remark::new(Status::Open, held()))
 }
 
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_sound_run_has_nothing_against_it_so_far() {
-        let text = "nothing speaks against the run: p99 schedule lag 1.00 ms, 0 % failed";
+        let text = "no problems so far: p99 schedule lag 1.00 ms, 0 % failed";
         assert_eq!(said(&sound(), &[]), [(Status::Good, text.to_owned())]);
         let before = "nothing is measured before the warm-up is over";
         assert_eq!(said(&Snapshot::default(), &[]), [(Status::Open, before.to_owned())]);
@@ -197,9 +197,9 @@ mod tests {
         snapshot.measured.failed = 20;
         snapshot.queued = 1_200;
         let texts = [
-            (Status::Bad, "INVALID as it stands: p99 schedule lag 2.00 ms, the bar 1.00 ms"),
-            (Status::Bad, "INVALID as it stands: 2.00 % failed, the bar 1.00 %"),
-            (Status::Open, "the cap holds 1,200 back, and their wait counts"),
+            (Status::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
+            (Status::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
+            (Status::Open, "the concurrency cap holds back 1,200, and their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
         // 1 % of a long TTFT is a wider limit; with few requests, one of them is the p99.
@@ -209,7 +209,7 @@ mod tests {
         let (standing, text) = &said(&snapshot, &[])[0];
         assert_eq!(
             (*standing, text.as_str()),
-            (Status::Open, "p99 schedule lag 9.00 ms of 100 requests, the bar 3.00 ms")
+            (Status::Open, "p99 schedule lag 9.00 ms of 100 requests, limit: 3.00 ms")
         );
     }
 
@@ -231,7 +231,7 @@ mod tests {
             ],
         );
         let texts = [
-            (Status::Good, "nothing speaks against the run: p99 schedule lag 1.00 ms"),
+            (Status::Good, "no problems so far: p99 schedule lag 1.00 ms"),
             (Status::Good, "p99 ttft < 200ms: 190 ms"),
             (Status::Bad, "p50 ttft < 80ms: 80.0 ms"),
             (Status::Good, "error_rate < 5%: 2.00 %"),

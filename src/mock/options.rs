@@ -61,12 +61,12 @@ impl Backend {
     /// A server without physics: so many slots, first come first served, a drawn time to the first token and
     /// drawn gaps after it.
     #[must_use]
-    pub fn fixed(places: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
+    pub fn fixed(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
-            server: Box::new(FixedQueue::new(places, ttft, gap, seed)),
+            server: Box::new(FixedQueue::new(slots, ttft, gap, seed)),
             model: "mock".to_owned(),
             max_model_len: Self::PLAIN_MODEL_LEN,
-            claim: format!("a queue of {places} places with declared latencies"),
+            claim: format!("a queue with {slots} slots and declared latencies"),
         }
     }
 }

@@ -53,7 +53,8 @@ impl RequestRun {
 
     /// The record of a request that a fault of this program ended.
     pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
-        let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
+        let failure =
+            Failure::new(FailureKind::Internal, "skyline itself failed while executing this request");
         self.close(ended, Outcome::Failed(failure))
     }
 

@@ -33,12 +33,12 @@ impl FoundPage {
 
     async fn look(page: MetricsPage) -> Self {
         let read = async { page.open()?.read().await };
-        let told = match read.await {
+        let found = match read.await {
             Ok(text) => source(page.url(), &text)
-                .ok_or_else(|| "it has no series of a server or an exporter that is known here".to_owned()),
+                .ok_or_else(|| "it has no series of a known server or exporter".to_owned()),
             Err(problem) => Err(problem),
         };
-        match told {
+        match found {
             Ok(source) => Self { page, source, problem: None },
             Err(problem) => {
                 let unread = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };

@@ -43,8 +43,8 @@ impl LatestReadings {
         });
         let least: Vec<_> = least.collect();
         let mut gauges = together(&engines);
-        gauges.extend(told_by_all(&whole).into_iter().filter(|(gauge, _)| *gauge == Gauge::PowerW));
-        gauges.extend(told_by_all(&least).into_iter().filter(|(gauge, _)| *gauge != Gauge::PowerW));
+        gauges.extend(common_to_all(&whole).into_iter().filter(|(gauge, _)| *gauge == Gauge::PowerW));
+        gauges.extend(common_to_all(&least).into_iter().filter(|(gauge, _)| *gauge != Gauge::PowerW));
         ServerState {
             gauges,
             devices: whole.len() as u64,
@@ -55,16 +55,16 @@ impl LatestReadings {
 }
 
 /// Values that all of these devices report.
-fn told_by_all(devices: &[(&String, &DeviceReading)]) -> BTreeMap<Gauge, f64> {
+fn common_to_all(devices: &[(&String, &DeviceReading)]) -> BTreeMap<Gauge, f64> {
     let gauges: Vec<_> = devices.iter().map(|(_, device)| &device.gauges).collect();
-    let told = |gauge: &Gauge| gauges.iter().all(|gauges| gauges.contains_key(gauge));
-    together(&gauges).into_iter().filter(|(gauge, _)| told(gauge)).collect()
+    let by_all = |gauge: &Gauge| gauges.iter().all(|gauges| gauges.contains_key(gauge));
+    together(&gauges).into_iter().filter(|(gauge, _)| by_all(gauge)).collect()
 }
 
 /// The joint values of several engines or devices.
-fn together(told: &[&BTreeMap<Gauge, f64>]) -> BTreeMap<Gauge, f64> {
+fn together(reported: &[&BTreeMap<Gauge, f64>]) -> BTreeMap<Gauge, f64> {
     let mut all: BTreeMap<Gauge, Vec<f64>> = BTreeMap::new();
-    for (gauge, value) in told.iter().copied().flatten() {
+    for (gauge, value) in reported.iter().copied().flatten() {
         all.entry(*gauge).or_default().push(*value);
     }
     all.into_iter().filter_map(|(gauge, values)| Some((gauge, gauge.together(values)?))).collect()

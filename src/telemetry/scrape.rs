@@ -89,7 +89,7 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
             let reading = join_all(readers.into_iter().map(|reader| reader.read_on(stop, keep)));
             runtime.block_on(reading).into_iter().flatten().collect()
         }
-        Err(error) => vec![format!("no page of metrics is read: {error}")],
+        Err(error) => vec![format!("no metrics page is read: {error}")],
     }
 }
 
@@ -131,7 +131,7 @@ impl Reader {
             };
         }
         (failures > 0)
-            .then(|| format!("{} could not be read {failures} of {tries} times, lastly: {why}", self.url))
+            .then(|| format!("{} could not be read {failures} of {tries} times; last error: {why}", self.url))
     }
 
     async fn read(&self, depth: Depth) -> Result<Reading, String> {

@@ -248,7 +248,7 @@ impl Field<'_> {
         self.warn_of_connections(&options, &plan, sending);
         let counter = prompts.counter();
         let keep = answers::keep(&session.smoke, counter.as_ref());
-        let engine = Arc::new(session.engine.for_another_run().keeping(keep));
+        let engine = Arc::new(session.engine.for_another_run().capturing(keep));
         let prompt_facts = PromptFacts { template_tokens: *template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let openers = schedule.generate_stream(Arc::clone(&prompts));

@@ -1,4 +1,4 @@
-//! Requests beside the measured path: readiness, models, version, token counts.
+//! Requests outside the measured path: readiness, models, version, token counts.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
 use crate::record::{Failure, FailureKind};
 
-/// How long one of these requests may take.
+/// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes read of a refusal, whose words are all that is wanted.
+/// Bytes read of an error.
 const REFUSAL_LIMIT: usize = 64 << 10;
 /// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
 const ANSWER_LIMIT: usize = 16 << 20;
 
-/// A client for the requests that nobody measures.
+/// The client for unmeasured requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     client: Client,
@@ -36,26 +36,26 @@ pub(crate) struct Control {
     secrets: Secrets,
 }
 
-/// Why a request of this kind brought nothing.
+/// Why such a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ControlError {
     /// There was no answer.
     #[error("{0}")]
     Unreachable(String),
-    /// The answer was a refusal.
+    /// The server answered with an error.
     #[error("{path} answers {status}: {words}")]
     Status {
-        /// What was asked.
+        /// The path.
         path: &'static str,
         /// The status.
         status: u16,
-        /// The server's words.
+        /// The server's message.
         words: String,
     },
     /// The answer cannot be read.
-    #[error("{path} answers with something else than the JSON expected: {words}")]
+    #[error("{path} does not answer with the expected JSON: {words}")]
     Unreadable {
-        /// What was asked.
+        /// The path.
         path: &'static str,
         /// What came.
         words: String,
@@ -63,7 +63,7 @@ pub(crate) enum ControlError {
 }
 
 impl ControlError {
-    /// The same, in the words of a request's failure.
+    /// The same as a request's failure.
     pub(crate) fn into_failure(self) -> Failure {
         let kind = match self {
             Self::Unreachable(_) => FailureKind::Connect,
@@ -74,17 +74,18 @@ impl ControlError {
     }
 }
 
-/// A model as `/v1/models` lists it.
+/// A model of `/v1/models`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedModel {
-    /// The name to ask for it.
+    /// Its name.
     pub id: String,
-    /// Longest prompt plus answer, where the list tells.
+    /// Longest prompt plus answer, where it is listed.
     pub max_len: Option<u64>,
 }
 
 impl Control {
-    /// A client that trusts and authenticates as the measured path does, and uses no proxy of the environment.
+    /// A client that trusts and authenticates as the measured path does, and ignores the environment's
+    /// proxies.
     pub(crate) fn new(
         url: BaseUrl,
         dialect: Dialect,
@@ -111,14 +112,14 @@ impl Control {
         const MODELS: &str = "/v1/models";
         let path = self.dialect.traits().health_path.unwrap_or(MODELS);
         match self.fetch(path).await {
-            // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are up.
-            // Whether the key is good is for the smoke test to say, with its cure.
+            // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are
+            // up. The smoke test reports a bad key with its hint.
             Err(ControlError::Status { status: 401 | 403 | 404 | 405, .. }) => Ok(()),
             other => other.map(|_| ()),
         }
     }
 
-    /// The models that the server lists: none where it keeps no list.
+    /// The listed models; none where the server has no list.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
         let list = match self.fetch("/v1/models").await {
             Ok(response) => self.json_of("/v1/models", response).await?,
@@ -136,7 +137,7 @@ impl Control {
             .collect())
     }
 
-    /// The server's version, where it tells.
+    /// The server's version, where it is reported.
     pub(crate) async fn version(&self) -> Option<String> {
         let path = self.dialect.traits().version_path?;
         let answer = self.json_of(path, self.fetch(path).await.ok()?).await.ok()?;
@@ -172,7 +173,7 @@ impl Control {
         })
     }
 
-    /// The server's own page of metrics, to be read as this client would.
+    /// The server's metrics page, read with the same headers and trust.
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
         let url = self.url.join(self.dialect.traits().metrics_path?);
         Some(MetricsPage::new(
@@ -183,13 +184,13 @@ impl Control {
         ))
     }
 
-    /// What the server tells of how it was started: nothing where it does not tell.
+    /// How the server was started, where it reports that.
     pub(crate) async fn serving_flags(&self) -> Map<String, Value> {
         for &path in self.dialect.traits().flags_paths {
             if let Ok(response) = self.fetch(path).await
                 && let Ok(answer) = self.json_of(path, response).await
             {
-                return flags::told(&answer, &self.secrets);
+                return flags::settings(&answer, &self.secrets);
             }
         }
         Map::new()
@@ -201,7 +202,7 @@ impl Control {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Posts nothing to `path`, for what that does.
+    /// Posts an empty request to `path`.
     pub(crate) async fn post(&self, path: &'static str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
@@ -218,7 +219,7 @@ impl Control {
         if status.is_success() {
             return Ok(response);
         }
-        // Whatever of the words can be had will do.
+        // An incomplete message will do.
         let body = Body::read(response, REFUSAL_LIMIT).await.map(|body| body.bytes).unwrap_or_default();
         Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
     }
@@ -237,7 +238,7 @@ impl Control {
         Ok(body.bytes)
     }
 
-    /// The words in a body, without secrets, and not too many.
+    /// The message in a body, without secrets, truncated.
     fn words(&self, body: &[u8]) -> String {
         cut(words_of(body, &self.secrets), Failure::MESSAGE_LIMIT)
     }
@@ -246,7 +247,7 @@ impl Control {
         if error.is_timeout() {
             return ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
         }
-        // The innermost cause is the one that says something.
+        // The innermost cause has the information.
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -262,7 +263,7 @@ struct Body {
     rest: Rest,
 }
 
-/// Whether a body goes on after what was read of it.
+/// Whether the body goes on after that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     None,

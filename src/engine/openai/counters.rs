@@ -1,4 +1,4 @@
-//! Reads the server's own counters from its page of metrics.
+//! Reads the server's own counters from its metrics page.
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use crate::engine::dialect::CounterNames;
 use crate::engine::exposition::{MetricSample, metric_samples};
 use crate::record::ServerCounters;
 
-/// How long a reading may take in all: a run waits no longer for it.
+/// Time limit of a reading: a run does not wait longer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How long counters are waited for to come to rest.
+/// How long to wait until counters settle.
 const UNREST: Duration = Duration::from_secs(1);
-/// Time between two looks at counters that may still move.
+/// Time between two readings.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Totals of a server's counters since it started, at one moment. Only the difference of two says something.
+/// A server's counters since it started, at one moment. Only the difference of two has a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterReading {
     counters: ServerCounters,
-    /// Tokens of a block of the prefix cache, where the page tells.
+    /// Tokens per block of the prefix cache, where the page reports them.
     block_tokens: Option<u32>,
 }
 
 impl CounterReading {
-    /// What was counted from `earlier` to this reading. `None` when a counter went back: the server was started
-    /// anew in between, and what it had counted before is lost.
+    /// The difference since `earlier`. `None` when a counter went back: the server was restarted, and its
+    /// earlier counts are lost.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
         let (now, then) = (&self.counters, &earlier.counters);
-        // What the earlier page did not have yet was 0: Prometheus' clients show a series with labels only once it has
-        // counted something.
+        // A series missing on the earlier page was 0: Prometheus' clients show a series with labels only
+        // once it has counted something.
         let rise = |now: Option<u64>, then: Option<u64>| match now {
             Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
             None => Some(None),
@@ -45,7 +45,7 @@ impl CounterReading {
         })
     }
 
-    /// The counters of these names on a page; `None` when it has none of them.
+    /// The counters of a page; `None` when it has none of them.
     fn of(page: &str, names: CounterNames) -> Option<Self> {
         let counters = ServerCounters {
             prompt_tokens: total(page, names.prompt_tokens),
@@ -58,15 +58,15 @@ impl CounterReading {
         (counters != ServerCounters::default()).then_some(Self { counters, block_tokens })
     }
 
-    /// Tokens of a block of the server's prefix cache, of which only whole ones are found again, where it tells.
+    /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
     #[must_use]
     pub fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
     }
 }
 
-/// The counters once two readings agree, or as they are after a second: servers bring them up to date at their own
-/// steps, shortly after the answer is out. `None`, with a line for those who debug, when they cannot be had.
+/// The counters once two readings agree, or as they are after a second: servers update them in steps, shortly
+/// after the answer is out. `None`, with a debug message, when they cannot be read.
 pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<CounterReading> {
     let begin = Instant::now();
     let reading = async {
@@ -86,7 +86,7 @@ pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<Co
     reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
 }
 
-/// Requests that the server has, in work or waiting, whoever sent them; `None` where it does not tell.
+/// Requests in the server, running or waiting, from any client; `None` where it reports none.
 pub(super) async fn in_flight_requests(control: &Control, names: CounterNames) -> Option<u64> {
     let page = timeout(LIMIT, control.text(names.path)).await.ok()?.ok()?;
     present_on(&page, names)
@@ -109,11 +109,11 @@ fn block_size(page: &str, name: &str) -> Option<u32> {
 async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, String> {
     let page = control.text(names.path).await.map_err(|error| error.to_string())?;
     CounterReading::of(&page, names)
-        .ok_or_else(|| format!("{} has no {} and none of its like", names.path, names.prompt_tokens))
+        .ok_or_else(|| format!("{} has no {} or similar series", names.path, names.prompt_tokens))
 }
 
-/// The sum over all label sets of the series `name`, but for those of requests that ended badly. `None` where there is no
-/// such series, or a value that no counter of things can have.
+/// The sum over all label sets of the series `name`, without failed requests. `None` where there is no such
+/// series, or a value that no counter can have.
 fn total(page: &str, name: &str) -> Option<u64> {
     summed(metric_samples(page).filter(|sample| sample.name == name))
 }
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(present_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
         assert_eq!(present_on(busy, names), Some(5));
-        // SGLang with priorities: ten in all, six and four of them of either priority.
+        // SGLang with priorities: ten in all, six and four of the two priorities.
         let names = Dialect::Sglang.traits().counters.unwrap();
         let prioritised = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
                            sglang:num_running_reqs{priority=\"1\"} 4\nsglang:num_queue_reqs{priority=\"\"} 3\n\
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(reading(130, Some(50)).since(&before), Some(counters(Some(30), Some(0), None)));
         assert_eq!(reading(130, Some(40)).since(&before), None);
         assert_eq!(reading(130, None).since(&before), Some(counters(Some(30), None, None)));
-        // A series that is there only since something was counted began at 0.
+        // A series that appears only once it has counted began at 0.
         assert_eq!(
             reading(130, Some(40)).since(&reading(100, None)),
             Some(counters(Some(30), Some(40), None))

@@ -1,4 +1,4 @@
-//! Fetches a page of metrics while a run is on, beside all that is measured.
+//! Fetches a metrics page during a run, outside the measured path.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use rustls::ClientConfig;
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 
-/// How long a page may take in all.
+/// Time limit of a page.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Bytes read of a page: that of a server of many engines has some hundred kilobytes.
+/// Bytes read of a page: that of a server with many engines has some hundred kilobytes.
 const LONGEST: usize = 16 << 20;
 
-/// Where a page of metrics is, and how it is asked for.
+/// Where a metrics page is, and its headers and TLS.
 #[derive(Clone, Debug)]
 pub struct MetricsPage {
     url: MetricsUrl,
@@ -25,7 +25,7 @@ pub struct MetricsPage {
     secrets: Secrets,
 }
 
-/// A page of metrics with a client of its own.
+/// A metrics page with its own client.
 #[derive(Clone, Debug)]
 pub struct MetricsClient {
     page: MetricsPage,
@@ -37,13 +37,13 @@ impl MetricsPage {
         Self { url, headers, tls, secrets }
     }
 
-    /// Its address, without what may be secret.
+    /// Its address without secrets.
     #[must_use]
     pub fn url(&self) -> String {
         self.secrets.hide(self.url.to_string())
     }
 
-    /// Makes a client that shares nothing with others, so that the page can be read in a runtime of its own.
+    /// Makes a client that shares nothing with others, so that the page can be read in another runtime.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl MetricsPage {
             .no_proxy()
             .redirect(Policy::none())
             .timeout(LIMIT)
-            // A connection that idles takes a thread of some servers, and once a second a new one costs little.
+            // An idle connection holds a thread of some servers, and a new one each second costs little.
             .pool_max_idle_per_host(0)
             .build()
             .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
@@ -63,11 +63,11 @@ impl MetricsPage {
 }
 
 impl MetricsClient {
-    /// What the page says now.
+    /// The text of the page.
     ///
     /// # Errors
     ///
-    /// Why it cannot be had, in words without secrets.
+    /// Why it cannot be read, without secrets.
     pub async fn read(&self) -> Result<String, String> {
         let MetricsPage { url, headers, secrets, .. } = &self.page;
         let request = self.client.get(url.whole().clone()).headers(headers.clone());
@@ -87,7 +87,7 @@ impl MetricsClient {
     }
 }
 
-/// The innermost cause, which says something; the address, which may hold a password, is in none of them.
+/// The innermost cause, which has the information, without the address, which may hold a password.
 fn words(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} s", LIMIT.as_secs());

@@ -1,4 +1,4 @@
-//! The engine against servers written byte by byte, so that every fault can be made.
+//! The engine against servers scripted byte by byte, so that every fault can be made.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ async fn why_the_model_stopped_is_known_before_the_end() {
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
     assert_eq!(answer.finish_reason(), None);
-    // Nothing more happens, but the finish reason is read; 10 s are long for that on any machine.
+    // Nothing more happens, but the finish reason is read; 10 s are enough on any machine.
     for _ in 0..1_000 {
         let silence = tokio::time::timeout(Duration::from_millis(10), answer.next()).await;
         assert!(silence.is_err(), "{silence:?}");
@@ -128,7 +128,7 @@ async fn events_cut_anywhere_are_whole_again() {
     for byte in stream.into_bytes().chunks(7) {
         acts.extend([Act::Send(byte.to_vec()), Act::Pause]);
     }
-    acts.push(Act::BodyEnd);
+    acts.push(Act::Close);
     let (events, end) = answer_to(acts).await;
     assert_eq!((end.result, chunks(&events).len()), (Ok(()), 1));
 }
@@ -144,15 +144,11 @@ async fn every_fault_has_its_kind() {
     let begun = |then: Vec<Act>| [vec![send(STREAM), chunk(&delta("a"))], then].concat();
     let whole = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#;
     for (acts, kind, words) in [
-        (vec![Act::BodyEnd], FailureKind::Reset, "closed the connection before it answered"),
+        (vec![Act::Close], FailureKind::Reset, "closed the connection before it answered"),
         (begun(vec![Act::Pause, Act::Reset]), FailureKind::Reset, "after 1 chunk"),
-        (begun(vec![Act::Pause, Act::BodyEnd]), FailureKind::Reset, "after 1 chunk"),
+        (begun(vec![Act::Pause, Act::Close]), FailureKind::Reset, "after 1 chunk"),
         (begun(vec![send("0\r\n\r\n")]), FailureKind::Truncated, "after 1 chunk"),
-        (
-            begun(vec![chunk(DONE), Act::Pause, Act::BodyEnd]),
-            FailureKind::Truncated,
-            "without a finish reason",
-        ),
+        (begun(vec![chunk(DONE), Act::Pause, Act::Close]), FailureKind::Truncated, "without a finish reason"),
         (
             begun(vec![chunk("data: {\"error\":{\"message\":\"boom\"}}\n\n")]),
             FailureKind::StreamError,
@@ -170,7 +166,7 @@ async fn every_fault_has_its_kind() {
             "compressed (gzip)",
         ),
         (vec![Act::Send(json(429, r#"{"error":"slow"}"#))], FailureKind::HttpStatus(429), "slow"),
-        (vec![send("SSH-2.0-x\r\n\r\n"), Act::BodyEnd], FailureKind::Malformed, "not HTTP"),
+        (vec![send("SSH-2.0-x\r\n\r\n"), Act::Close], FailureKind::Malformed, "not HTTP"),
     ] {
         let (_, end) = answer_to(acts).await;
         let failure = end.result.unwrap_err();
@@ -213,8 +209,8 @@ async fn a_server_that_never_pauses_does_not_keep_a_poll_busy() {
     let lengths: Vec<usize> = lengths.collect();
     let server = serve(scripts).await;
     let engine = engine(target(&server)).await;
-    // No poll takes more than one buffer of 64 KiB, whether or not there is something to tell, nor does tokio's
-    // budget have to see to it.
+    // No poll takes more than one buffer of 64 KiB, with or without events, and without help of tokio's
+    // budget.
     for (length, chunked) in lengths.into_iter().zip([1, PIECES + 1]) {
         let (count, (events, end)) = polls(tokio::task::unconstrained(ask(&engine))).await;
         assert_eq!((end.result, chunks(&events).len()), (Ok(()), chunked));

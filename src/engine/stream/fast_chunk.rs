@@ -1,4 +1,4 @@
-//! Reads the usual chunk, that of one choice or of usage alone, in one pass.
+//! Reads common chunks, with one choice or with usage alone, in one pass.
 
 use std::ops::Range;
 
@@ -8,38 +8,38 @@ use crate::record::Usage;
 use super::chunk::counted;
 use super::json::{JsonCursor, SeenFields};
 
-/// A chunk of one choice, or of none: that of usage.
+/// A chunk with one choice, or with usage alone.
 ///
-/// [`FastChunk::read`] takes a part of what [`ChunkJson`] takes, and never reads it differently: it is there for
-/// speed alone. Several choices, an error, escapes in names, numbers with a sign or a fraction where a count is
-/// due, and all that is wrong are `None`, for the other to judge.
+/// [`FastChunk::read`] accepts a part of what [`ChunkJson`] accepts and never reads it differently: it exists
+/// for speed alone. For several choices, an error, escapes in names, counts with a sign or a fraction, and
+/// anything wrong it returns `None`, and [`ChunkJson`] decides.
 ///
 /// [`ChunkJson`]: super::chunk::ChunkJson
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FastChunk<'a> {
-    /// Which of the answers asked for (`n`) it belongs to.
+    /// Choice index (`n`).
     pub index: Option<u32>,
-    /// What it says of its moment.
+    /// Its contents.
     pub said: ChunkContents,
-    /// Why the model stopped, in the server's word; never empty.
+    /// The server's finish reason; never empty.
     pub finish: Option<&'a str>,
-    /// Where the last text that is not empty stands: the bytes between its quotes.
+    /// Range of the last non-empty text: the bytes between its quotes.
     pub text_at: Range<usize>,
 }
 
-/// What a chunk says of its own moment. In mid-answer a chunk says no more.
+/// What one chunk reports; in mid-answer there is no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkContents {
-    /// What kind of text came, if any; the answer itself where several kinds did.
+    /// The kind of its text, if any; the answer itself where there are several kinds.
     pub text: Option<ChunkText>,
-    /// Number of token ids that came.
+    /// Number of token ids.
     pub token_ids: Option<u32>,
     /// The server's counts.
     pub usage: Option<Usage>,
 }
 
 impl<'a> FastChunk<'a> {
-    /// Reads a chunk, if it is a usual one.
+    /// Reads a chunk if it is a common one.
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { length: json.len(), chunk: FastChunk::default() };
         let mut choices = None;
@@ -55,7 +55,7 @@ impl<'a> FastChunk<'a> {
                 once.note(1)?;
                 reader.usage(walk)
             }
-            // Beside choices, an error of `null` is none; anything else is for the full reader.
+            // Beside choices, an error of `null` is no error; anything else is left to the full reader.
             b"error" => once.note(2).filter(|()| walk.null()),
             b"detail" => once.note(3).filter(|()| walk.null()),
             b"message" => once.note(4).filter(|()| walk.null()),
@@ -66,7 +66,7 @@ impl<'a> FastChunk<'a> {
     }
 }
 
-/// A chunk in the reading.
+/// A chunk under way.
 struct Reader<'a> {
     /// Length of the JSON.
     length: usize,

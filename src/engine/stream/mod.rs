@@ -1,4 +1,4 @@
-//! From bytes to events: framing, chunks and the grammar of an answer. No clock and no socket is met here.
+//! From bytes to events: framing, chunks and the grammar of an answer, without clock or socket.
 
 pub(crate) mod chunk;
 mod fast_chunk;

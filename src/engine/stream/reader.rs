@@ -1,4 +1,4 @@
-//! Reads one response, whatever it turns out to be, into the events of an answer.
+//! Reads one response of any kind into the events of an answer.
 
 use std::collections::VecDeque;
 
@@ -20,19 +20,19 @@ use super::fault::{blames_model, excerpt, words_of};
 use super::grammar::{BodyEnd, Grammar, Step, aborted, gives_up, no_text};
 use super::sse::{SseEvent, SseFramer};
 
-/// Bytes read of a body that only serves to explain a failure.
+/// Bytes read of a body that only explains a failure.
 const EXPLANATION_LIMIT: usize = 16 << 10;
 /// Largest event of a stream.
 const EVENT_LIMIT: usize = 16 << 20;
 /// Largest answer that is not streamed.
 const WHOLE_LIMIT: usize = 256 << 20;
 
-/// Where bytes came from: the read that brought them.
+/// The stamp of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivalStamp {
-    /// When they came: to the kernel, where it tells, else with the return of the read.
+    /// When the bytes arrived: in the kernel where it reports that, else when the read returned.
     pub at: Timestamp,
-    /// Its number on this connection.
+    /// Number of the read on this connection.
     pub read: u64,
 }
 
@@ -50,35 +50,35 @@ pub enum ReadProgress {
 pub struct ResponseReader {
     body: Body,
     capture: CaptureText,
-    /// What no message may repeat.
+    /// Secrets that no message may repeat.
     secrets: Secrets,
 }
 
-/// What the head of the response says that its body is.
+/// The kind of body by the response's head.
 #[derive(Debug)]
 enum Body {
     /// An event stream.
     Stream(Box<Stream>),
     /// A whole answer.
     Whole(BytesMut),
-    /// A failure whose words are in the body.
+    /// A failure with its message in the body.
     Explained { failure: Explained, bytes: BytesMut },
 }
 
-/// A streamed answer in the reading.
+/// A streamed answer under way.
 #[derive(Debug)]
 struct Stream {
     framer: SseFramer,
     grammar: Grammar,
     /// The read that brought the last chunk with text.
     last_text_read: Option<u64>,
-    /// What it said so far, where that is kept.
+    /// Its text so far, where it is captured.
     captured: Option<CapturedText>,
 }
 
 #[derive(Clone, Debug)]
 enum Explained {
-    /// Another status than 2xx.
+    /// A status other than 2xx.
     Status(StatusCode),
     /// A whole JSON answer to a request for a stream.
     NotStreamed,
@@ -89,8 +89,7 @@ enum Explained {
 }
 
 impl ResponseReader {
-    /// A reader for the response with this head, to a request that asked for `form`; no message of its repeats
-    /// one of `secrets`.
+    /// A reader for the response with this head to a request for `form`; its messages hide `secrets`.
     #[must_use]
     pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
@@ -115,7 +114,7 @@ impl ResponseReader {
         Self { body, capture: CaptureText::No, secrets }
     }
 
-    /// The same reader, which keeps this of the answer. To be said before the first piece of the body.
+    /// The same reader with this capture. Must be called before the first piece of the body.
     #[must_use]
     pub fn capturing(mut self, capture: CaptureText) -> Self {
         if let Body::Stream(stream) = &mut self.body {
@@ -124,7 +123,7 @@ impl ResponseReader {
         Self { capture, ..self }
     }
 
-    /// What is behind the failure that this response is, if it is one.
+    /// The cause of the failure, if the response is one.
     pub(crate) fn cause(&self) -> Cause {
         let Body::Explained { failure, bytes } = &self.body else { return Cause::Unknown };
         match failure {
@@ -144,7 +143,7 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a piece of the body, which need not last; chunks with text go to `events`.
+    /// Takes a piece of the body; chunks with text go to `events`.
     #[must_use]
     pub fn bytes(
         &mut self,
@@ -173,8 +172,8 @@ impl ResponseReader {
         }
     }
 
-    /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
-    /// reads as a whole one: some servers and proxies leave the last line end out.
+    /// Judges the answer at the end of the body. At a clean end an event without its empty line counts if it
+    /// is complete: some servers and proxies leave out the last line end.
     #[must_use]
     pub fn end(
         mut self,
@@ -355,7 +354,7 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
     }
 }
 
-/// An end that is a failure and nothing else.
+/// An end that is only a failure.
 pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
     AnswerEnd {
         at,

@@ -1,29 +1,29 @@
-//! Knows a chunk that differs from the last one only in its text.
+//! Recognises a chunk that differs from the last one only in its text.
 
 use super::fast_chunk::{ChunkContents, FastChunk};
 use super::json::string_length;
 
-/// Longest surroundings of a text that are remembered: there is one shape for each stream.
+/// Longest remembered text around: one template per stream.
 const LENGTH_LIMIT: usize = 2 << 10;
 
 /// The last chunk with text, without its text.
 ///
-/// A chunk with the same bytes before and after another string means the same: what a chunk means depends on a
-/// text only through whether it is empty, and neither of the two is. So the new string alone is read, and it must
-/// be one that any reader of JSON takes.
+/// A chunk with the same bytes around another string means the same: its meaning depends on the text only
+/// through whether it is empty, and neither text is. So only the new string is read, and it must be valid
+/// JSON.
 #[derive(Debug, Default)]
 pub(crate) struct TemplateMatch {
-    /// All before the text, its opening quote too, and all after, from its closing quote on.
+    /// All before the text with its opening quote, and all after from its closing quote on.
     around: Vec<u8>,
-    /// Where the text stood.
+    /// Index of the text.
     text_at: usize,
     index: u32,
-    /// What every chunk of this shape says; without text before the first one that has some.
+    /// The contents of every chunk with this template; without text before the first one that has some.
     said: ChunkContents,
 }
 
 impl TemplateMatch {
-    /// The choice that the chunk `json` belongs to, and what it says, if it has this shape.
+    /// The choice and contents of the chunk `json`, if it matches the template.
     #[inline]
     pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, ChunkContents)> {
         self.said.text?;
@@ -33,7 +33,7 @@ impl TemplateMatch {
         (length > 0 && text[length..] == *after).then_some((self.index, self.said))
     }
 
-    /// Remembers the shape of the chunk that was read from `json`, if its text is all that may change in it.
+    /// Remembers the template of the chunk read from `json`, if only its text may change.
     pub(crate) fn learn(&mut self, json: &[u8], chunk: &FastChunk<'_>) {
         let FastChunk { index, said, finish, text_at } = chunk;
         let Some(index) = *index else { return };

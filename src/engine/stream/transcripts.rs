@@ -1,7 +1,7 @@
-//! Answers captured from real servers, read again: each must come out as `tests/data/transcripts.json` says.
+//! Answers captured from real servers, read again: each must give what `tests/data/transcripts.json` says.
 //!
-//! The expectations were made by a reader that shares nothing with this one (a script over Python's `json`),
-//! and then looked through by eye against the bytes.
+//! The expectations come from a reader that shares no code with this one (a script over Python's `json`), and
+//! were then checked by eye against the bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
 use crate::record::FinishReason;
 
-/// What one captured answer is.
+/// The contents of one captured answer.
 #[derive(Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reading {
@@ -30,7 +30,7 @@ struct Reading {
     outcome: String,
     /// Chunks with text.
     chunks: u64,
-    /// Sum of the chunks' tokens, where every chunk tells.
+    /// Sum of the chunks' tokens, where every chunk reports them.
     tokens: Option<u64>,
     /// The first 48 characters of the text of all choices.
     text: String,
@@ -39,7 +39,7 @@ struct Reading {
     finish: Option<String>,
     /// Tokens of prompt and answer.
     usage: Option<(u64, u64)>,
-    /// How a failure's message begins.
+    /// The beginning of a failure's message.
     says: String,
 }
 
@@ -207,15 +207,15 @@ fn as_curl_wrote_it(name: &str, bytes: &[u8]) -> Capture {
         if asked_whole || name.contains("nonstream") { AnswerForm::Whole } else { AnswerForm::Streamed };
     let (rest, curl) = curl_status(rest);
     // One file was saved without its head, from a stream whose chunked framing broke.
-    let (status, headers, body, told) = if rest.starts_with(b"HTTP/") {
+    let (status, headers, body, curl) = if rest.starts_with(b"HTTP/") {
         let (status, headers, body) = split_head(rest);
         (status, headers, body, curl)
     } else {
         let headers = fields("content-type: text/event-stream");
         (StatusCode::OK, headers, rest, Some(18))
     };
-    let close = match told {
-        // A capture of exactly 20,000 bytes was cut there.
+    let close = match curl {
+        // A capture of exactly 20,000 bytes was truncated there.
         _ if bytes.len() == 20_000 => None,
         None | Some(0) => Some(BodyEnd::Clean),
         Some(28) => None,
@@ -224,7 +224,7 @@ fn as_curl_wrote_it(name: &str, bytes: &[u8]) -> Capture {
     let chunked = headers.contains_key("transfer-encoding") && starts_with_a_chunk(body);
     let (pieces, close) = if chunked {
         let (mut pieces, rest, ended) = without_chunks(body);
-        // A chunk that broke off gives what there is of it.
+        // An incomplete chunk gives what there is of it.
         let partial = rest.iter().position(|&byte| byte == b'\n').map(|line| &rest[line + 1..]);
         pieces.extend(partial.filter(|_| !ended).map(Bytes::copy_from_slice));
         (pieces, Some(if ended { BodyEnd::Clean } else { BodyEnd::Broken }))

@@ -1,4 +1,4 @@
-//! One request from a connection's beginning to the answer's end, in the task that waits for it.
+//! One request from its connection to the end of its answer, in the task that waits for it.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -20,18 +20,18 @@ use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::stream::reader::failed;
 use crate::record::{Failure, FinishReason};
 
-/// Steps taken in one poll; after a read that filled the buffer there is no other. A server that never pauses would
-/// else keep a thread from everything else, limits and the end of the run among it.
+/// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
+/// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
 
-/// One request on its way: the [`Answer`] of this engine.
+/// One request under way: the [`Answer`] of this engine.
 pub struct HttpAnswer {
     pool: Arc<Pool>,
     head: Arc<RequestHead>,
     delays: Arc<ReadDelays>,
     clock: RunClock,
     state: State,
-    /// Events found and not told yet.
+    /// Events not returned yet.
     events: VecDeque<AnswerEvent>,
     cause: Cause,
 }
@@ -46,8 +46,8 @@ enum State {
 }
 
 impl HttpAnswer {
-    /// A request that goes out at the first [`Answer::next`]; how long its bytes lay in the kernel is added to
-    /// `delays`.
+    /// A request that is sent at the first [`Answer::next`]; the time that its bytes lay in the kernel is
+    /// added to `delays`.
     pub(crate) fn new(
         pool: Arc<Pool>,
         head: Arc<RequestHead>,
@@ -59,13 +59,13 @@ impl HttpAnswer {
         Self { pool, head, delays, clock, state, events: VecDeque::new(), cause: Cause::Unknown }
     }
 
-    /// What is behind the failure that ended it.
+    /// The cause of the failure that ended it.
     pub(crate) fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// Moves on until something can be told, but not for ever: after some steps, or when the task has used its
-    /// share of tokio's budget, the others get their turn.
+    /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
+    /// share of tokio's budget, other tasks get their turn.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
         let budget = ready!(coop::poll_proceed(cx));
         for _ in 0..STEPS_A_POLL {

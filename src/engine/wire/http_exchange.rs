@@ -14,22 +14,22 @@ use crate::engine::answer::{AnswerEvent, PreparedRequest};
 use crate::engine::stream::reader::ArrivalStamp;
 use crate::record::FinishReason;
 
-/// A request that has a connection, and what has come of it.
+/// A request with its connection, and what has come of it.
 pub(super) struct HttpExchange {
     connection: Box<PooledConnection>,
     clock: RunClock,
     delays: Arc<ReadDelays>,
     request: Request,
-    /// The last read filled the buffer: there is more, but others come first.
+    /// The last read filled the buffer: there is more, but other tasks come first.
     turn_over: bool,
     reply: Reply,
 }
 
-/// How far the request has come.
+/// How much of the request is written.
 enum Request {
     Outgoing(Box<Outgoing>),
     Sent,
-    /// The connection takes no more of it. What the server had said may still be read.
+    /// The connection takes no more of it. What the server sent may still be read.
     Unwritten(io::Error),
 }
 
@@ -50,7 +50,7 @@ impl HttpExchange {
         Self { connection, clock, delays, request, turn_over: false, reply }
     }
 
-    /// The connection, if nothing of the request is left to be written to it.
+    /// The connection, if the whole request was written to it.
     pub(super) fn into_connection(self) -> Option<Box<PooledConnection>> {
         matches!(self.request, Request::Sent).then_some(self.connection)
     }
@@ -60,7 +60,7 @@ impl HttpExchange {
         self.reply.finish_reason()
     }
 
-    /// Writes what can be written, else reads once; what was found goes to `events`.
+    /// Writes what can be written, else reads once; new events go to `events`.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -89,7 +89,7 @@ impl HttpExchange {
             }
         });
         match (outcome, &self.request) {
-            // Nothing will come any more.
+            // Nothing more will come.
             (Poll::Pending, Request::Unwritten(error)) => {
                 let arrival = self.connection.socket.stamped().arrival();
                 let now = ArrivalStamp { at: self.clock.now(), ..arrival };
@@ -99,7 +99,7 @@ impl HttpExchange {
         }
     }
 
-    /// Ready once, when all of the request has gone out.
+    /// Ready once, when the whole request was written.
     fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut VecDeque<AnswerEvent>) -> Poll<()> {
         let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
         match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {

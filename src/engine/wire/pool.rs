@@ -15,14 +15,15 @@ use crate::engine::dialect::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-/// How long a connection rests after an answer before it is used again: a server that closes after each answer
-/// without saying so needs a moment for it, and a request sent into the close is lost.
+/// How long a connection rests after an answer before it is used again: a server that closes after each
+/// answer without announcing it needs a moment, and a request sent into the close is lost.
 const REST: Duration = Duration::from_millis(50);
-/// A connection found closed sooner than this after its answer was closed because of the answer, not of the time.
+/// A connection found closed sooner than this after its answer was closed because of the answer, not because
+/// of its age.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Ready connections kept while requests come, so that opening one is rarely in a request's way.
+/// Ready connections kept while requests come, so that a request rarely waits for one to open.
 const RESERVE: usize = 4;
-/// Connections opened at the same time by a warm-up.
+/// Connections opened concurrently by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
 /// The idle connections to one server.
@@ -35,28 +36,28 @@ pub(crate) struct Pool {
     custom: Custom,
 }
 
-/// What the server does with a connection after an answer, so far as it has shown.
+/// What the server does with connections after answers, as seen so far.
 #[derive(Default)]
 struct Custom {
-    /// One connection at least has carried a second answer.
+    /// A connection has carried a second answer.
     keeps: AtomicBool,
-    /// One was closed right after its answer, though nothing in the answer said so.
+    /// One was closed right after its answer, unannounced.
     closes: AtomicBool,
 }
 
 impl Custom {
-    /// A server that has kept a connection is not thought to close them all because one was lost.
+    /// A server that has kept a connection does not close them all; one may be lost.
     fn lets_reuse(&self) -> bool {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
 }
 
-/// The newest of those that have answered and rested goes out first, else the newest of those opened ahead.
+/// Takes the newest rested connection first, else the newest of those opened ahead.
 #[derive(Default)]
 struct IdleLanes {
-    /// Those that have answered, oldest first.
+    /// Connections that have answered, oldest first.
     answered: Vec<Idle>,
-    /// Those that have not been asked anything, oldest first: they need no rest.
+    /// Connections opened ahead, oldest first: they need no rest.
     opened_ahead: Vec<Idle>,
 }
 
@@ -66,7 +67,7 @@ struct Idle {
 }
 
 impl Pool {
-    /// An empty pool; it stays empty where idle connections have their `cost`.
+    /// An empty pool; it stays empty where idle connections have a `cost`.
     pub(crate) fn new(dialer: Dialer, cost: IdleConnections) -> Self {
         let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
         Self { dialer, idle, opening, cost, custom: Custom::default() }
@@ -77,7 +78,7 @@ impl Pool {
         self.dialer.open().await
     }
 
-    /// A ready connection, if there is one; sees to it that a few remain.
+    /// A ready connection, if there is one; keeps a few in reserve.
     pub(super) fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         let mut idle = self.idle();
@@ -89,7 +90,7 @@ impl Pool {
         taken
     }
 
-    /// Gives a connection back once its answer is complete.
+    /// Returns a connection once its answer is complete.
     pub(super) fn give_back(&self, mut connection: Box<PooledConnection>) {
         connection.answers += 1;
         if connection.answers > 1 {
@@ -106,15 +107,15 @@ impl Pool {
         if idle.connection.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
-    /// Opens connections until `count` are idle, where they may be. One that fails is left to the request that will
-    /// need it.
+    /// Opens connections until `count` are idle, where that is allowed. A failure is left to the request that
+    /// will need the connection.
     pub(crate) async fn warm_up(&self, count: usize) {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
         let missing = {
             let mut idle = self.idle();
-            // Those left from another run are soon too old.
+            // Connections of an earlier run will soon be too old.
             idle.close_older_than(IDLE_LIMIT / 2, Instant::now());
             count.saturating_sub(idle.len())
         };
@@ -162,7 +163,7 @@ impl IdleLanes {
             .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, custom))
     }
 
-    /// Number of those that have answered and rested: the oldest ones.
+    /// Number of rested connections: the oldest ones.
     fn rested(&self, now: Instant) -> usize {
         self.answered.partition_point(|idle| now.duration_since(idle.since) >= REST)
     }
@@ -175,8 +176,8 @@ impl IdleLanes {
     }
 }
 
-/// The newest of the `oldest` first that is ready. One whose last answer has not closed yet is passed over, not closed:
-/// its server is only slow.
+/// The newest ready one among the first `oldest`. One whose last answer is still closing is skipped, not
+/// closed: its server is only slow.
 fn newest(
     idle: &mut Vec<Idle>,
     oldest: usize,

@@ -1,4 +1,4 @@
-//! Reads the bytes of one response, as they come, into the events of an answer.
+//! Reads the bytes of one response into the events of an answer.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,14 +16,14 @@ use crate::engine::stream::grammar::BodyEnd;
 use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader, failed};
 use crate::record::{Failure, FailureKind, FinishReason};
 
-/// Where the connection of a request came from.
+/// How the connection of a request was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Opened for this request.
     Opened,
-    /// Opened ahead, and never used.
+    /// Opened ahead and never used.
     Ahead,
-    /// Left open after another answer.
+    /// Kept open after another answer.
     Reused,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Reply {
 }
 
 enum Stage {
-    /// The head is not whole yet; these bytes of it have come.
+    /// The head is incomplete; these bytes of it have come.
     Head(Vec<u8>),
     Body(Box<Open>),
     Over,
@@ -54,12 +54,12 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub end: AnswerEnd,
-    /// What is behind its failure.
+    /// The cause of its failure.
     pub cause: Cause,
     pub afterwards: Afterwards,
 }
 
-/// What its connection is good for after a response.
+/// What its connection can be used for afterwards.
 #[derive(Debug)]
 pub(super) enum Afterwards {
     /// Another request.
@@ -70,12 +70,12 @@ pub(super) enum Afterwards {
 }
 
 impl Reply {
-    /// The response to a request with this head, of which this is kept.
+    /// The response to a request with this head and capture.
     pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
         Self { head, origin, capture, sent_told: false, stage: Stage::Head(Vec::new()) }
     }
 
-    /// Notes, once, that all of the request was written.
+    /// Notes once that the whole request was written.
     pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut VecDeque<AnswerEvent>) {
         if !self.sent_told {
             self.sent_told = true;
@@ -118,7 +118,7 @@ impl Reply {
         }
     }
 
-    /// Takes the system's word that nothing more will come.
+    /// Takes the system's error that nothing more will come.
     pub(super) fn fail(
         &mut self,
         error: &io::Error,
@@ -160,7 +160,8 @@ impl Reply {
                 return Some(self.lost(arrival.at, Failure::new(FailureKind::Malformed, message)));
             }
         };
-        // A response may come before the whole request has gone out, to a body too large for the server.
+        // A response may come before the whole request is written, for example to a body too large for the
+        // server.
         self.request_sent(arrival.at, events);
         events.push_back(AnswerEvent::Headers { at: arrival.at });
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
@@ -195,7 +196,7 @@ impl Reply {
         }
     }
 
-    /// The body broke off, and `why` makes a failure of the place where it did.
+    /// The body broke off; `why` makes a failure of the place.
     fn broken_off(
         &mut self,
         arrival: ArrivalStamp,
@@ -222,8 +223,8 @@ impl Reply {
         self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
     }
 
-    /// Ends the response with the judgement of its reader. An answer that came whole leaves a connection that can be
-    /// used again, as does a refusal whose body did; any other does not.
+    /// Ends the response with its reader's judgement. A complete answer leaves a usable connection, as does
+    /// an error with a complete body; anything else does not.
     fn finish(
         &mut self,
         rest: &[u8],
@@ -240,7 +241,7 @@ impl Reply {
         Some(Outcome { end: end.without(&self.head.secrets), cause, afterwards })
     }
 
-    /// Ends a request to which no response came.
+    /// Ends a request without a response.
     fn lost(&mut self, at: Timestamp, failure: Failure) -> Outcome {
         self.stage = Stage::Over;
         let message = self.head.secrets.hide(failure.message);
@@ -248,7 +249,7 @@ impl Reply {
         Outcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
     }
 
-    /// The failure of a request to which no answer came because of what `happened` to its connection.
+    /// The failure of a request without a response because of what `happened` to its connection.
     fn before_response(&self, happened: &str) -> Failure {
         let connection = match self.origin {
             Origin::Opened => "the connection",
@@ -259,7 +260,7 @@ impl Reply {
     }
 }
 
-/// The failure of a body that ended before its end.
+/// The failure of a truncated body.
 fn cut_off(place: &str, how: &str) -> Failure {
     Failure::new(FailureKind::Reset, format!("{place} ({how})"))
 }

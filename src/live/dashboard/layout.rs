@@ -37,8 +37,8 @@ impl Areas {
     pub(super) fn of(whole: Rect, state: &ViewState<'_>, said: u16) -> Self {
         let heading = u16::from(is_roomy(whole.height));
         // On the smallest terminals messages replace the server's figures.
-        let told = server::rows(state, whole.width);
-        let server = if is_roomy(whole.height) || said == 0 { told.min(1) } else { 0 };
+        let wanted = server::rows(state, whole.width);
+        let server = if is_roomy(whole.height) || said == 0 { wanted.min(1) } else { 0 };
         let figures = latency::rows(whole.height);
         let fixed = 2 + heading + figures + server + said;
         let objectives = (state.watched.objectives.len() as u16).min(OBJECTIVES);
@@ -46,7 +46,7 @@ impl Areas {
         let timelines = timelines::NUMBER;
         let mut left = whole.height.saturating_sub(fixed + least + heading);
         // The devices get their own line while every timeline keeps one.
-        let own = u16::from(server == 1 && told > 1 && left > timelines);
+        let own = u16::from(server == 1 && wanted > 1 && left > timelines);
         let server = server + own;
         left -= own;
         let rows_each = (left / timelines).clamp(1, TALLEST);
@@ -69,7 +69,7 @@ impl Areas {
             head,
             load,
             latency,
-            server: (told > 0).then_some(server),
+            server: (wanted > 0).then_some(server),
             timelines,
             rows_each,
             so_far,

@@ -41,11 +41,11 @@ pub(super) fn draw(view: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
             lines.push(Line::default());
             left = columns;
         }
-        let told = fitting(&words, left.saturating_sub(heading.len()));
-        if let (Some(line), false) = (lines.last_mut(), told.is_empty()) {
-            left = left.saturating_sub(heading.len() + told.chars().count() + 1);
+        let text = fitting(&words, left.saturating_sub(heading.len()));
+        if let (Some(line), false) = (lines.last_mut(), text.is_empty()) {
+            left = left.saturating_sub(heading.len() + text.chars().count() + 1);
             line.push_span(Span::styled(heading, view.palette.heading()));
-            line.push_span(Span::raw(told + " "));
+            line.push_span(Span::raw(text + " "));
         }
     }
     frame.render_widget(Paragraph::new(lines), area);
@@ -67,38 +67,38 @@ fn percent(share: f64) -> String {
 }
 
 fn of_engine(state: &ServerState) -> Vec<String> {
-    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
+    let value = |gauge: Gauge| state.gauges.get(&gauge).copied();
     let whole = |value: f64| count(value.max(0.0).round() as u64);
     let words = [
-        told(Gauge::Running).map(|running| format!("{} running", whole(running))),
-        told(Gauge::Waiting).map(|waiting| format!("{} waiting", whole(waiting))),
-        told(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
-        told(Gauge::CacheHitRate).map(|hits| format!("prefix hits {}", percent(hits))),
+        value(Gauge::Running).map(|running| format!("{} running", whole(running))),
+        value(Gauge::Waiting).map(|waiting| format!("{} waiting", whole(waiting))),
+        value(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
+        value(Gauge::CacheHitRate).map(|hits| format!("prefix-cache hits {}", percent(hits))),
     ];
     let silent = (state.silent > 0).then(|| match state.silent {
-        1 => "a page of metrics does not answer".to_owned(),
-        pages => format!("{} pages of metrics do not answer", count(pages)),
+        1 => "a metrics page does not answer".to_owned(),
+        pages => format!("{} metrics pages do not answer", count(pages)),
     });
     silent.into_iter().chain(words.into_iter().flatten()).collect()
 }
 
 /// The mean utilisation of the devices and the sums of their memory and power.
 fn of_devices(state: &ServerState) -> Vec<String> {
-    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
-    let memory = told(Gauge::MemoryUsedBytes).map(|used| match told(Gauge::MemoryFreeBytes) {
+    let value = |gauge: Gauge| state.gauges.get(&gauge).copied();
+    let memory = value(Gauge::MemoryUsedBytes).map(|used| match value(Gauge::MemoryFreeBytes) {
         Some(free) => {
             format!("memory {} of {} GiB", three_digits(used / GIB), three_digits((used + free) / GIB))
         }
         None => format!("memory {} GiB", three_digits(used / GIB)),
     });
     let words = [
-        told(Gauge::Utilisation).map(|busy| format!("{} busy", percent(busy))),
+        value(Gauge::Utilisation).map(|busy| format!("{} busy", percent(busy))),
         memory,
-        told(Gauge::PowerW).map(|power| format!("{} W", three_digits(power))),
+        value(Gauge::PowerW).map(|power| format!("{} W", three_digits(power))),
     ];
     let mut words: Vec<_> = words.into_iter().flatten().collect();
     if let (Some(first), 2..) = (words.first_mut(), state.devices) {
-        *first = format!("{} together: {first}", count(state.devices));
+        *first = format!("all {}: {first}", count(state.devices));
     }
     words
 }
@@ -125,10 +125,10 @@ mod tests {
         let mut state = state();
         assert_eq!(joined(&of_engine(&state)), "31 running · 4 waiting · KV cache 71.3 %");
         // 74,278 MiB are 72.5 GiB, and with what is free 159.1.
-        let all = "2 together: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
+        let all = "all 2: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
         assert_eq!(joined(&of_devices(&state)), all);
         let silent = ServerState { silent: 1, ..ServerState::default() };
-        assert_eq!(of_engine(&silent), ["a page of metrics does not answer"]);
+        assert_eq!(of_engine(&silent), ["a metrics page does not answer"]);
         state.devices = 1;
         state.gauges.remove(&Gauge::MemoryFreeBytes);
         assert_eq!(joined(&of_devices(&state)), "46.5 % busy · memory 72.5 GiB · 484 W");

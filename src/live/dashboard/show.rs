@@ -26,7 +26,7 @@ const SAID: usize = 3;
 
 /// Shows `watched` until `stopped` hangs up. Falls back to lines where the terminal cannot be taken or is
 /// given back early.
-pub(in crate::live) fn show(watched: &WatchedRun, stopped: &Receiver<()>) {
+pub(crate) fn show(watched: &WatchedRun, stopped: &Receiver<()>) {
     if let Some(stage) = AltScreen::enter() {
         let ended = draw_until(watched, &stage, stopped);
         drop(stage);
@@ -35,7 +35,7 @@ pub(in crate::live) fn show(watched: &WatchedRun, stopped: &Receiver<()>) {
             // The panic that gave it back has printed its message.
             Ok(Ended::GivenBack) => {}
             Err(error) => {
-                say(&format!("the dashboard cannot be drawn: {error}; here are lines instead"));
+                say(&format!("the dashboard cannot be drawn: {error}; printing lines instead"));
             }
         }
     }

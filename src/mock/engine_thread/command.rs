@@ -9,34 +9,34 @@ use crate::simulator::{FirstToken, Gauges, Job, JobId, Reject};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mock) struct TokensDue {
+pub(crate) struct TokensDue {
     /// Choice index, from 0.
-    pub(in crate::mock) choice: usize,
+    pub(crate) choice: usize,
     /// When they were due.
-    pub(in crate::mock) at: Timestamp,
-    pub(in crate::mock) tokens: u32,
+    pub(crate) at: Timestamp,
+    pub(crate) tokens: u32,
     /// What is known with the first token.
-    pub(in crate::mock) first: Option<FirstToken>,
+    pub(crate) first: Option<FirstToken>,
     /// Whether this choice is complete.
-    pub(in crate::mock) finished: bool,
+    pub(crate) finished: bool,
 }
 
 /// One choice to be generated.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct JobRequest {
+pub(crate) struct JobRequest {
     /// The job for the simulated server.
-    pub(in crate::mock) job: Job,
+    pub(crate) job: Job,
     /// `max_tokens` of the request.
-    pub(in crate::mock) max_tokens: u32,
+    pub(crate) max_tokens: u32,
     /// Why it will end.
-    pub(in crate::mock) finish: Finish,
+    pub(crate) finish: Finish,
 }
 
 /// The server's gauges and counters so far.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Readings {
-    pub(in crate::mock) gauges: Gauges,
-    pub(in crate::mock) meters: Meters,
+pub(crate) struct Readings {
+    pub(crate) gauges: Gauges,
+    pub(crate) meters: Meters,
 }
 
 #[derive(Debug)]

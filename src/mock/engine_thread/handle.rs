@@ -13,13 +13,13 @@ use crate::simulator::{JobId, Reject, Server};
 
 /// A handle of the engine thread, which ends when the last one is dropped.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct EngineThread {
+pub(crate) struct EngineThread {
     commands: mpsc::Sender<Command>,
 }
 
 /// The running jobs of one request. Dropping it cancels those that are not done.
 #[derive(Debug)]
-pub(in crate::mock) struct RunningJobs {
+pub(crate) struct RunningJobs {
     engine: EngineThread,
     jobs: Vec<Option<JobId>>,
     tokens: UnboundedReceiver<TokensDue>,
@@ -27,18 +27,18 @@ pub(in crate::mock) struct RunningJobs {
 
 /// Why a request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::mock) enum SubmitError {
+pub(crate) enum SubmitError {
     /// It can never be served.
     #[error(transparent)]
     Never(#[from] Reject),
     /// The engine thread has stopped, which only a bug in the model can cause.
-    #[error("the simulated engine has stopped; restart the mock, and report what it printed")]
+    #[error("the simulated engine has stopped; restart the mock and report its output")]
     Stopped,
 }
 
 impl EngineThread {
     /// Starts the thread.
-    pub(in crate::mock) fn start(server: Box<dyn Server + Send>, clock: RunClock) -> io::Result<Self> {
+    pub(crate) fn start(server: Box<dyn Server + Send>, clock: RunClock) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let beating = EngineLoop::new(server, clock, orders);
         std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;
@@ -46,7 +46,7 @@ impl EngineThread {
     }
 
     /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
-    pub(in crate::mock) async fn take(
+    pub(crate) async fn take(
         &self,
         wanted: Vec<JobRequest>,
         n: u32,
@@ -61,14 +61,14 @@ impl EngineThread {
     }
 
     /// The gauges and counters of the server; `None` when the thread has stopped.
-    pub(in crate::mock) async fn look(&self) -> Option<Readings> {
+    pub(crate) async fn look(&self) -> Option<Readings> {
         let (answer, readings) = oneshot::channel();
         self.send(Command::Look(answer));
         readings.await.ok()
     }
 
     /// Forgets all cached prefixes that no job is using.
-    pub(in crate::mock) async fn forget_prefixes(&self) {
+    pub(crate) async fn forget_prefixes(&self) {
         let (done, waiting) = oneshot::channel();
         self.send(Command::ForgetPrefixes(done));
         let _ = waiting.await;
@@ -82,7 +82,7 @@ impl EngineThread {
 
 impl RunningJobs {
     /// The next tokens; `None` after the last.
-    pub(in crate::mock) async fn next(&mut self) -> Option<TokensDue> {
+    pub(crate) async fn next(&mut self) -> Option<TokensDue> {
         if self.jobs.iter().all(Option::is_none) {
             return None;
         }

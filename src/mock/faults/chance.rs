@@ -6,7 +6,7 @@ use super::fault::Fault;
 use crate::random::Stream;
 
 /// The request header that asks for faults, separated by commas.
-pub(in crate::mock) const HEADER: &str = "x-skyline-fault";
+pub(crate) const HEADER: &str = "x-skyline-fault";
 
 /// A fault with its probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,14 +35,14 @@ impl FromStr for FaultChance {
 
 /// All faults of one mock and their random stream.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct FaultChances {
+pub(crate) struct FaultChances {
     known: Vec<FaultChance>,
     requests: Stream,
     connections: Stream,
 }
 
 impl FaultChances {
-    pub(in crate::mock) fn new(chances: Vec<FaultChance>, seed: u64) -> Self {
+    pub(crate) fn new(chances: Vec<FaultChance>, seed: u64) -> Self {
         Self {
             known: chances,
             requests: Stream::named(seed, "mock faults"),
@@ -52,7 +52,7 @@ impl FaultChances {
 
     /// The faults of the request with this number. Each fault has its own draw, so that another one in the
     /// list changes none.
-    pub(in crate::mock) fn of_request(&self, number: u64) -> Vec<Fault> {
+    pub(crate) fn of_request(&self, number: u64) -> Vec<Fault> {
         let mut stream = self.requests.branch(number);
         let drawn = self.known.iter().map(|chance| (chance, stream.unit()));
         drawn
@@ -62,14 +62,14 @@ impl FaultChances {
     }
 
     /// Whether the connection with this number is refused.
-    pub(in crate::mock) fn refuses(&self, number: u64) -> bool {
+    pub(crate) fn refuses(&self, number: u64) -> bool {
         let mut stream = self.connections.branch(number);
         self.known.iter().any(|chance| chance.fault == Fault::Refuse && stream.unit() < chance.probability)
     }
 }
 
 /// The faults that a header's value asks for.
-pub(in crate::mock) fn asked(value: &str) -> Result<Vec<Fault>, String> {
+pub(crate) fn asked(value: &str) -> Result<Vec<Fault>, String> {
     value
         .split(',')
         .map(|name| match name.parse() {

@@ -141,7 +141,7 @@ impl Fault {
     }
 
     /// The HTTP status of the answer, for faults that set it.
-    pub(in crate::mock) const fn status(self) -> Option<u16> {
+    pub(crate) const fn status(self) -> Option<u16> {
         match self {
             Self::Http400 => Some(400),
             Self::Http401 => Some(401),
@@ -154,7 +154,7 @@ impl Fault {
     }
 
     /// Whether it happens in the middle of a stream.
-    pub(in crate::mock) const fn strikes_mid_stream(self) -> bool {
+    pub(crate) const fn strikes_mid_stream(self) -> bool {
         matches!(
             self,
             Self::ResetMidStream

@@ -11,7 +11,7 @@ use crate::mock::truth::{End, Record, TruthLog, Write};
 ///
 /// HTTP/1.1 answers one request at a time, so that bytes taken by the socket belong to the one open record.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct ConnectionLog {
+pub(crate) struct ConnectionLog {
     notes: Arc<Mutex<Notes>>,
     reset: Arc<Notify>,
     truth: Arc<TruthLog>,
@@ -30,7 +30,7 @@ struct Notes {
 }
 
 impl ConnectionLog {
-    pub(in crate::mock) fn new(truth: Arc<TruthLog>, clock: RunClock) -> Self {
+    pub(crate) fn new(truth: Arc<TruthLog>, clock: RunClock) -> Self {
         Self { notes: Arc::default(), reset: Arc::default(), truth, clock }
     }
 
@@ -40,7 +40,7 @@ impl ConnectionLog {
     }
 
     /// A request has been read.
-    pub(in crate::mock) fn begin(&self, record: Record) {
+    pub(crate) fn begin(&self, record: Record) {
         self.close(Timestamp::ZERO);
         let mut notes = self.notes();
         notes.record = Some(record);
@@ -48,24 +48,24 @@ impl ConnectionLog {
     }
 
     /// Changes the open record.
-    pub(in crate::mock) fn note(&self, change: impl FnOnce(&mut Record)) {
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Record)) {
         if let Some(record) = &mut self.notes().record {
             change(record);
         }
     }
 
     /// Tokens are about to go to the socket.
-    pub(in crate::mock) fn expect(&self, writes: &[Write]) {
+    pub(crate) fn expect(&self, writes: &[Write]) {
         self.note(|record| record.writes.extend_from_slice(writes));
     }
 
     /// The socket has taken some bytes.
-    pub(in crate::mock) fn took(&self) {
+    pub(crate) fn took(&self) {
         self.notes().taken = self.clock.now();
     }
 
     /// The socket has taken all bytes so far.
-    pub(in crate::mock) fn took_all(&self) {
+    pub(crate) fn took_all(&self) {
         let mut notes = self.notes();
         let now = notes.taken;
         let Notes { record: Some(record), undone, .. } = &mut *notes else { return };
@@ -86,13 +86,13 @@ impl ConnectionLog {
     }
 
     /// The whole answer has been handed to the socket, or will be with its next write.
-    pub(in crate::mock) fn finish(&self, end: End) {
+    pub(crate) fn finish(&self, end: End) {
         self.note(|record| record.end = Some(end));
     }
 
     /// The socket is gone. A record that is still open has bytes that nobody took, so it ends as
     /// disconnected, except where the mock broke it off on purpose.
-    pub(in crate::mock) fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         self.note(|record| {
             if record.end != Some(End::BrokenOff) {
                 record.end = Some(End::Disconnected);
@@ -102,19 +102,19 @@ impl ConnectionLog {
     }
 
     /// Ends the connection with a reset; bytes already taken still go out.
-    pub(in crate::mock) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.notes().cut = true;
         self.finish(End::BrokenOff);
         self.reset.notify_one();
     }
 
     /// Waits for a [`reset`](Self::reset).
-    pub(in crate::mock) async fn resets(&self) {
+    pub(crate) async fn resets(&self) {
         self.reset.notified().await;
     }
 
     /// Whether the socket must end with a reset.
-    pub(in crate::mock) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.notes().cut
     }
 

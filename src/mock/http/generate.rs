@@ -18,7 +18,7 @@ use crate::mock::state::Mock;
 use crate::mock::truth::{End, Record};
 
 /// Answers one request.
-pub(in crate::mock) async fn generate(
+pub(crate) async fn generate(
     mock: Arc<Mock>,
     log: ConnectionLog,
     endpoint: Endpoint,

@@ -11,13 +11,13 @@ use super::connection_log::ConnectionLog;
 
 /// The socket beneath HTTP.
 #[derive(Debug)]
-pub(in crate::mock) struct LoggedSocket {
+pub(crate) struct LoggedSocket {
     socket: TcpStream,
     log: ConnectionLog,
 }
 
 impl LoggedSocket {
-    pub(in crate::mock) fn new(socket: TcpStream, log: ConnectionLog) -> Self {
+    pub(crate) fn new(socket: TcpStream, log: ConnectionLog) -> Self {
         Self { socket, log }
     }
 }

@@ -29,7 +29,7 @@ fn note_first(log: &ConnectionLog, due: &TokensDue) {
 }
 
 /// The answer's events, each written when its tokens are due.
-pub(in crate::mock) fn streamed(log: ConnectionLog, work: RunningJobs, script: Script) -> Response {
+pub(crate) fn streamed(log: ConnectionLog, work: RunningJobs, script: Script) -> Response {
     let mut responder = Responder { log, work, script, acts: VecDeque::new() };
     responder.script.begin(&mut responder.acts);
     ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], responder.into_body()).into_response()
@@ -74,7 +74,7 @@ impl Responder {
                 None => {
                     let Some(due) = self.work.next().await else { return self.end(End::BrokenOff) };
                     note_first(&self.log, &due);
-                    self.script.tell(due, &mut self.acts);
+                    self.script.write_tokens(due, &mut self.acts);
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Responder {
 }
 
 /// The answer in one piece, written when its last token is due.
-pub(in crate::mock) async fn whole(
+pub(crate) async fn whole(
     log: ConnectionLog,
     mut work: RunningJobs,
     mut reply: Reply,

@@ -19,7 +19,7 @@ use crate::mock::request::{self, Endpoint, Fields};
 use crate::mock::state::Mock;
 
 /// All routes.
-pub(in crate::mock) fn router(mock: Arc<Mock>) -> Router {
+pub(crate) fn router(mock: Arc<Mock>) -> Router {
     let chat = |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
         generate(mock, log, Endpoint::Chat, headers, body)
     };

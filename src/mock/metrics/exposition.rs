@@ -8,7 +8,7 @@ use crate::mock::engine_thread::Readings;
 use crate::simulator::BLOCK_SIZE;
 
 /// The whole page for a server of this model.
-pub(in crate::mock) fn exposition(model: &str, readings: &Readings) -> String {
+pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
     let mut page = Page { model: label(model), text: String::with_capacity(24 * 1024) };
     let (gauges, meters) = (&readings.gauges, &readings.meters);
     let running = gauges.num_requests_running;

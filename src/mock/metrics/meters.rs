@@ -6,7 +6,7 @@ use crate::simulator::TokenEvent;
 
 /// Why an answer ended, as vLLM's `finished_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Finish {
+pub(crate) enum Finish {
     /// By itself.
     Stop,
     /// At the request's limit.
@@ -18,7 +18,7 @@ pub(in crate::mock) enum Finish {
 impl Finish {
     pub(super) const ALL: [Self; 3] = [Self::Stop, Self::Length, Self::Abort];
 
-    pub(in crate::mock) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
             Self::Length => "length",
@@ -29,7 +29,7 @@ impl Finish {
 
 /// The times of one job that the metrics need.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct JobTimes {
+pub(crate) struct JobTimes {
     arrived: Timestamp,
     input_tokens: u32,
     max_tokens: u32,
@@ -38,16 +38,11 @@ pub(in crate::mock) struct JobTimes {
     last: Timestamp,
     cached_tokens: u32,
     output_tokens: u32,
-    pub(in crate::mock) finish: Finish,
+    pub(crate) finish: Finish,
 }
 
 impl JobTimes {
-    pub(in crate::mock) fn new(
-        arrived: Timestamp,
-        input_tokens: u32,
-        max_tokens: u32,
-        finish: Finish,
-    ) -> Self {
+    pub(crate) fn new(arrived: Timestamp, input_tokens: u32, max_tokens: u32, finish: Finish) -> Self {
         Self {
             arrived,
             input_tokens,
@@ -64,7 +59,7 @@ impl JobTimes {
 
 /// All histograms, and the counters that the server itself does not keep.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Meters {
+pub(crate) struct Meters {
     ended: [u64; Finish::ALL.len()],
     pub(super) cached_tokens: u64,
     pub(super) time_to_first_token: Histogram,
@@ -111,12 +106,12 @@ impl Default for Meters {
 
 impl Meters {
     /// A prompt arrived that asks for `n` choices.
-    pub(in crate::mock) fn arrived(&mut self, n: u32) {
+    pub(crate) fn arrived(&mut self, n: u32) {
         self.choices.observe(f64::from(n));
     }
 
     /// Tokens came out. Those of one moment belong to one step, and a prompt counts in the step that ends it.
-    pub(in crate::mock) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
+    pub(crate) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
         let mut step_tokens = u64::from(event.tokens);
         if let Some(first) = event.first {
             passage.scheduled = Some(first.scheduled);
@@ -145,7 +140,7 @@ impl Meters {
     }
 
     /// A job ended.
-    pub(in crate::mock) fn ended(&mut self, passage: &JobTimes, at: Timestamp) {
+    pub(crate) fn ended(&mut self, passage: &JobTimes, at: Timestamp) {
         if let Some(place) = Finish::ALL.iter().position(|reason| *reason == passage.finish) {
             self.ended[place] += 1;
         }
@@ -166,7 +161,7 @@ impl Meters {
     }
 
     /// Answers that ended for this reason.
-    pub(in crate::mock) fn ended_by(&self, reason: Finish) -> u64 {
+    pub(crate) fn ended_by(&self, reason: Finish) -> u64 {
         Finish::ALL.iter().position(|other| *other == reason).map_or(0, |place| self.ended[place])
     }
 }

@@ -20,26 +20,26 @@ enum Kind {
 
 /// One choice of an answer.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Choice {
+pub(crate) struct Choice {
     /// Its text.
-    pub(in crate::mock) text: Text,
+    pub(crate) text: Text,
     /// Its tokens when it is complete.
-    pub(in crate::mock) planned: u32,
+    pub(crate) planned: u32,
     /// Why it then ends.
-    pub(in crate::mock) finish: Finish,
+    pub(crate) finish: Finish,
     /// The stop text that ended it.
-    pub(in crate::mock) stop_reason: Option<String>,
+    pub(crate) stop_reason: Option<String>,
     /// Tokens of its prompt.
-    pub(in crate::mock) prompt_tokens: u32,
+    pub(crate) prompt_tokens: u32,
     /// Of them, found in the prefix cache; `None` before the first token.
-    pub(in crate::mock) cached_tokens: Option<u32>,
+    pub(crate) cached_tokens: Option<u32>,
     /// Tokens sent so far.
-    pub(in crate::mock) told: u32,
+    pub(crate) sent: u32,
 }
 
 /// An answer under way.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Reply {
+pub(crate) struct Reply {
     endpoint: Endpoint,
     usage_in: UsageIn,
     token_ids: TokenIds,
@@ -55,7 +55,7 @@ pub(in crate::mock) struct Reply {
 
 impl Reply {
     /// The reply with `id` of `model`.
-    pub(in crate::mock) fn new(
+    pub(crate) fn new(
         endpoint: Endpoint,
         (id, model): (&str, &str),
         request: &Request,
@@ -93,24 +93,24 @@ impl Reply {
     }
 
     /// Sets how much of a choice's prompt was in the prefix cache.
-    pub(in crate::mock) fn cached(&mut self, index: usize, tokens: u32) {
+    pub(crate) fn cached(&mut self, index: usize, tokens: u32) {
         if let Some(choice) = self.choices.get_mut(index) {
             choice.cached_tokens = Some(tokens);
         }
     }
 
-    pub(in crate::mock) const fn choices(&self) -> usize {
+    pub(crate) const fn choices(&self) -> usize {
         self.choices.len()
     }
 
     /// Answer tokens of all choices together when they are complete.
-    pub(in crate::mock) fn planned(&self) -> u32 {
+    pub(crate) fn planned(&self) -> u32 {
         self.choices.iter().map(|choice| choice.planned).fold(0, u32::saturating_add)
     }
 
     /// Answer tokens sent so far.
-    pub(in crate::mock) fn told(&self) -> u32 {
-        self.choices.iter().map(|choice| choice.told).fold(0, u32::saturating_add)
+    pub(crate) fn sent(&self) -> u32 {
+        self.choices.iter().map(|choice| choice.sent).fold(0, u32::saturating_add)
     }
 
     fn has(&self, fault: Fault) -> bool {
@@ -121,7 +121,7 @@ impl Reply {
     fn kind(&self, choice: &Choice) -> Kind {
         if self.tool.is_some() {
             Kind::ToolCall
-        } else if self.has(Fault::Reasoning) && choice.told < choice.planned / 2 {
+        } else if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 {
             Kind::Reasoning
         } else {
             Kind::Content
@@ -134,7 +134,7 @@ impl Reply {
     }
 
     /// The first events of a chat: one per choice, with the role.
-    pub(in crate::mock) fn roles(&self) -> Vec<String> {
+    pub(crate) fn roles(&self) -> Vec<String> {
         let each = 0..if self.endpoint == Endpoint::Chat { self.choices.len() } else { 0 };
         each.map(|index| {
             let delta = r#"{"role":"assistant","content":""}"#;
@@ -150,28 +150,28 @@ impl Reply {
     }
 
     /// The event with the next `tokens` tokens of a choice.
-    pub(in crate::mock) fn chunk(&mut self, index: usize, tokens: u32) -> String {
+    pub(crate) fn chunk(&mut self, index: usize, tokens: u32) -> String {
         let mut event = String::with_capacity(self.head.len() + 192);
         event.push_str(&self.head);
         let Some(choice) = self.choices.get(index) else { return event };
         let kind = self.kind(choice);
-        let told = choice.told..choice.told.saturating_add(tokens);
-        let text = Value::from(choice.text.tokens(told.clone()));
-        let whole = told.end >= choice.planned;
+        let range = choice.sent..choice.sent.saturating_add(tokens);
+        let text = Value::from(choice.text.tokens(range.clone()));
+        let whole = range.end >= choice.planned;
         let finish = if whole { format!("\"{}\"", self.finish_of(choice)) } else { "null".to_owned() };
         let _ = match (self.endpoint, kind) {
             (Endpoint::Completions, _) => write!(event, r#"{{"index":{index},"text":{text}"#),
             (_, Kind::Content) => write!(event, r#"{{"index":{index},"delta":{{"content":{text}}}"#),
             (_, Kind::Reasoning) => write!(event, r#"{{"index":{index},"delta":{{"reasoning":{text}}}"#),
             (_, Kind::ToolCall) => {
-                let call = tool_call(self.tool.as_deref(), index, choice.told, &text);
+                let call = tool_call(self.tool.as_deref(), index, choice.sent, &text);
                 write!(event, r#"{{"index":{index},"delta":{{"tool_calls":[{call}]}}"#)
             }
         };
         let ids = match self.token_ids {
             TokenIds::Hidden => "null".to_owned(),
             TokenIds::Shown => {
-                Value::from(told.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
+                Value::from(range.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
             }
         };
         let _ = write!(event, r#","logprobs":null,"finish_reason":{finish}"#);
@@ -181,7 +181,7 @@ impl Reply {
         }
         let _ = write!(event, r#","token_ids":{ids}}}]"#);
         if let Some(choice) = self.choices.get_mut(index) {
-            choice.told = choice.told.saturating_add(tokens);
+            choice.sent = choice.sent.saturating_add(tokens);
         }
         self.add_usage(&mut event, index);
         event.push('}');
@@ -194,18 +194,18 @@ impl Reply {
             && !self.has(Fault::NoUsage)
             && let Some(choice) = self.choices.get(index)
         {
-            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.told, None));
+            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.sent, None));
         }
     }
 
     /// The usage event after the end of the last choice.
-    pub(in crate::mock) fn last_usage(&self) -> Option<String> {
+    pub(crate) fn last_usage(&self) -> Option<String> {
         let wanted = self.usage_in != UsageIn::None && !self.has(Fault::NoUsage);
         wanted.then(|| format!(r#"{}],"usage":{}}}"#, self.head, self.usage()))
     }
 
     /// The whole answer in one body.
-    pub(in crate::mock) fn whole(&mut self) -> String {
+    pub(crate) fn whole(&mut self) -> String {
         let mut body = self.head.clone();
         for (index, choice) in self.choices.iter().enumerate() {
             let ids = match self.token_ids {
@@ -241,7 +241,7 @@ impl Reply {
             let _ = write!(body, "{comma}{object}");
         }
         for choice in &mut self.choices {
-            choice.told = choice.planned;
+            choice.sent = choice.planned;
         }
         body.push(']');
         if !self.has(Fault::NoUsage) {
@@ -259,7 +259,7 @@ impl Reply {
             PromptDetails::Hidden => None,
             PromptDetails::Shown => prompts().map(|choice| choice.cached_tokens).sum(),
         };
-        usage(prompt_tokens, self.told(), cached)
+        usage(prompt_tokens, self.sent(), cached)
     }
 }
 
@@ -274,8 +274,8 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
 }
 
 /// A piece of a tool call; the first one has the name.
-fn tool_call(tool: Option<&str>, choice: usize, told: u32, arguments: &Value) -> Value {
-    if told == 0 {
+fn tool_call(tool: Option<&str>, choice: usize, sent: u32, arguments: &Value) -> Value {
+    if sent == 0 {
         json!({ "index": 0, "id": format!("call_mock_{choice}"), "type": "function",
                 "function": { "name": tool, "arguments": arguments } })
     } else {

@@ -15,7 +15,7 @@ pub struct CannedAnswer {
 
 impl CannedAnswer {
     /// Whether the prompt contains the words.
-    pub(in crate::mock) fn is_to(&self, prompt: &Prompt) -> bool {
+    pub(crate) fn is_to(&self, prompt: &Prompt) -> bool {
         let words: Vec<_> = prompt.words().collect();
         let wanted: Vec<_> = self.to.split_whitespace().collect();
         words.windows(wanted.len()).any(|run| run == wanted)

@@ -13,7 +13,7 @@ use crate::random::Stream;
 use crate::simulator::{Job, JobId};
 
 /// The jobs for the engine and the choices of the answer, those of the first prompt first.
-pub(in crate::mock) fn plan(
+pub(crate) fn plan(
     mock: &Mock,
     number: u64,
     request: &Request,
@@ -62,7 +62,7 @@ pub(in crate::mock) fn plan(
                 stop_reason: stopped.map(|stopped| stopped.by.clone()),
                 prompt_tokens: prompt.tokens(),
                 cached_tokens: None,
-                told: 0,
+                sent: 0,
             };
             planned.push((JobRequest { job, max_tokens: request.max_tokens, finish }, choice));
         }

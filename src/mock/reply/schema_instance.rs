@@ -8,7 +8,7 @@ const DEEPEST: u32 = 16;
 /// A value of `schema`. Supported keywords: `const`, `enum`, `default`, `$ref` within it, `allOf` and the
 /// first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`,
 /// and the bounds of numbers. Optional properties are left out.
-pub(in crate::mock) fn instance(schema: &Value) -> Value {
+pub(crate) fn instance(schema: &Value) -> Value {
     of(schema, schema, 0)
 }
 

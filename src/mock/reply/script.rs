@@ -14,7 +14,7 @@ use crate::mock::truth::Write;
 
 /// The next thing to do.
 #[derive(Debug)]
-pub(in crate::mock) enum WriteStep {
+pub(crate) enum WriteStep {
     /// Write these bytes, which carry these tokens.
     Write(Bytes, Vec<Write>),
     /// Wait so long.
@@ -38,27 +38,27 @@ const BETWEEN_HALVES: Duration = Duration::from_millis(2);
 
 /// The rest of one streamed answer.
 #[derive(Debug)]
-pub(in crate::mock) struct Script {
+pub(crate) struct Script {
     reply: Reply,
     faults: Vec<Fault>,
     /// Tokens of each choice that wait for more to fill an event.
     held: Vec<Vec<Write>>,
     /// Events that wait for others, and the tokens in them.
     batch: (String, Vec<Write>),
-    roles_told: bool,
+    roles_sent: bool,
     struck: bool,
     unfinished: usize,
 }
 
 impl Script {
-    pub(in crate::mock) fn new(reply: Reply, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(reply: Reply, faults: Vec<Fault>) -> Self {
         let choices = reply.choices();
         Self {
             reply,
             faults,
             held: vec![Vec::new(); choices],
             batch: (String::new(), Vec::new()),
-            roles_told: false,
+            roles_sent: false,
             struck: false,
             unfinished: choices,
         }
@@ -69,7 +69,7 @@ impl Script {
     }
 
     /// The steps before any token.
-    pub(in crate::mock) fn begin(&mut self, acts: &mut VecDeque<WriteStep>) {
+    pub(crate) fn begin(&mut self, acts: &mut VecDeque<WriteStep>) {
         if self.has(Fault::RoleEarly) {
             self.roles();
             self.flush(acts);
@@ -77,7 +77,7 @@ impl Script {
     }
 
     /// The steps for due tokens.
-    pub(in crate::mock) fn tell(&mut self, due: TokensDue, acts: &mut VecDeque<WriteStep>) {
+    pub(crate) fn write_tokens(&mut self, due: TokensDue, acts: &mut VecDeque<WriteStep>) {
         // Even a stream that breaks off before its first token has begun.
         self.roles();
         if self.strike(acts) {
@@ -114,7 +114,7 @@ impl Script {
 
     /// Injects the mid-stream faults when it is time; returns whether they end the answer.
     fn strike(&mut self, acts: &mut VecDeque<WriteStep>) -> bool {
-        if self.struck || self.reply.told() < self.reply.planned() / 2 {
+        if self.struck || self.reply.sent() < self.reply.planned() / 2 {
             return false;
         }
         self.struck = true;
@@ -159,8 +159,8 @@ impl Script {
 
     /// The role chunks, once.
     fn roles(&mut self) {
-        if !self.roles_told {
-            self.roles_told = true;
+        if !self.roles_sent {
+            self.roles_sent = true;
             for event in self.reply.roles() {
                 self.event(&event);
             }

@@ -30,7 +30,7 @@ const ACCENTED: [&str; 4] = [" café", " naïve", " 東京", " déjà"];
 
 /// Words that repeat, up to where a stop text begins.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Text {
+pub(crate) struct Text {
     words: Arc<[String]>,
     /// The token in which the visible text ends, and how many of its bytes are visible.
     end: Option<(u32, usize)>,
@@ -38,18 +38,18 @@ pub(in crate::mock) struct Text {
 
 /// An answer that a stop text ends.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Stopped {
+pub(crate) struct Stopped {
     /// The text before the stop text.
-    pub(in crate::mock) text: Text,
+    pub(crate) text: Text,
     /// Tokens up to the one that completes the stop text.
-    pub(in crate::mock) tokens: u32,
+    pub(crate) tokens: u32,
     /// The stop text.
-    pub(in crate::mock) by: String,
+    pub(crate) by: String,
 }
 
 impl Text {
     /// The answer to `prompt`.
-    pub(in crate::mock) fn of(words: AnswerWords, prompt: &Prompt) -> Self {
+    pub(crate) fn of(words: AnswerWords, prompt: &Prompt) -> Self {
         let words = match words {
             AnswerWords::Stock => STOCK.map(str::to_owned).into(),
             AnswerWords::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
@@ -58,12 +58,12 @@ impl Text {
     }
 
     /// An answer in which every token has multi-byte characters.
-    pub(in crate::mock) fn accented() -> Self {
+    pub(crate) fn accented() -> Self {
         Self { words: ACCENTED.map(str::to_owned).into(), end: None }
     }
 
     /// This text as tokens of a few characters each.
-    pub(in crate::mock) fn said(text: &str) -> Self {
+    pub(crate) fn said(text: &str) -> Self {
         /// Characters per token: about those of an English word piece.
         const PIECE: usize = 4;
         let characters: Vec<char> = text.chars().collect();
@@ -71,7 +71,7 @@ impl Text {
     }
 
     /// Tokens before the words repeat, at least one.
-    pub(in crate::mock) fn round(&self) -> u32 {
+    pub(crate) fn round(&self) -> u32 {
         u32::try_from(self.words.len()).unwrap_or(u32::MAX).max(1)
     }
 
@@ -80,7 +80,7 @@ impl Text {
     }
 
     /// The visible text of one token, from 0.
-    pub(in crate::mock) fn token(&self, token: u32) -> &str {
+    pub(crate) fn token(&self, token: u32) -> &str {
         let word = self.word(token);
         match self.end {
             Some((last, bytes)) if token == last => &word[..bytes],
@@ -90,28 +90,23 @@ impl Text {
     }
 
     /// The visible text of several tokens.
-    pub(in crate::mock) fn tokens(&self, range: std::ops::Range<u32>) -> String {
+    pub(crate) fn tokens(&self, range: std::ops::Range<u32>) -> String {
         range.map(|token| self.token(token)).collect()
     }
 
     /// The prefix-cache keys of the first `count` tokens.
-    pub(in crate::mock) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
+    pub(crate) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
         (0..count).map(|token| request::token(self.word(token)))
     }
 
     /// The id of a token.
-    pub(in crate::mock) fn id(&self, token: u32) -> u32 {
+    pub(crate) fn id(&self, token: u32) -> u32 {
         request::id(self.word(token))
     }
 
     /// The text ended before the first of `stops` that is completed by a token after the first `min_tokens`
     /// and within the first `max_tokens`.
-    pub(in crate::mock) fn stop_before(
-        &self,
-        stops: &[String],
-        min_tokens: u32,
-        max_tokens: u32,
-    ) -> Option<Stopped> {
+    pub(crate) fn stop_before(&self, stops: &[String], min_tokens: u32, max_tokens: u32) -> Option<Stopped> {
         let longest = stops.iter().map(String::len).max()?;
         // The words repeat: a stop text that is not in one round plus its own length never comes.
         let enough = (self.words.len() + longest + 1) as u32;
@@ -121,10 +116,10 @@ impl Text {
             begins.push(text.len());
             text.push_str(self.word(token));
         }
-        let told = begins.get(min_tokens as usize).copied()?;
+        let from = begins.get(min_tokens as usize).copied()?;
         let token_at = |byte: usize| begins.partition_point(|begin| *begin <= byte) - 1;
         let found = stops.iter().filter_map(|stop| {
-            let (at, _) = text.match_indices(stop.as_str()).find(|(at, _)| at + stop.len() > told)?;
+            let (at, _) = text.match_indices(stop.as_str()).find(|(at, _)| at + stop.len() > from)?;
             Some((token_at(at + stop.len() - 1), at, stop))
         });
         let (last, at, by) = found.min_by_key(|(last, ..)| *last)?;
@@ -143,19 +138,19 @@ mod tests {
         let text = Text::of(AnswerWords::Stock, &Prompt::default());
         let stops: Vec<_> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let stopped = text.stop_before(&stops, min, max);
-        let told = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
-        (stopped.map(|stopped| (stopped.tokens, stopped.by)), told)
+        let visible = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
+        (stopped.map(|stopped| (stopped.tokens, stopped.by)), visible)
     }
 
     #[test]
     fn a_stop_text_ends_the_answer_before_itself() {
-        let told = |tokens, by: &str| Some((tokens, by.to_owned()));
-        assert_eq!(stopped(&[" to"], 0, 20), (told(4, " to"), " the quick answer".to_owned()));
+        let ended = |tokens, by: &str| Some((tokens, by.to_owned()));
+        assert_eq!(stopped(&[" to"], 0, 20), (ended(4, " to"), " the quick answer".to_owned()));
         // It begins in one token and ends two further on.
-        assert_eq!(stopped(&["er to y"], 0, 20), (told(5, "er to y"), " the quick answ".to_owned()));
-        assert_eq!(stopped(&["is", "quick"], 0, 20).0, told(2, "quick"));
+        assert_eq!(stopped(&["er to y"], 0, 20), (ended(5, "er to y"), " the quick answ".to_owned()));
+        assert_eq!(stopped(&["is", "quick"], 0, 20).0, ended(2, "quick"));
         // Once around: the first " the" is among the least tokens.
-        assert_eq!(stopped(&[" the"], 3, 40).0, told(17, " the"));
+        assert_eq!(stopped(&[" the"], 3, 40).0, ended(17, " the"));
     }
 
     #[test]

@@ -4,10 +4,10 @@ use crate::mock::refusal::Refusal;
 
 /// The models and limits that a request is checked against.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mock) struct ServedModels<'a> {
-    pub(in crate::mock) model: &'a str,
-    pub(in crate::mock) adapters: &'a [String],
-    pub(in crate::mock) max_model_len: u32,
+pub(crate) struct ServedModels<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) adapters: &'a [String],
+    pub(crate) max_model_len: u32,
 }
 
 /// Most choices per prompt, so that no request can take all memory.
@@ -15,7 +15,7 @@ const MOST_CHOICES: u32 = 128;
 
 impl ServedModels<'_> {
     /// Index of the adapter that is asked for; `None` for the model itself or without a name.
-    pub(in crate::mock) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
+    pub(crate) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
         match asked {
             Some(asked) if asked != self.model => match self.adapters.iter().position(|name| name == asked) {
                 Some(place) => Ok(Some(place)),

@@ -10,14 +10,14 @@ use crate::mock::refusal::Refusal;
 
 /// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Endpoint {
+pub(crate) enum Endpoint {
     Chat,
     Completions,
 }
 
 /// When an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Ending {
+pub(crate) enum Ending {
     /// By itself, or at the limit.
     Free,
     /// At the limit only (`ignore_eos`).
@@ -26,14 +26,14 @@ pub(in crate::mock) enum Ending {
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Form {
+pub(crate) enum Form {
     Whole,
     Streamed(UsageIn),
 }
 
 /// Which events of a stream carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum UsageIn {
+pub(crate) enum UsageIn {
     None,
     Last,
     Every,
@@ -41,30 +41,30 @@ pub(in crate::mock) enum UsageIn {
 
 /// Whether token ids come with the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum TokenIds {
+pub(crate) enum TokenIds {
     Hidden,
     Shown,
 }
 
 /// A request that can be served, as far as its own fields say.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::mock) struct Request {
-    pub(in crate::mock) prompts: Vec<Prompt>,
+pub(crate) struct Request {
+    pub(crate) prompts: Vec<Prompt>,
     /// Index of the adapter that answers; `None` for the model itself.
-    pub(in crate::mock) adapter: Option<usize>,
-    pub(in crate::mock) max_tokens: u32,
-    pub(in crate::mock) min_tokens: u32,
-    pub(in crate::mock) ending: Ending,
+    pub(crate) adapter: Option<usize>,
+    pub(crate) max_tokens: u32,
+    pub(crate) min_tokens: u32,
+    pub(crate) ending: Ending,
     /// Texts before which an answer ends.
-    pub(in crate::mock) stop: Vec<String>,
+    pub(crate) stop: Vec<String>,
     /// Choices per prompt.
-    pub(in crate::mock) n: u32,
-    pub(in crate::mock) form: Form,
-    pub(in crate::mock) token_ids: TokenIds,
-    pub(in crate::mock) priority: i32,
-    pub(in crate::mock) seed: Option<u64>,
+    pub(crate) n: u32,
+    pub(crate) form: Form,
+    pub(crate) token_ids: TokenIds,
+    pub(crate) priority: i32,
+    pub(crate) seed: Option<u64>,
     /// The format of the answer.
-    pub(in crate::mock) shape: AnswerFormat,
+    pub(crate) shape: AnswerFormat,
 }
 
 /// Answer tokens of a completion that sets no limit (OpenAI's default).
@@ -72,11 +72,7 @@ const COMPLETION_DEFAULT: u32 = 16;
 
 impl Request {
     /// Reads a body.
-    pub(in crate::mock) fn read(
-        endpoint: Endpoint,
-        body: &[u8],
-        served: ServedModels<'_>,
-    ) -> Result<Self, Refusal> {
+    pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
         let mut fields = Fields::of(&object);
         let prompts = prompts(&mut fields, endpoint);

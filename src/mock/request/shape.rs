@@ -9,7 +9,7 @@ use crate::workload::JsonSchema;
 
 /// The format that a request asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::mock) enum AnswerFormat {
+pub(crate) enum AnswerFormat {
     /// Free text.
     #[default]
     Free,
@@ -65,7 +65,7 @@ impl AnswerFormat {
         }
     }
 
-    pub(in crate::mock) fn tool(&self) -> Option<&str> {
+    pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::Call { tool, .. } => Some(tool),
             Self::Free | Self::Json(_) => None,
@@ -73,7 +73,7 @@ impl AnswerFormat {
     }
 
     /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
-    pub(in crate::mock) fn said(&self, faults: &[Fault]) -> Option<String> {
+    pub(crate) fn said(&self, faults: &[Fault]) -> Option<String> {
         let schema = match self {
             Self::Free => return None,
             Self::Json(schema) | Self::Call { parameters: schema, .. } => schema,

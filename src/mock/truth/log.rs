@@ -19,7 +19,7 @@ const KEPT: usize = 64 << 20;
 
 /// The log: a header line, then one line per ended request, in order of their ends.
 #[derive(Debug)]
-pub(in crate::mock) struct TruthLog {
+pub(crate) struct TruthLog {
     clock: RunClock,
     model: String,
     kept: Mutex<Kept>,
@@ -59,12 +59,12 @@ struct HeaderLine<'a> {
 }
 
 impl TruthLog {
-    pub(in crate::mock) fn new(clock: RunClock, model: String) -> Self {
+    pub(crate) fn new(clock: RunClock, model: String) -> Self {
         Self { clock, model, kept: Mutex::default(), file: Mutex::default() }
     }
 
     /// From now on writes to the file at `path` too, replacing what is there.
-    pub(in crate::mock) fn write_to(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn write_to(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         writeln!(file, "{}", self.header(0))?;
         file.flush()?;
@@ -85,7 +85,7 @@ impl TruthLog {
     }
 
     /// Adds a request that has ended.
-    pub(in crate::mock) fn add(&self, record: &Record) {
+    pub(crate) fn add(&self, record: &Record) {
         let line = serde_json::to_string(record).unwrap_or_default();
         if let Some(file) = &*lock(&self.file) {
             let _ = file.lines.send(line.clone());
@@ -96,7 +96,7 @@ impl TruthLog {
     }
 
     /// Header and records as NDJSON.
-    pub(in crate::mock) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let kept = lock(&self.kept);
         let mut text = self.header(kept.dropped);
         text.push('\n');
@@ -108,16 +108,16 @@ impl TruthLog {
     }
 
     /// Clears what is in memory, statistics too; a file stays as it is.
-    pub(in crate::mock) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *lock(&self.kept) = Kept::default();
     }
 
-    pub(in crate::mock) fn statistics(&self) -> MockStatistics {
+    pub(crate) fn statistics(&self) -> MockStatistics {
         lock(&self.kept).tally.statistics()
     }
 
     /// Waits until everything is in the file; nothing is written after it.
-    pub(in crate::mock) fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(FileLog { lines, thread }) = lock(&self.file).take() {
             drop(lines);
             let _ = thread.join();

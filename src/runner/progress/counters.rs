@@ -73,7 +73,7 @@ const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
 
 impl Progress {
     /// A request was dispatched at `at`.
-    pub(in crate::runner) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
+    pub(crate) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.released.fetch_add(1, Relaxed);
         held(&self.schedule_lag).record(second, nanos(scheduled, at), 1, phase);
@@ -82,24 +82,18 @@ impl Progress {
         }
     }
 
-    pub(in crate::runner) fn started(&self) {
+    pub(crate) fn started(&self) {
         self.started.fetch_add(1, Relaxed);
     }
 
     /// A request that waited under the concurrency cap will not be sent.
-    pub(in crate::runner) fn given_up(&self) {
+    pub(crate) fn given_up(&self) {
         self.started();
         self.censored.fetch_add(1, Relaxed);
     }
 
     /// The first tokens of an answer came at `at`.
-    pub(in crate::runner) fn first_tokens(
-        &self,
-        at: Timestamp,
-        tokens: u32,
-        scheduled: Timestamp,
-        phase: Phase,
-    ) {
+    pub(crate) fn first_tokens(&self, at: Timestamp, tokens: u32, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
         held(&self.ttft).record(second, nanos(scheduled, at), 1, phase);
@@ -107,14 +101,14 @@ impl Progress {
 
     /// More tokens came at `at`, after those at `last`. The gap is divided by their number: one inter-token
     /// latency each.
-    pub(in crate::runner) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
+    pub(crate) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
         let each = nanos(last, at) / u64::from(tokens.max(1));
         held(&self.itl).record(second, each, tokens, phase);
     }
 
-    pub(in crate::runner) fn ended(&self, record: &RequestRecord) {
+    pub(crate) fn ended(&self, record: &RequestRecord) {
         let second = self.advance(record.ended);
         match &record.outcome {
             Outcome::Completed => {
@@ -154,7 +148,7 @@ impl Progress {
     }
 
     /// The user stopped the run at `at`: nothing more is dispatched.
-    pub(in crate::runner) fn stopped(&self, at: Timestamp) {
+    pub(crate) fn stopped(&self, at: Timestamp) {
         self.stopped.get_or_init(|| at);
     }
 

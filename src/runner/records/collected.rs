@@ -89,7 +89,7 @@ impl CollectedRun {
             log.flush()
         };
         if let Err(error) = write() {
-            tracing::error!("{error}; records are kept in memory only from here on");
+            tracing::error!("{error}; from now on records are kept in memory only");
             self.log = Err(error);
         }
     }
@@ -182,11 +182,11 @@ mod tests {
         for record in &known.records {
             keeper.keep(FinishedRequest::from(record.clone()));
         }
-        let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
-        keeper.client_keeper()(told);
+        let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
+        keeper.client_keeper()(sample);
         let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
-        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
+        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [sample].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
         assert_eq!((log.records, log.telemetry, log.footer), (records, telemetry, Some(FOOTER)));
     }
@@ -213,12 +213,12 @@ mod tests {
             answers,
             log: Ok(log),
         };
-        let mut told = Vec::new();
+        let mut counted = Vec::new();
         collected.count(&tokenizer(), |done| {
-            told.push(done);
+            counted.push(done);
             ControlFlow::Continue(())
         });
-        assert_eq!(told, [1]);
+        assert_eq!(counted, [1]);
         let FinishedRun { records, written, .. } = collected.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();

@@ -37,7 +37,7 @@ impl Engine for Script {
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
-        Scripted { script: *self, clock, sent: None, told: 0 }
+        Scripted { script: *self, clock, sent: None, tokens_sent: 0 }
     }
 
     async fn warm_up(&self, _count: usize) {}
@@ -47,7 +47,7 @@ pub(super) struct Scripted {
     script: Script,
     clock: RunClock,
     sent: Option<Timestamp>,
-    told: u32,
+    tokens_sent: u32,
 }
 
 impl Answer for Scripted {
@@ -57,9 +57,10 @@ impl Answer for Scripted {
             self.sent = Some(now);
             return AnswerEvent::Sent { at: now, opened_connection: false };
         };
-        let moment = sent.after(self.script.ttft + self.script.gap * self.told.min(self.script.tokens - 1));
+        let moment =
+            sent.after(self.script.ttft + self.script.gap * self.tokens_sent.min(self.script.tokens - 1));
         sleep_until(self.clock.instant(moment)).await;
-        if self.told == self.script.tokens {
+        if self.tokens_sent == self.script.tokens {
             let end = AnswerEnd {
                 at: moment,
                 result: Ok(()),
@@ -70,7 +71,7 @@ impl Answer for Scripted {
             };
             return AnswerEvent::Ended(Box::new(end));
         }
-        self.told += 1;
+        self.tokens_sent += 1;
         AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }
     }
 }
@@ -127,7 +128,7 @@ pub(super) struct Endless;
 
 pub(super) struct EndlessAnswer {
     clock: RunClock,
-    told: bool,
+    ended: bool,
 }
 
 impl Engine for Endless {
@@ -138,7 +139,7 @@ impl Engine for Endless {
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> EndlessAnswer {
-        EndlessAnswer { clock, told: false }
+        EndlessAnswer { clock, ended: false }
     }
 
     async fn warm_up(&self, _count: usize) {}
@@ -146,16 +147,16 @@ impl Engine for Endless {
 
 impl Answer for EndlessAnswer {
     async fn next(&mut self) -> AnswerEvent {
-        if self.told {
+        if self.ended {
             return std::future::pending().await;
         }
         sleep_until(self.clock.instant(at(40))).await;
-        self.told = true;
+        self.ended = true;
         AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false }
     }
 
     fn finish_reason(&self) -> Option<FinishReason> {
-        self.told.then_some(FinishReason::Stop)
+        self.ended.then_some(FinishReason::Stop)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::runner::request_run::FinishedRequest;
 
 /// Schedules the next turns of sessions.
 #[derive(Debug)]
-pub(in crate::runner) struct NextTurns {
+pub(crate) struct NextTurns {
     sessions: Sessions,
     writer: mpsc::UnboundedSender<TurnEvent>,
     /// No turn is dispatched from this time on.
@@ -27,7 +27,7 @@ pub(in crate::runner) struct NextTurns {
 
 impl NextTurns {
     /// Starts to write turns and to dispatch them into `out`, until `until` or until `stop` is set.
-    pub(in crate::runner) fn start<E: Engine>(
+    pub(crate) fn start<E: Engine>(
         (sessions, prompts): (Sessions, Arc<PromptBuilder>),
         engine: Arc<E>,
         (pacing, clock): (Pacing, RunClock),
@@ -41,7 +41,7 @@ impl NextTurns {
     }
 
     /// Notes a request that was dispatched.
-    pub(in crate::runner) fn released(&mut self, released: &mut DispatchedRequest) {
+    pub(crate) fn released(&mut self, released: &mut DispatchedRequest) {
         let request = released.order.request;
         match request.turn {
             Some(turn) if turn.is_opener() => {
@@ -54,11 +54,7 @@ impl NextTurns {
 
     /// Notes a request that has ended and returns the phase of the turn that follows it, if one follows.
     /// Marks the record of a turn after which the context is full.
-    pub(in crate::runner) fn ended(
-        &mut self,
-        last: PlannedRequest,
-        finished: &mut FinishedRequest,
-    ) -> Option<Phase> {
+    pub(crate) fn ended(&mut self, last: PlannedRequest, finished: &mut FinishedRequest) -> Option<Phase> {
         last.turn?;
         let record = &mut finished.record;
         let end = TurnEnd {
@@ -83,7 +79,7 @@ impl NextTurns {
     }
 
     /// Counts of all sessions.
-    pub(in crate::runner) fn counts(&self) -> SessionCounts {
+    pub(crate) fn counts(&self) -> SessionCounts {
         self.counts
     }
 }

@@ -122,9 +122,9 @@ async fn release_by_timer<E: Engine>(
         };
         tokio::select! {
             biased;
-            told = news.recv() => {
-                let Some(told) = told else { return };
-                wrote(&mut writer, told, |order| {
+            event = news.recv() => {
+                let Some(event) = event else { return };
+                wrote(&mut writer, event, |order| {
                     due.push(order);
                     true
                 });

@@ -119,7 +119,7 @@ fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
 }
 
 /// A request of the plan, with its prompt where later turns repeat it.
-pub(in crate::runner) fn first_order<E: Engine>(
+pub(crate) fn first_order<E: Engine>(
     engine: &E,
     sessions: Option<&Sessions>,
     spec: RequestSpec,

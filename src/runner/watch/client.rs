@@ -10,7 +10,7 @@ use crate::record::ClientFacts;
 
 /// Monitors this process and its machine.
 #[derive(Debug)]
-pub(in crate::runner) struct ClientWatch {
+pub(crate) struct ClientWatch {
     watcher: Watcher,
     loop_delay: LoopDelay,
     before: CpuTime,
@@ -19,7 +19,7 @@ pub(in crate::runner) struct ClientWatch {
 impl ClientWatch {
     /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
     /// second to `samples`, if any.
-    pub(in crate::runner) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
+    pub(crate) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
         let loop_delay = LoopDelay::start(clock);
         let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
@@ -28,7 +28,7 @@ impl ClientWatch {
     }
 
     /// What was seen. Must be called on the thread that called `start`.
-    pub(in crate::runner) async fn finish(self) -> Option<ClientFacts> {
+    pub(crate) async fn finish(self) -> Option<ClientFacts> {
         let after = CpuTime::now()?;
         Some(ClientFacts {
             cpu_ns: after.process_ns.saturating_sub(self.before.process_ns),

@@ -115,7 +115,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(47)).await;
         sleep_until(clock.instant(Timestamp::from_nanos(75_000_000))).await;
         assert!(longest.take().is_some_and(|late| late.abs_diff(42_000_000) < 50_000));
-        assert_eq!(longest.take(), None, "what was told is over");
+        assert_eq!(longest.take(), None, "a delay is taken once");
         let delays = watch.finish().await.unwrap();
         assert_eq!(
             delays.n, 7,

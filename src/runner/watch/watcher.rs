@@ -27,7 +27,7 @@ impl Watcher {
             go_first();
             watch(clock, &stopped, beside)
         });
-        let thread = thread.inspect_err(|error| tracing::warn!("pauses go unseen: {error}")).ok();
+        let thread = thread.inspect_err(|error| tracing::warn!("host stalls are not detected: {error}")).ok();
         Self { stop, thread }
     }
 
@@ -113,7 +113,7 @@ impl RunQueue {
 fn go_first() {
     let this_thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(this_thread), -20) {
-        tracing::debug!("the watcher runs at ordinary priority: {error}");
+        tracing::debug!("the watcher runs at normal priority: {error}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use skyline::mock::{AnswerWords, Fault, FaultChance, MockOptions, MockServer};
 
-use super::support::{BodyEnd, Seen, ask, chat, chat_with, get, in_one_piece, quick, records, send};
+use super::support::{Close, Seen, ask, chat, chat_with, get, in_one_piece, quick, records, send};
 
 fn server() -> MockServer {
     quick(MockOptions::default())
@@ -29,27 +29,27 @@ fn statuses() {
 #[test]
 fn connections_that_break() {
     let before = seen("reset_before_headers");
-    assert_eq!((before.close, before.bytes), (BodyEnd::Reset, 0));
+    assert_eq!((before.close, before.bytes), (Close::Reset, 0));
     let mid = seen("reset_mid_stream");
-    assert_eq!((mid.close, mid.events().len()), (BodyEnd::Reset, 5), "the role and half of eight tokens");
+    assert_eq!((mid.close, mid.events().len()), (Close::Reset, 5), "the role and half of eight tokens");
     let refusing = quick(MockOptions {
         faults: vec![FaultChance { fault: Fault::Refuse, probability: 1.0 }],
         ..MockOptions::default()
     });
     let refused = get(&refusing, "/health");
-    assert_eq!((refused.close, refused.bytes), (BodyEnd::Reset, 0));
+    assert_eq!((refused.close, refused.bytes), (Close::Reset, 0));
 }
 
 #[test]
 fn streams_that_break_off() {
     let truncated = seen("truncated");
-    assert_eq!((truncated.close, truncated.events().len()), (BodyEnd::Clean, 5));
+    assert_eq!((truncated.close, truncated.events().len()), (Close::Clean, 5));
     assert!(!truncated.body.contains("[DONE]") && !truncated.body.contains("\"length\""));
     let error = seen("error_mid_stream");
     assert_eq!(error.events()[5]["error"]["code"], 500);
     assert!(error.body.ends_with("data: [DONE]\n\n"));
     let hang = seen("hang");
-    assert_eq!((hang.close, hang.events().len()), (BodyEnd::Silence, 5));
+    assert_eq!((hang.close, hang.events().len()), (Close::Silence, 5));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn answers_in_one_piece_break_too() {
     let server = server();
     let body = in_one_piece(chat(8));
     let ask = |fault: &str| chat_with(&server, fault, &body);
-    assert_eq!(ask("reset_mid_stream").close, BodyEnd::Reset);
+    assert_eq!(ask("reset_mid_stream").close, Close::Reset);
     assert!(serde_json::from_str::<serde_json::Value>(&ask("truncated").body).is_err());
     assert_eq!(ask("error_mid_stream").status, 500);
     assert!(ask("no_usage").json()["usage"].is_null());

@@ -40,7 +40,7 @@ pub(crate) fn in_one_piece(mut body: Value) -> Value {
 
 /// How the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodyEnd {
+pub(crate) enum Close {
     Clean,
     Reset,
     /// Nothing more came for two seconds.
@@ -58,7 +58,7 @@ pub(crate) struct Seen {
     pub(crate) chunks: Vec<Vec<u8>>,
     /// Bytes that came.
     pub(crate) bytes: usize,
-    pub(crate) close: BodyEnd,
+    pub(crate) close: Close,
 }
 
 impl Seen {
@@ -118,11 +118,11 @@ pub(crate) fn ask(server: &MockServer, method: &str, path: &str, headers: &str, 
     let (mut reads, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     let close = loop {
         match socket.read(&mut buffer) {
-            Ok(0) => break BodyEnd::Clean,
+            Ok(0) => break Close::Clean,
             Ok(count) => reads.push(buffer[..count].to_vec()),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => break BodyEnd::Reset,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break Close::Reset,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                break BodyEnd::Silence;
+                break Close::Silence;
             }
             Err(error) => panic!("{error}"),
         }

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn connections_are_used_again_and_lost_ones_are_told() {
-    let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::BodyEnd]]).await;
+    let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::Close]]).await;
     let engine = engine(target(&server)).await;
     for turn in 0..2 {
         let (events, end) = ask(&engine).await;
@@ -21,7 +21,7 @@ async fn connections_are_used_again_and_lost_ones_are_told() {
 
 #[tokio::test]
 async fn a_connection_that_died_idle_is_not_used() {
-    let closing = [good(&["a"]), vec![Act::BodyEnd]].concat();
+    let closing = [good(&["a"]), vec![Act::Close]].concat();
     let server = serve(vec![closing.clone(), closing]).await;
     let engine = engine(target(&server)).await;
     for _ in 0..3 {
@@ -59,7 +59,7 @@ async fn connections_left_from_another_run_are_not_counted_as_warm_once_they_are
 #[tokio::test]
 async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
     // Unannounced, 20 ms after: a request sent at once would meet the close.
-    let closing = [good(&["a"]), vec![Act::Pause, Act::BodyEnd]].concat();
+    let closing = [good(&["a"]), vec![Act::Pause, Act::Close]].concat();
     let server = serve(vec![closing]).await;
     let engine = engine(target(&server)).await;
     for turn in 0..10 {
@@ -69,7 +69,7 @@ async fn a_server_that_closes_soon_after_each_answer_loses_no_request() {
 
 #[tokio::test]
 async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_request() {
-    let server = serve(vec![[good(&["a"]), vec![Act::Pause; 10], vec![Act::BodyEnd]].concat()]).await;
+    let server = serve(vec![[good(&["a"]), vec![Act::Pause; 10], vec![Act::Close]].concat()]).await;
     let engine = engine(target(&server)).await;
     assert_eq!(ask(&engine).await.1.result, Ok(()));
     // The close of the first connection is seen; that of the second comes after the third request began.
@@ -86,7 +86,7 @@ async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_req
 async fn a_lost_connection_is_told_as_it_was_lost() {
     for (act, words) in [
         (Act::Reset, "the server reset the connection before it answered"),
-        (Act::BodyEnd, "the server closed the connection before it answered"),
+        (Act::Close, "the server closed the connection before it answered"),
     ] {
         let (_, end) = answer_to(vec![act]).await;
         assert_eq!(end.result.unwrap_err().message, words);
@@ -121,7 +121,7 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
     assert_eq!(first.for_another_run().read_delays(), None);
 }
 
-/// Whether six requests, two at a time, are all answered by a server with three places for connections.
+/// Whether six requests, two at a time, are all answered by a server that serves three connections.
 async fn six_requests_come_through(dialect: Dialect) -> bool {
     let server = serve_with(3, vec![good(&["a"])]).await;
     let mut target = target(&server);
@@ -134,7 +134,7 @@ async fn six_requests_come_through(dialect: Dialect) -> bool {
             assert_eq!((one.1.result, other.1.result), (Ok(()), Ok(())));
         }
     };
-    // Loosely: an answer takes no time at all, and nothing is closed for being old in 2 s.
+    // Loosely: an answer takes no time, and nothing is closed for its age within 2 s.
     tokio::time::timeout(Duration::from_secs(2), all).await.is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! Usual chunks against the full reader.
+//! Common chunks against the full reader.
 
 use super::*;
 use crate::engine::chunk_text::ChunkText::{Content, Reasoning, ToolCall};

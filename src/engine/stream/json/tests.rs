@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Whether `serde_json` takes `"inside"` for one whole string, and its value has the quotes where they stand.
+/// Whether `serde_json` reads `"inside"` as one whole string.
 fn is_string(inside: &[u8]) -> bool {
     let quoted = [b"\"", inside, b"\""].concat();
     serde_json::from_slice::<String>(&quoted).is_ok()
 }
 
-/// Whether it is taken here.
+/// Whether this reader accepts it.
 fn is_taken(inside: &[u8]) -> bool {
     string_length(&[inside, b"\"}"].concat()) == Some(inside.len())
 }
@@ -60,7 +60,7 @@ fn every_byte_at_every_place_of_a_word_is_as_plain_as_it_is() {
     }
 }
 
-/// JSON, and what is nearly so.
+/// JSON, and almost JSON.
 fn nearly_json() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"b\":", "null", "true", "false", "0", "1", "12", "-",

@@ -1,4 +1,4 @@
-//! Streams cut and spoilt anyhow: the reader neither panics nor changes its mind.
+//! Streams cut and corrupted at random: the reader neither panics nor gives different results.
 
 use std::sync::LazyLock;
 
@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::stream::transcripts::streamed_bodies;
 
-/// All that is told of a stream that comes in pieces cut at `cuts`. Every piece has the same stamp, so the pieces
-/// cannot show in it.
-fn told(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (VecDeque<AnswerEvent>, AnswerEnd) {
+/// Everything read from a stream in pieces cut at `cuts`. Every piece has the same stamp, so that the pieces
+/// cannot show.
+fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (VecDeque<AnswerEvent>, AnswerEnd) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let mut reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
@@ -20,7 +20,7 @@ fn told(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (VecDeque<Answer
     cuts.sort_unstable();
     let mut start = 0;
     for cut in cuts {
-        // Each piece in memory of its own, so that nothing can be read from beyond it.
+        // Each piece in memory of its own, so that reads beyond it are found.
         let piece = stream[start..cut].to_vec();
         start = cut;
         if let ReadProgress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
@@ -61,22 +61,22 @@ proptest! {
             stream.splice(at..end, put);
         }
         let close = if clean { BodyEnd::Clean } else { BodyEnd::Broken };
-        let whole = told(&stream, Vec::new(), close);
+        let whole = read_in_pieces(&stream, Vec::new(), close);
         let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
-        prop_assert_eq!(&told(&stream, cuts, close), &whole);
-        prop_assert_eq!(&told(&stream, (0..stream.len()).collect(), close), &whole);
+        prop_assert_eq!(&read_in_pieces(&stream, cuts, close), &whole);
+        prop_assert_eq!(&read_in_pieces(&stream, (0..stream.len()).collect(), close), &whole);
     }
 
     #[test]
     fn bytes_of_any_kind_are_told_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
-        let whole = told(&stream, Vec::new(), BodyEnd::Clean);
-        prop_assert_eq!(&told(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
+        let whole = read_in_pieces(&stream, Vec::new(), BodyEnd::Clean);
+        prop_assert_eq!(&read_in_pieces(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
     }
 }
 
 #[test]
 fn an_event_of_several_lines_without_its_empty_line_is_taken_whole() {
     let stream = b"data: {\"choices\":\ndata: [{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n";
-    let (events, end) = told(stream, Vec::new(), BodyEnd::Clean);
+    let (events, end) = read_in_pieces(stream, Vec::new(), BodyEnd::Clean);
     assert_eq!((events.len(), end.result), (1, Ok(())));
 }

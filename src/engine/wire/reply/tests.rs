@@ -1,4 +1,4 @@
-//! Responses, whole, cut and broken, read without a socket.
+//! Whole, truncated and broken responses, read without a socket.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn arrival(read: u64) -> ArrivalStamp {
     ArrivalStamp { at: Timestamp::from_nanos(read), read }
 }
 
-/// The outcome of reads that bring these bytes, and the number of chunks with text told.
+/// The outcome of reads that bring these bytes, and the number of chunks with text.
 fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
     let (mut reply, mut events) = (reply(Origin::Opened), VecDeque::new());
     let mut outcome = None;
@@ -93,7 +93,7 @@ fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
     assert!(matches!(read(&[unasked.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
     let closing = all.replace("content-type", "connection: close\r\ncontent-type");
     assert!(matches!(read(&[closing.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
-    // A refusal that came whole does no harm to the connection, one that did not does.
+    // A complete error leaves the connection usable, an incomplete one does not.
     let refusal = "HTTP/1.1 429 X\r\ncontent-length: 4\r\n\r\nslow";
     assert!(matches!(read(&[refusal.as_bytes()]).0.unwrap().afterwards, Afterwards::Request));
 }

@@ -20,21 +20,21 @@ use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::wire::pooled_connection::PooledConnection;
 use crate::record::{Failure, FailureKind};
 
-/// How long a connection may take to open.
+/// Time limit for opening a connection.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long an address is waited for before the next one is tried beside it (RFC 8305, section 5).
+/// How long to wait for an address before the next one is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Opens connections to one server, whose name is looked up once.
+/// Opens connections to one server; its name is resolved once.
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
-    /// Index of the address that answered last: the first to try.
+    /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Dialer {
-    /// Looks the server's name up.
+    /// Resolves the server's name.
     pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, DiagnosedFailure> {
         let unknown = |why: String| {
             let message = format!("the host `{}` cannot be found: {why}", url.host());
@@ -79,8 +79,8 @@ impl Dialer {
         Ok(Box::new(PooledConnection::new(socket)))
     }
 
-    /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
-    /// they are tried beside it.
+    /// Connects to the first address that accepts. A silent one does not block the others: they are tried
+    /// beside it.
     async fn tcp(&self) -> Result<TcpStream, DiagnosedFailure> {
         let count = self.addresses.len();
         let first = self.preferred.load(Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Dialer {
         loop {
             let next = untried.next();
             tries.extend(next.map(|index| self.tcp_to(index)));
-            // Past the last address there is nothing to do but to wait.
+            // After the last address only waiting is left.
             let patience = if next.is_some() { STAGGER } else { LIMIT };
             match tokio::time::timeout(patience, tries.next()).await {
                 Ok(Some((index, Ok(socket)))) => {
@@ -128,13 +128,14 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
         (io::ErrorKind::ConnectionRefused, _) => {
             (format!("{address} refused the connection"), Cause::Refused)
         }
-        // Too many open files, in this process or in the whole system; the numbers are the same on every Unix.
+        // Too many open files, in this process or in the whole system; the numbers are the same on every
+        // Unix.
         (_, Some(24 | 23)) => {
             let message = "this process may open no more files; raise the limit with `ulimit -n`";
             (message.to_owned(), Cause::OutOfFiles)
         }
         (io::ErrorKind::AddrNotAvailable, _) => {
-            // The same error where a family of addresses is switched off, as IPv6 is in many containers.
+            // The same error where an address family is switched off, as IPv6 is in many containers.
             let message = format!(
                 "this machine has no free local port, or no address, to reach {address} from; where connections are \
                  many, widen net.ipv4.ip_local_port_range"
@@ -146,7 +147,7 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
     unconnected(message, cause)
 }
 
-/// Why a handshake failed: either side would not, which no time cures, or the connection broke.
+/// Why a handshake failed: either side refused, so waiting does not help, or the connection broke.
 fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => {
@@ -166,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_address_does_not_hide_the_others() {
-        // A listener whose queue is full answers nothing at all.
+        // A listener with a full queue does not answer at all.
         let full = TcpSocket::new_v4().unwrap();
         full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let full = full.listen(1).unwrap();
