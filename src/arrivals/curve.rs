@@ -1,6 +1,6 @@
 //! A rate in time, made of straight pieces.
 
-use super::{StatePath, Stay};
+use super::states::{StatePath, Stay};
 use crate::workload::Stage;
 
 /// A rate in time, made of straight pieces that repeat from the first when the last has ended.

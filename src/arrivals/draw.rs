@@ -2,7 +2,10 @@
 
 use std::f64::consts::TAU;
 
-use super::{Beginning, RateCurve, Renewal, Segment, StatePath, Superposition};
+use super::curve::{RateCurve, Segment};
+use super::renewal::{Beginning, Renewal};
+use super::states::StatePath;
+use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::Stream;
 use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};

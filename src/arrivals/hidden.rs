@@ -1,6 +1,7 @@
 //! What a process draws beside its moments.
 
-use super::{Arrivals, StatePath};
+use super::draw::Arrivals;
+use super::states::StatePath;
 use crate::random::Stream;
 use crate::workload::ArrivalPattern;
 

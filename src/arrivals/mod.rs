@@ -15,8 +15,5 @@ pub use hidden::Hidden;
 pub use states::{StatePath, Stay};
 pub use superposition::Superposition;
 
-use curve::{RateCurve, Segment};
-use renewal::{Beginning, Renewal};
-
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,9 @@
 //! Holds arrivals to the laws of their processes.
 
-use super::*;
+use super::curve::{RateCurve, Segment};
+use super::draw::{Arrival, Arrivals};
+use super::hidden::Hidden;
+use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::Stream;
 use crate::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateState, Spike, Stage};

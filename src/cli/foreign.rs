@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::exit::Stop;
 use crate::foreign::{ForeignFile, ForeignRun, Tool};
 use crate::report;
+use crate::session::Stop;
 
 /// What `--from` takes.
 pub(super) fn tool() -> impl TypedValueParser<Value = Tool> {

@@ -7,11 +7,10 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
+use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::{SliceArgs, survey};
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
+use super::args::SliceArgs;
 use crate::analysis::wording::counted;
-use crate::generator::{LogFields, ReadLog, TimeUnit, TraceWriter, Traced, read_log};
+use crate::generator::{AccessLog, AccessLogFields, TimeUnit, TraceWriter, Traced, read_log};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::units::count;
 use crate::workload::{BadLines, Trace};
 
@@ -134,7 +134,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
 fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     let traced = match (&args.time, &args.input, &args.output) {
         (Some(time), Some(input), Some(output)) => {
-            let fields = LogFields {
+            let fields = AccessLogFields {
                 time: time.clone(),
                 unit: args.time_unit.map_or(TimeUnit::Seconds, Into::into),
                 input: input.clone(),
@@ -173,9 +173,9 @@ fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
 }
 
 /// What the lines of a log tell.
-fn of_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Traced, Stop> {
+fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<Traced, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
-    let ReadLog { requests, skipped } =
+    let AccessLog { requests, skipped } =
         read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
     if args.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));

@@ -1,6 +1,6 @@
 //! An answer as another tool kept it, and the latencies of many.
 
-use super::{ForeignFigures, ForeignLatency};
+use super::figures::{ForeignFigures, ForeignLatency};
 use crate::analysis::{LatencyRow, Metric};
 
 /// What one completed request took, milliseconds; absent where it has none.

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::Cap;
-
 /// What is wrong with a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem(pub(super) String);
@@ -129,10 +127,9 @@ impl<'a> Fields<'a> {
         Ok(self.pace(key)?.and_then(|pace| if let Pace::Finite(rate) = pace { Some(rate) } else { None }))
     }
 
-    /// A cap, of which null and 0 are none; `None` where nothing is said of one.
-    pub(super) fn cap(&self, key: &str) -> Result<Option<Cap>, Problem> {
-        let most = self.count(key)?.filter(|&most| most > 0);
-        Ok(self.object.contains_key(key).then(|| most.map_or(Cap::Uncapped, Cap::At)))
+    /// Whether anything stands under `key`, be it null.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.object.contains_key(key)
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Problem> {

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::fields::{Fields, Problem};
-use super::{ForeignRun, Tool, aiperf, guidellm, lenient, sglang, vllm};
+use super::lenient;
+use super::run::ForeignRun;
+use super::tool::Tool;
+use crate::foreign::tools::{aiperf, guidellm, sglang, vllm};
 use crate::record::RunLog;
 
 /// A file of another tool: what it holds, in its order.

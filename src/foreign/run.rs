@@ -2,8 +2,11 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{ForeignLatency, Refused, Tool};
-use crate::analysis::{Figure, Mark, Share, Statistic, Subject};
+use super::fields::{Fields, Problem};
+use super::figures::ForeignLatency;
+use super::refused::Refused;
+use super::tool::Tool;
+use crate::analysis::{Figure, FigureKey, Mark, Share, Statistic};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,7 +24,7 @@ pub struct ForeignRun {
     /// Tokens of the requests that completed.
     pub tokens: ForeignTokens,
     /// Totals over all of it.
-    pub whole_run: WholeRun,
+    pub whole_run: WholeRunRates,
     /// Latencies, of completed requests only.
     pub latency: Vec<ForeignLatency>,
     /// What a reader must know of these figures.
@@ -56,6 +59,14 @@ pub enum Cap {
     Uncapped,
     /// So many were in flight at most.
     At(u64),
+}
+
+impl Cap {
+    /// The cap under `key`, of which null and 0 are none; `None` where nothing is said of one.
+    pub(super) fn read(fields: &Fields<'_>, key: &str) -> Result<Option<Self>, Problem> {
+        let most = fields.count(key)?.filter(|&most| most > 0);
+        Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
+    }
 }
 
 impl std::fmt::Display for Cap {
@@ -117,7 +128,7 @@ pub struct ForeignTokens {
 /// Totals over the whole run, its end included, in which load falls off. They are not our rates, which are those of a
 /// window in which load keeps coming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct WholeRun {
+pub struct WholeRunRates {
     /// What the totals are divided by, seconds.
     pub duration_s: Option<f64>,
     /// Completed requests ÷ duration.
@@ -126,7 +137,7 @@ pub struct WholeRun {
     pub output_tokens_per_s: Option<f64>,
 }
 
-impl WholeRun {
+impl WholeRunRates {
     pub(super) fn of(duration_s: Option<f64>, requests: ForeignRequests, tokens: ForeignTokens) -> Self {
         let over = |count: Option<u64>| {
             let duration = duration_s.filter(|&duration| duration > 0.0)?;
@@ -152,18 +163,18 @@ impl ForeignRun {
 
     /// One of its figures by our name; `None` where it has none that means the same.
     #[must_use]
-    pub fn figure(&self, subject: Subject) -> Option<Figure> {
+    pub fn figure(&self, subject: FigureKey) -> Option<Figure> {
         match subject {
-            Subject::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
-            Subject::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
-            Subject::Rate(_) | Subject::Share(_) => None,
+            FigureKey::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
+            FigureKey::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
+            FigureKey::Rate(_) | FigureKey::Share(_) => None,
         }
     }
 
     /// The 95 % interval of a percentile, where it could be computed.
     #[must_use]
-    pub fn interval(&self, subject: Subject) -> (Option<f64>, Option<f64>) {
-        let (Subject::Latency(Statistic::Percentile(quantile), _), Some(row)) =
+    pub fn interval(&self, subject: FigureKey) -> (Option<f64>, Option<f64>) {
+        let (FigureKey::Latency(Statistic::Percentile(quantile), _), Some(row)) =
             (subject, self.latency(subject).and_then(|latency| latency.figures.computed()))
         else {
             return (None, None);
@@ -173,13 +184,13 @@ impl ForeignRun {
 
     /// A reservation about a percentile, as far as the number of its samples is known.
     #[must_use]
-    pub fn mark(&self, subject: Subject) -> Option<Mark> {
-        let Subject::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
+    pub fn mark(&self, subject: FigureKey) -> Option<Mark> {
+        let FigureKey::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
         quantile.mark(self.latency(subject)?.figures.n()?)
     }
 
-    fn latency(&self, subject: Subject) -> Option<&ForeignLatency> {
-        let Subject::Latency(_, metric) = subject else { return None };
+    fn latency(&self, subject: FigureKey) -> Option<&ForeignLatency> {
+        let FigureKey::Latency(_, metric) = subject else { return None };
         self.latency.iter().find(|latency| latency.metric == metric)
     }
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::datasets::RowDraws;
-use super::draws::ClassDraws;
+use super::draws::class_draws::models_of;
 use super::phases::Phases;
-use super::sessions::opening;
-use super::{Datasets, PlannedRequest, Sessions};
+use super::request::PlannedRequest;
+use super::sessions::{Sessions, opening};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
+use crate::generator::datasets::draws::RowDraws;
+use crate::generator::datasets::sources::Datasets;
+use crate::generator::draws::class_draws::ClassDraws;
 use crate::random::{Stream, WeightedChoice};
 use crate::record::Turn;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -33,13 +35,6 @@ pub struct Plan {
     phases: Phases,
     /// Who draws the requests of users; absent where there are none.
     users: Option<Sessions>,
-}
-
-/// What draws the models of a workload's requests, where it mixes any.
-pub(super) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stream)> {
-    workload.models.as_ref().map(|models| {
-        (WeightedChoice::new(models.weights.iter().copied()), Stream::named(workload.seed, "models"))
-    })
 }
 
 impl Plan {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::datasets::{DrawnRow, RowDraws};
-use super::draws::ClassDraws;
-use super::think_times::Pauses;
-use super::{Datasets, PlannedRequest};
+use super::request::PlannedRequest;
 use crate::clock::Timestamp;
+use crate::generator::datasets::draws::{DrawnRow, RowDraws};
+use crate::generator::datasets::sources::Datasets;
+use crate::generator::draws::class_draws::ClassDraws;
+use crate::generator::draws::think_times::Pauses;
 use crate::random::{Stream, WeightedChoice};
 use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
@@ -97,7 +98,7 @@ impl Sessions {
             rows: workload.classes.iter().enumerate().map(rows).collect(),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
             class_stream: Stream::named(seed, "classes"),
-            models: super::plan::models_of(&workload),
+            models: crate::generator::draws::class_draws::models_of(&workload),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
             workload,

@@ -6,7 +6,7 @@ use super::faults::FaultChance;
 use super::reply::CannedAnswer;
 use crate::random::Stream;
 use crate::simulator::{
-    Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,
+    BatchingConfig, Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, Server,
 };
 
 /// The simulated server behind the mock, and what its clients see of it.
@@ -45,7 +45,7 @@ impl Backend {
             unreachable!("both are built in")
         };
         let deployment = Deployment::new(hardware, model);
-        let config = InstanceConfig::vllm(&deployment, Efficiency::default())?;
+        let config = BatchingConfig::vllm(&deployment, Efficiency::default())?;
         let limits = config.limits;
         Ok(Self {
             server: Box::new(Instance::new(config)),

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-use super::normal_quantile;
+use super::normal::normal_quantile;
 
 /// Separates these streams from every other use of SHA-256; the number goes up if a sampler ever changes.
 const DOMAIN: &[u8] = b"skyline stream 1\0";

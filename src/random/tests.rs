@@ -1,6 +1,8 @@
 //! Holds the streams to their pinned values, and the samplers to closed forms.
 
-use super::*;
+use super::normal::{normal_cdf, normal_quantile};
+use super::stream::Stream;
+use super::weighted::WeightedChoice;
 
 /// The seed and the name under which a plan draws its arrivals, as an example.
 fn arrivals() -> Stream {

@@ -1,6 +1,6 @@
 //! Choices with unequal chances.
 
-use super::Stream;
+use super::stream::Stream;
 
 /// A choice among `n` things, each as likely as its weight is large.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-use super::step_time::{StepTime, StepWork};
+use crate::simulator::step_time::model::StepTime;
+use crate::simulator::step_time::work::StepWork;
 
 /// What a server did so far, summed over its steps and, where there are several engines, over these.
 ///

@@ -4,18 +4,24 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::arrival::SECONDS;
-use super::reading::{self, Allowed, Fields, Given, Mistakes, Node, Place, SpecError};
-use super::window::{LONGEST_S, MOST_REQUESTS, Window};
-use super::{
-    ArrivalPattern, GoldenCheck, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings,
-    TraceSurvey, schema_files, weights,
-};
-
-/// Counts of requests.
-pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
-/// Waits, which may be none.
-pub(super) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
+use super::limits::{REQUESTS, SECONDS, WAIT};
+use super::window::Window;
+use crate::workload::answer::golden::GoldenCheck;
+use crate::workload::answer::schema_files;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::class::model_mix::ModelMix;
+use crate::workload::class::request_class::RequestClass;
+use crate::workload::class::slo::{Priority, Slo};
+use crate::workload::class::tenant::Tenant;
+use crate::workload::lengths::weights;
+use crate::workload::reading::fields::{Fields, Given};
+use crate::workload::reading::json_text;
+use crate::workload::reading::mistakes::{Mistakes, SpecError};
+use crate::workload::reading::node::Node;
+use crate::workload::reading::place::Place;
+use crate::workload::reading::toml_text;
+use crate::workload::trace::findings::TraceFindings;
+use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Seconds between golden prompts under load, if there are any.
 const SOONEST_CHECK_S: f64 = 0.05;
@@ -76,12 +82,12 @@ impl WorkloadSpec {
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
     pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin, None, survey)
+        Self::from_node(toml_text::parse(text), origin, None, survey)
     }
 
     /// Reads JSON; `survey` reads the trace, if the spec has one.
     pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin, None, survey)
+        Self::from_node(json_text::parse(text), origin, None, survey)
     }
 
     /// Reads TOML of a file in `folder`, at which paths of schemas begin.
@@ -91,7 +97,7 @@ impl WorkloadSpec {
         origin: &str,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin, Some(folder), survey)
+        Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
     }
 
     /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
@@ -101,7 +107,7 @@ impl WorkloadSpec {
         origin: &str,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin, Some(folder), survey)
+        Self::from_node(json_text::parse(text), origin, Some(folder), survey)
     }
 
     /// Reads what [`Serialize`] wrote.
@@ -368,5 +374,18 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Self::from_value(value, "the stored workload").map_err(serde::de::Error::custom)
+    }
+}
+
+impl WorkloadSpec {
+    /// Whether there can be requests of this class: it has a share of them, or a trace that may name it.
+    #[must_use]
+    pub fn occurs(&self, class: &RequestClass) -> bool {
+        class.weight > 0.0 || self.arrival.trace().is_some()
+    }
+
+    /// The tenants who send requests of this class; none where nobody tells tenants apart.
+    pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
+        self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }
 }

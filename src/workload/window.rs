@@ -1,12 +1,9 @@
 //! How long a run lasts, how much of it is warm-up, and whether anything is left to measure.
 
-use super::{ArrivalPattern, trace};
+use super::limits::{LONGEST_S, MOST_REQUESTS};
 use crate::units::three_digits;
-
-/// Most requests of one run: at 10,000 a second nearly three hours.
-pub(super) const MOST_REQUESTS: f64 = 100_000_000.0;
-/// The longest run, seconds: 31 days.
-pub(super) const LONGEST_S: f64 = 2_678_400.0;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::trace::source::beyond;
 
 /// What bounds a run.
 pub(super) struct Window<'a> {
@@ -93,7 +90,7 @@ impl Window<'_> {
 
     fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<MistakenLength> {
         let horizon_s = self.horizon_s;
-        if let Some(sentence) = self.arrival.trace().and_then(|trace| trace::beyond(trace, horizon_s)) {
+        if let Some(sentence) = self.arrival.trace().and_then(|trace| beyond(trace, horizon_s)) {
             return Some(MistakenLength { field: "horizon_s", sentence });
         }
         if let ArrivalPattern::Users { ramp_s, .. } = self.arrival

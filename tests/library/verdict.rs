@@ -6,7 +6,7 @@ use crate::virtual_time::{fly, header};
 use skyline::analysis::{Summary, summarise};
 use skyline::experiment::Flown;
 use skyline::record::RunLog;
-use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, Engine, Fleet};
 use skyline::workload::WorkloadSpec;
 
 /// `short_chat` for a minute as it is shipped, but at `rate` requests a second, with another seed.
@@ -36,7 +36,7 @@ output_tokens = {{ kind = "normal", mean = 128, std = 64, min = 8, max = 512 }}
 /// Llama-3.1-8B on one A10G, as vLLM runs it.
 fn a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     Fleet::of_one(Engine::Batching(Box::new(config)), 0)
 }
 

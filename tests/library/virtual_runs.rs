@@ -10,7 +10,7 @@ use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Style, text};
 use skyline::simulator::{
-    Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig, KvTransfer, Layout, RoutingRule, Server,
+    BatchingConfig, Delay, Deployment, Efficiency, Engine, Fleet, KvTransfer, Layout, RoutingRule, Server,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -42,7 +42,7 @@ fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
 
 fn llama_on_a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
     Fleet::of_one(Engine::Batching(Box::new(config)), 0)
 }
 
@@ -204,7 +204,7 @@ fn the_bottleneck_follows_the_evidence() {
         tensor_parallel: 8,
         ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
-    let config = InstanceConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
+    let config = BatchingConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
     let over_pcie = Fleet::of_one(Engine::Batching(Box::new(config)), 0);
     let shares = limit(1.0, &over_pcie).evidence;
     assert!(shares.communication_share.unwrap() > 0.1, "{shares:?}");

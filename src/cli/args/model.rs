@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
-use crate::cli::exit::Stop;
 use crate::record::DeploymentFacts;
+use crate::session::Stop;
 use crate::simulator::{
-    BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, HARDWARE, Hardware, InstanceConfig, KvTransfer,
+    BLOCK_SIZE, BatchingConfig, Delay, Deployment, Efficiency, Engine, Fleet, HARDWARE, Hardware, KvTransfer,
     Layout, Limits, MODELS, Policy, Precision, RoutingRule, ServingModel, StepTime,
 };
 
@@ -309,7 +309,7 @@ impl ModelArgs {
             ..Deployment::new(hardware, model)
         };
         let mut config =
-            InstanceConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
+            BatchingConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
         let capacity = config.kv_blocks * u64::from(BLOCK_SIZE);
         config.limits = self.limits(config.limits, capacity)?;
         let limits = config.limits;

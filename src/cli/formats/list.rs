@@ -4,10 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::{Asked, Outputs, Place, cannot, place};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
-use crate::cli::whole_file::whole_file;
-use crate::report::{Content, Document, Out, Told, WriteRun};
+use crate::report::{Content, ExportFile, Out, Told, WriteRun};
+use crate::session::{Printer, Stop, whole_file};
 
 /// Lists of runs that are asked for, with the runs so far.
 #[derive(Debug)]
@@ -18,7 +16,7 @@ pub(in crate::cli) struct RunList<'a> {
 #[derive(Debug)]
 struct List<'a> {
     asked: &'a Asked,
-    document: &'static Document<WriteRun>,
+    document: &'static ExportFile<WriteRun>,
     runs: Vec<Vec<u8>>,
 }
 

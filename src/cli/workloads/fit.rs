@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::args::{SliceArgs, survey};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
+use crate::cli::args::SliceArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::Traced;
 use crate::record::RunLog;
 use crate::report::fit_text;
+use crate::session::survey;
+use crate::session::{Printer, Stop};
 use crate::workload::{BadLines, Trace};
 
 /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.

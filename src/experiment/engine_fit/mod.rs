@@ -27,7 +27,7 @@ use self::rows::Row;
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::record::RunLog;
-use crate::simulator::{BadFleet, Engine, Fleet, InstanceConfig};
+use crate::simulator::{BadFleet, BatchingConfig, Engine, Fleet};
 
 /// Sections of the equations, each of which is left out once to say how sure a cost is.
 const SECTIONS: usize = 10;
@@ -87,7 +87,7 @@ pub struct FittedCost {
 
 #[derive(Clone, Debug, PartialEq)]
 struct FittedEngine {
-    config: InstanceConfig,
+    config: BatchingConfig,
     front_end: Duration,
 }
 
@@ -114,7 +114,7 @@ impl EngineFit {
     /// # Errors
     ///
     /// When the runs tell too little.
-    pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &Family) -> Result<Self, CannotFit> {
+    pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &Family) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<Row>> =
             runs.iter().map(|run| rows::rows(&run.log, base.limits.max_num_batched_tokens)).collect();
         let all: Vec<Row> = rows.iter().flatten().cloned().collect();
@@ -198,8 +198,8 @@ impl EngineFit {
 }
 
 impl FittedEngine {
-    fn new(base: &InstanceConfig, family: &Family, costs: &Costs) -> Self {
-        let config = InstanceConfig { step_time: family.step_time(costs), ..base.clone() };
+    fn new(base: &BatchingConfig, family: &Family, costs: &Costs) -> Self {
+        let config = BatchingConfig { step_time: family.step_time(costs), ..base.clone() };
         let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
         Self { config, front_end }
     }

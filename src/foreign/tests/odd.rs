@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{changed_run, figure, is_refused, mean, near, problem, raw, run};
 use crate::analysis::Metric;
-use crate::foreign::{Cap, ForeignConditions};
+use crate::foreign::run::{Cap, ForeignConditions};
+use crate::foreign::tests::{changed_run, figure, is_refused, mean, near, problem, raw, run};
 
 /// The places of the requests of a sample that succeeded.
 fn succeeded(file: &Value) -> Vec<usize> {

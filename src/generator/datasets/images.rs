@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::DatasetError;
 use super::messages;
-use crate::generator::Prompt;
+use crate::generator::request::Prompt;
 use crate::random::Stream;
 use crate::units::hexadecimal;
 use crate::workload::{ImageFindings, Images};

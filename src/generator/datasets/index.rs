@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::json_list::Place;
 use super::parse::{Row, RowParser};
-use crate::generator::Prompt;
+use crate::generator::request::Prompt;
 
 /// One row: where it lies and its lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

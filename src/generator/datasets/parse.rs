@@ -4,11 +4,11 @@ use csv::{ByteRecord, ReaderBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bad::{BadRow, Column};
+use super::error::{BadRow, Column};
 use super::json_list::Place;
 use super::messages;
-use crate::generator::Prompt;
 use crate::generator::objects::Object;
+use crate::generator::request::Prompt;
 use crate::units::count;
 use crate::workload::{DatasetFormat, TOKEN_LIMIT};
 

@@ -8,8 +8,7 @@ use std::path::Path;
 use csv::ByteRecord;
 use sha2::{Digest, Sha256};
 
-use super::bad::BadRow;
-use super::error::DatasetError;
+use super::error::{BadRow, DatasetError};
 use super::json_list::{JsonList, LONGEST_ROW, ListError, Place};
 use super::parse::{Columns, Row, RowParser, whole};
 use crate::workload::{Dataset, DatasetFormat};

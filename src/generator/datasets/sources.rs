@@ -7,8 +7,8 @@ use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::index::Index;
 use super::survey::Survey;
-use super::vocabulary::Vocabulary;
-use crate::generator::TokenCounter;
+use super::token_ids::Vocabulary;
+use crate::generator::prompts::counter::TokenCounter;
 use crate::random::Stream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 

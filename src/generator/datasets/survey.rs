@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use super::bad::{BadRow, Column};
-use super::error::DatasetError;
+use super::error::{BadRow, Column, DatasetError};
 use super::index::{Entry, Index};
 use super::json_list::Place;
 use super::messages;
 use super::parse::{AnswerLength, Row, whole};
 use super::pass::{self, Found};
-use crate::generator::{Prompt, TokenCounter};
+use crate::generator::prompts::counter::TokenCounter;
+use crate::generator::request::Prompt;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
 

@@ -8,8 +8,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::*;
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, Schedule, TokenCounter};
+use super::error::DatasetError;
+use super::sources::{Datasets, Wire};
+use crate::generator::prompts::builder::PromptBuilder;
+use crate::generator::prompts::counter::TokenCounter;
+use crate::generator::request::{PlannedRequest, Prompt};
+use crate::generator::schedule::Schedule;
 use crate::units::hexadecimal;
 use crate::workload::{DatasetFindings, PromptSource, WorkloadSpec};
 

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use tokenizers::Tokenizer;
 
-use super::class_text::ClassText;
-use super::costs::{self, ANCHOR, Costs};
+use super::class_text::{self, ClassText};
+use super::costs::{ANCHOR, Costs};
 use super::counter::TokenCounter;
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
-use super::shared::{Joint, key_of};
 use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
 use super::vocabulary::Vocabulary;
-use crate::generator::datasets::{Source, led_by};
-use crate::generator::{Blocks, Datasets, PlannedRequest, Prompt};
+use crate::generator::datasets::messages::led_by;
+use crate::generator::datasets::sources::{Datasets, Source};
+use crate::generator::request::{PlannedRequest, Prompt};
+use crate::generator::traces::blocks::Blocks;
 use crate::random::Stream;
-use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
+use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
 
 /// How often a prompt is written anew until a tokenizer counts what was asked.
@@ -36,7 +37,7 @@ const LEAD_ROOM: u32 = 256;
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     pub(super) vocabulary: Vocabulary,
     leads: Leads,
     /// Leads of what follows a shared text.
@@ -78,7 +79,7 @@ impl PromptBuilder {
     /// The texts whose tokens a server must count for [`PromptBuilder::with_server_counts`].
     #[must_use]
     pub fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
-        costs::texts_to_measure(classes)
+        class_text::texts_to_measure(classes)
     }
 
     /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that
@@ -136,13 +137,6 @@ impl PromptBuilder {
         let following = Leads::following(&self.vocabulary, salt);
         let (blocks, stream) = (SharedBlocks::new(salt), Stream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
-    }
-
-    /// The text of a prefix that requests of class number `class` share.
-    #[must_use]
-    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
-        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
-        self.shared(&key_of(name, prefix.number), prefix.tokens, Joint::Opening)
     }
 
     /// What a request says: a row of its class's dataset, token ids, or the prefix that it shares, if it has one, and a

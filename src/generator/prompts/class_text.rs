@@ -1,8 +1,10 @@
 //! The texts that a class of requests brings along: its templates or its questions.
 
-use super::costs::Costs;
+use std::collections::BTreeSet;
+
+use super::costs::{ANCHOR, Costs};
 use super::draft::Draft;
-use super::vocabulary::{Piece, Vocabulary};
+use super::vocabulary::{self, Piece, Vocabulary};
 use crate::random::Stream;
 use crate::workload::{PromptSource, RequestClass};
 
@@ -96,6 +98,18 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         rest = remaining;
         Some(word)
     })
+}
+
+/// Every text whose tokens must be counted before prompts for these classes can be made; none comes twice.
+pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
+    let starts = vocabulary::starts();
+    let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));
+    let texts: BTreeSet<String> = [ANCHOR.to_owned(), format!("{ANCHOR} {ANCHOR}")]
+        .into_iter()
+        .chain(starts)
+        .chain(after.map(|piece| format!("{ANCHOR}{piece}")))
+        .collect();
+    texts.into_iter().collect()
 }
 
 #[cfg(test)]

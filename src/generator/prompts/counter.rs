@@ -8,7 +8,7 @@ use tokenizers::{Encoding, Tokenizer};
 use super::error::PromptError;
 use super::estimate::estimate_tokens;
 use super::tokenizer;
-use crate::generator::datasets::Vocabulary;
+use crate::generator::datasets::token_ids::Vocabulary;
 
 /// What counts the tokens of texts that are there already.
 #[derive(Clone, Debug)]

@@ -10,15 +10,15 @@
 //! What a piece of text costs in tokens comes from [`Costs`](costs::Costs): counted by a tokenizer on this
 //! machine, by the server's `/tokenize`, or estimated.
 
-mod builder;
+pub(super) mod builder;
 mod class_text;
 mod costs;
-mod counter;
+pub(super) mod counter;
 mod draft;
-mod error;
+pub(super) mod error;
 mod estimate;
 mod lead;
-mod shared;
+pub(super) mod shared;
 mod shared_blocks;
 mod tokenizer;
 mod vocabulary;

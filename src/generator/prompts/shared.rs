@@ -1,9 +1,10 @@
 //! Texts that several requests say alike: filler that depends on a key and the salt alone.
 
-use super::PromptBuilder;
+use super::builder::PromptBuilder;
 use super::costs::ANCHOR;
 use super::draft::Draft;
 use crate::random::Stream;
+use crate::record::SharedPrefix;
 
 /// Where a text stands in a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +15,14 @@ pub enum Joint {
     Following,
 }
 
-/// The key of a class's prefix.
-pub(super) fn key_of(class: &str, number: u32) -> String {
-    format!("{class}/{number}")
-}
-
 impl PromptBuilder {
+    /// The text of a prefix that requests of class number `class` share.
+    #[must_use]
+    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
+        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
+        self.shared(&format!("{name}/{}", prefix.number), prefix.tokens, Joint::Opening)
+    }
+
     /// A text of `tokens` tokens that depends on the salt, the key, the tokens and the joint, and on nothing else: whoever
     /// asks for the same gets the same, and two keys have nothing in common but words.
     ///
@@ -55,7 +58,7 @@ impl PromptBuilder {
 mod tests {
     use super::*;
     use crate::generator::prompts::builder::test_classes::{TOKENIZER, classes, count, tokenizer};
-    use crate::generator::{PlannedRequest, Prompt};
+    use crate::generator::request::{PlannedRequest, Prompt};
     use crate::record::SharedPrefix;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::vocabulary::Vocabulary;
-use crate::generator::Blocks;
+use crate::generator::traces::blocks::Blocks;
 use crate::random::Stream;
 
 /// Writes the blocks of prompts.
@@ -38,8 +38,8 @@ impl SharedBlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::costs::Costs;
     use super::*;
+    use crate::generator::prompts::costs::Costs;
 
     fn text(salt: u64, ids: &[u64], tokens: u32, block: u32) -> String {
         let vocabulary = Vocabulary::new(&Costs::Estimated);

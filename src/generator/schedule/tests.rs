@@ -3,7 +3,8 @@
 mod streaming;
 
 use super::*;
-use crate::generator::{Prompt, prefixes_of};
+use crate::generator::draws::prefixes::prefixes_of;
+use crate::generator::request::Prompt;
 use crate::workload::{
     ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RequestClass, SharedPrefixes, Slo,
     Stage, Tenant,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::*;
-use crate::generator::Schedule;
+use crate::generator::schedule::Schedule;
 
 const TALKS: &str = r#"
 name = "talks"

@@ -7,10 +7,9 @@ use super::error::TraceError;
 use super::kinds::ClassOfKind;
 use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
-use crate::generator::PlannedRequest;
-use crate::generator::draws::ClassDraws;
+use crate::generator::draws::class_draws::{ClassDraws, models_of};
 use crate::generator::phases::Phases;
-use crate::generator::plan::models_of;
+use crate::generator::request::PlannedRequest;
 use crate::random::{Stream, WeightedChoice};
 use crate::workload::{Trace, WorkloadSpec};
 

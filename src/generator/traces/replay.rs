@@ -3,9 +3,9 @@
 use super::blocks::Blocks;
 use super::error::TraceError;
 use super::requests::{Traced, TracedRequest};
-use super::serve_gen::Pool;
 use super::slice::Slice;
 use crate::clock::Timestamp;
+use crate::generator::traces::serve_gen::pool::Pool;
 use crate::random::Stream;
 use crate::workload::{Trace, TraceFindings};
 

@@ -1,10 +1,10 @@
 //! The requests of a trace from a moment on, by their distance from it.
 
 use super::error::TraceError;
-use super::order::InOrder;
-use super::reader::TraceReader;
 use super::requests::{TracedRequest, TracedWindow};
-use super::serve_gen::Pool;
+use crate::generator::traces::files::order::InOrder;
+use crate::generator::traces::files::reader::TraceReader;
+use crate::generator::traces::serve_gen::pool::Pool;
 use crate::workload::{Trace, TraceFormat, TraceZero};
 
 /// The requests of a trace from `from_s` on, each with its distance from there in nanoseconds of the trace.

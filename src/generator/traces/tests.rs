@@ -4,10 +4,13 @@ mod slices;
 
 use std::fmt::Write as _;
 
-use super::order::InOrder;
-use super::reader::TraceReader;
+use super::blocks::Blocks;
+use super::error::TraceError;
 use super::replay::{Replay, Replayed};
-use super::*;
+use super::requests::TracedRequest;
+use super::survey::survey;
+use crate::generator::traces::files::order::InOrder;
+use crate::generator::traces::files::reader::TraceReader;
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 fn sample(name: &str) -> Trace {

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::escape::text;
 use super::table::{Table, sign};
-use crate::analysis::{Metric, Quantile, Statistic, Status, Subject};
+use crate::analysis::{FigureKey, Metric, Quantile, Statistic, Status};
 use crate::experiment::compare::{
     Against, Compared, ComparedSweeps, Difference, GateJudgement, Pairing, Role, Row, Standing, SweepAgainst,
     Trend,
@@ -13,6 +12,7 @@ use crate::report::compare::{
     self, DRIFTS, advice, change, marks, pairing_in_words, side_in_words, standing_in_words, trend_cells,
 };
 use crate::report::compare_sweeps;
+use crate::report::render::escape::text;
 use crate::units::count;
 
 /// Runs or repeats against a baseline as Markdown that `GitHub` shows as it is meant. What a server said stays text.
@@ -82,7 +82,7 @@ fn headline<'a>(
 
 /// How a figure that people ask for first changed.
 fn in_brief(row: &Row) -> Option<String> {
-    let Subject::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
+    let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
     let name = match metric {
         Metric::Ttft => "TTFT",
         Metric::Tpot => "TPOT",

@@ -2,8 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use super::{ArrivalPattern, GapFamily, GapForm, Spike, Stage};
-use crate::workload::TraceFindings;
+use super::gaps::{GapFamily, GapForm};
+use super::pattern::{ArrivalPattern, Spike, Stage};
+use crate::workload::trace::findings::TraceFindings;
 
 /// What a rate does in the course of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -238,8 +239,9 @@ fn expected_of_stages(stages: &[Stage], until_s: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Client, RateSpread, RateState};
     use super::*;
+    use crate::workload::arrival::clients::{Client, RateSpread};
+    use crate::workload::arrival::pattern::RateState;
 
     fn bursts() -> ArrivalPattern {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 }

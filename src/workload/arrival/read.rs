@@ -1,17 +1,19 @@
 //! Reads an arrival pattern, with every mistake that can be made in one.
 
-use super::{ArrivalPattern, Client, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
-use crate::workload::popularity::SKEW;
-use crate::workload::reading::{Allowed, Fields, KindReader, Place};
-use crate::workload::window::LONGEST_S;
-use crate::workload::{ThinkTime, Trace};
+use super::clients::{Client, RateSpread};
+use super::gaps::{GapFamily, GapForm};
+use super::pattern::{ArrivalPattern, RateState, Spike, Stage};
+use super::think_time::ThinkTime;
+use crate::workload::lengths::weights::SKEW;
+use crate::workload::limits::LONGEST_S;
+use crate::workload::limits::{RATE, SECONDS, USERS};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::{Fields, KindReader};
+use crate::workload::reading::place::Place;
+use crate::workload::trace::source::Trace;
 
-/// Rates that must be there. No client sends more from one machine.
-pub(in crate::workload) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 /// Rates that may rest at zero.
 const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
-/// A length of time in seconds, up to 31 days.
-pub(in crate::workload) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
 /// The same, or none at all.
 const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
 /// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
@@ -24,8 +26,6 @@ const CV: Allowed = Allowed::from(0.04, 8.0);
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 /// Above 0: a rate that does not swing is a Poisson process.
 const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
-/// Users in a closed loop; each is a connection.
-pub(in crate::workload) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
 /// Most clients: each has a random stream of its own in memory.
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);

@@ -1,9 +1,12 @@
 //! The fields of one table of a spec: taking those it should have, naming those it should not.
 
 use super::mistakes::Mistakes;
-use super::nearest;
-use super::node::Entry;
-use super::place::{KindReader, Place, list};
+use super::near::nearest;
+use super::node::{Entry, NodeValue};
+use super::place::{Place, list};
+
+/// How one kind of a tagged value is read from the fields beside its `kind`.
+pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 /// A table being read. What is not taken when the reading ends is a mistake.
 pub(crate) struct Fields<'n> {
@@ -169,4 +172,36 @@ impl<'n> Fields<'n> {
     fn mistakes(&self) -> &'n Mistakes {
         self.table.mistakes
     }
+}
+
+impl Place<'_> {
+    /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
+    /// messages, article included.
+    pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+        let NodeValue::Table(entries) = &self.node.value else {
+            return self.refuse(&format!("a table that describes {what}"));
+        };
+        let mut fields = Fields::new(*self, what, entries);
+        let read = read(&mut fields);
+        fields.finish();
+        read
+    }
+
+    /// A table whose field `kind` says which others it has. `noun` names the table in messages after its kind.
+    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
+        self.table(&with_article(noun), |fields| {
+            let Some((kind, read)) = fields.kind(noun, kinds) else {
+                fields.give_up();
+                return None;
+            };
+            fields.rename(with_article(&format!("{kind} {noun}")));
+            read(fields)
+        })
+    }
+}
+
+/// `an arrival`, `a normal distribution`, `a uniform distribution`.
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }

@@ -1,9 +1,8 @@
 //! A value at its path in a spec, and how to read one kind of value from it.
 
 use super::allowed::Allowed;
-use super::fields::Fields;
 use super::mistakes::Mistakes;
-use super::nearest;
+use super::near::nearest;
 use super::node::{Node, NodeValue};
 
 /// A value together with its path and the list of mistakes. Every reading answers `None` once it has added
@@ -15,9 +14,6 @@ pub(crate) struct Place<'n> {
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }
-
-/// How one kind of a tagged value is read from the fields beside its `kind`.
-pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 impl<'n> Place<'n> {
     /// The whole spec.
@@ -175,30 +171,6 @@ impl<'n> Place<'n> {
         }
     }
 
-    /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
-    /// messages, article included.
-    pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
-        let NodeValue::Table(entries) = &self.node.value else {
-            return self.refuse(&format!("a table that describes {what}"));
-        };
-        let mut fields = Fields::new(*self, what, entries);
-        let read = read(&mut fields);
-        fields.finish();
-        read
-    }
-
-    /// A table whose field `kind` says which others it has. `noun` names the table in messages after its kind.
-    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
-        self.table(&with_article(noun), |fields| {
-            let Some((kind, read)) = fields.kind(noun, kinds) else {
-                fields.give_up();
-                return None;
-            };
-            fields.rename(with_article(&format!("{kind} {noun}")));
-            read(fields)
-        })
-    }
-
     fn digits(&self) -> Option<&str> {
         match &self.node.value {
             NodeValue::Number(digits) => Some(digits),
@@ -220,10 +192,4 @@ fn exact_whole(digits: &str) -> Option<u64> {
 /// Names with commas between.
 pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// `an arrival`, `a normal distribution`, `a uniform distribution`.
-fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-    format!("{article} {noun}")
 }

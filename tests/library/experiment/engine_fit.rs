@@ -7,7 +7,7 @@ use skyline::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, Measure
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
 use skyline::report::{Colour, Style, engine_fit_text};
-use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, Engine, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use crate::virtual_time::header;
@@ -34,11 +34,11 @@ fn deployment(hardware: &str) -> Deployment {
     Deployment::new(hardware.parse().unwrap(), "llama-3.1-8b".parse().unwrap())
 }
 
-fn config(hardware: &str, efficiency: Efficiency) -> InstanceConfig {
-    InstanceConfig::vllm(&deployment(hardware), efficiency).unwrap()
+fn config(hardware: &str, efficiency: Efficiency) -> BatchingConfig {
+    BatchingConfig::vllm(&deployment(hardware), efficiency).unwrap()
 }
 
-fn fleet(config: InstanceConfig) -> Fleet {
+fn fleet(config: BatchingConfig) -> Fleet {
     Fleet::of_one(Engine::Batching(Box::new(config)), 0)
 }
 

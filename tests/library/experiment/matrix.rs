@@ -4,14 +4,14 @@ use skyline::analysis::summarise;
 use skyline::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, Standing, Stopped, Trust};
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Instance, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, Instance};
 
 use crate::virtual_time::{fly, header};
 
 /// One H100 that serves an 8B model, with vLLM's defaults.
-fn h100() -> InstanceConfig {
+fn h100() -> BatchingConfig {
     let deployment = Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+    BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap()
 }
 
 #[test]

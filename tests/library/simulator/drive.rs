@@ -5,14 +5,14 @@ use std::time::Duration;
 use skyline::clock::Timestamp;
 use skyline::random::Stream;
 use skyline::simulator::{
-    Deployment, Driver, Efficiency, History, InstanceConfig, Job, JobId, Limits, Policy, Server, StepTable,
+    BatchingConfig, Deployment, Driver, Efficiency, History, Job, JobId, Limits, Policy, Server, StepTable,
     StepTime, simulate,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
-pub(crate) fn ten_ms_engine(blocks: u64) -> InstanceConfig {
+pub(crate) fn ten_ms_engine(blocks: u64) -> BatchingConfig {
     let table = StepTable::new(&[(1, Duration::from_millis(10))], None).unwrap();
-    InstanceConfig {
+    BatchingConfig {
         step_time: StepTime::Table(table),
         limits: Limits {
             max_num_seqs: 256,
@@ -30,10 +30,10 @@ pub(crate) fn ten_ms_engine(blocks: u64) -> InstanceConfig {
 }
 
 /// The engine of these presets, with vLLM's defaults.
-pub(crate) fn preset(hardware: &str, model: &str, ranks: u32) -> InstanceConfig {
+pub(crate) fn preset(hardware: &str, model: &str, ranks: u32) -> BatchingConfig {
     let mut deployment = Deployment::new(hardware.parse().unwrap(), model.parse().unwrap());
     deployment.tensor_parallel = ranks;
-    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+    BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap()
 }
 
 /// Milliseconds since the run began.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    Delay, End, FixedQueue, History, Instance, InstanceConfig, Job, JobId, KvTransfer, Policy, Pools, Prefix,
+    BatchingConfig, Delay, End, FixedQueue, History, Instance, Job, JobId, KvTransfer, Policy, Pools, Prefix,
     Routing, Server, Speculation, simulate,
 };
 
@@ -19,7 +19,7 @@ fn plans() -> impl Strategy<Value = Vec<Drawn>> {
 }
 
 /// Small and unkind engines: few blocks, seats and tokens.
-fn engines() -> impl Strategy<Value = InstanceConfig> {
+fn engines() -> impl Strategy<Value = BatchingConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (22_u64..80, 1_u32..12, 8_u32..200, flags).prop_map(|(blocks, seats, budget, flags)| {
         let (chunked, caching, priority, speculating) = flags;
@@ -48,7 +48,7 @@ fn arrivals(plan: &[Drawn]) -> Vec<(Timestamp, Job)> {
         .collect()
 }
 
-fn histories(config: &InstanceConfig, plan: &[Drawn]) -> (Vec<History>, Instance) {
+fn histories(config: &BatchingConfig, plan: &[Drawn]) -> (Vec<History>, Instance) {
     let mut engine = Instance::new(config.clone());
     let mut all = Vec::new();
     simulate(&mut engine, arrivals(plan), None, |history| all.push(history));

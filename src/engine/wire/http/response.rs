@@ -149,12 +149,7 @@ mod tests {
                 Persistence::KeepAlive,
             ),
             ("HTTP/1.1 200 OK", "x: y", "UntilClose", Persistence::Close),
-            (
-                "HTTP/1.1 200",
-                "content-length: 7\r\nConnection: x, Close",
-                "Length(7)",
-                Persistence::Close,
-            ),
+            ("HTTP/1.1 200", "content-length: 7\r\nConnection: x, Close", "Length(7)", Persistence::Close),
             ("HTTP/1.0 200 OK", "content-length: 7", "Length(7)", Persistence::Close),
             (
                 "HTTP/1.0 200 OK",

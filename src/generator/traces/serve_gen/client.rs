@@ -1,7 +1,7 @@
 //! The requests of one client of a pool.
 
-use super::tables::Lengths;
-use super::{Stretch, Tables};
+use super::stretches::Stretch;
+use super::tables::{Lengths, Tables};
 use crate::arrivals::Arrivals;
 use crate::random::Stream;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::client::Client;
-use super::tables::{BadTable, Lengths};
-use super::{Stretch, Tables};
+use super::stretches::Stretch;
+use super::tables::{BadTable, Lengths, Tables};
 use crate::arrivals::Superposition;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TracedRequest};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::Pool;
-use crate::generator::traces::{Traced, TracedRequest, survey};
+use super::pool::Pool;
+use crate::generator::traces::requests::{Traced, TracedRequest};
+use crate::generator::traces::survey;
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 fn sample() -> Trace {
@@ -79,7 +80,7 @@ fn a_slice_is_drawn_from_its_beginning_and_lasts_as_long_as_it_says() {
     // What comes after the first stretch is the same wherever a slice begins.
     let later = Trace { from_s: 1_300.0, ..sample() };
     let tail = |trace: &Trace, begins_s: i64| -> Vec<_> {
-        let requests = super::tests::requests(trace, 1);
+        let requests = crate::generator::traces::serve_gen::tests::requests(trace, 1);
         let moment =
             |request: &TracedRequest| (request.at_ns + begins_s * 1_000_000_000, request.input_tokens);
         requests.iter().map(moment).filter(|(at_ns, _)| *at_ns >= 1_800_000_000_000).collect()

@@ -1,0 +1,108 @@
+//! The colours and shapes by which series are distinguished.
+
+use maud::{Markup, html};
+
+/// A colour of the palette of Okabe and Ito (*Color Universal Design*, 2008), which colour-blind readers distinguish, with a
+/// shape of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Palette {
+    First,
+    Second,
+    Third,
+    Fourth,
+    /// For comparison, in the background.
+    Faint,
+    /// Failures.
+    Failure,
+}
+
+/// The shape beside a name of the legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Points.
+    Mark(Palette),
+    /// A line, dashed where it is the second.
+    Line(Palette),
+    /// A line that goes by steps.
+    Steps(Palette),
+    /// A filled stretch.
+    Area(Palette),
+    /// A bar.
+    Bar(Palette),
+}
+
+impl Sign {
+    /// Around a point.
+    pub(super) fn draw(self, (x, y): (f64, f64)) -> Markup {
+        let (left, top) = (format!("{:.1}", x - 6.0), format!("{:.1}", y - 4.0));
+        match self {
+            Self::Mark(palette) => palette.mark((x, y)),
+            Self::Line(palette) => {
+                html! { path class={ "line " (palette.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Steps(palette) => {
+                html! { path class={ "line " (palette.class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            }
+            Self::Area(palette) => {
+                html! { rect class={ "area " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
+            Self::Bar(palette) => {
+                html! { rect class={ "fill " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
+            }
+        }
+    }
+}
+
+impl Palette {
+    /// Those of series, in their order.
+    pub(crate) const SERIES: [Self; 4] = [Self::First, Self::Second, Self::Third, Self::Fourth];
+
+    /// Its class in the page's style.
+    pub(super) const fn class(self) -> &'static str {
+        match self {
+            Self::First => "i0",
+            Self::Second => "i1",
+            Self::Third => "i2",
+            Self::Fourth => "i3",
+            Self::Faint => "faint",
+            Self::Failure => "failure",
+        }
+    }
+
+    /// The class of a line without marks in it: the second one is dashed for readers who cannot distinguish the colours.
+    pub(super) const fn line_class(self) -> &'static str {
+        match self {
+            Self::Second => "i1 dash",
+            other => other.class(),
+        }
+    }
+
+    /// A hollow arrow to larger values, upward on a scale and to the right in a row: the value is only a lower bound.
+    pub(super) fn arrow(self, (x, y): (f64, f64), is_in_row: bool) -> Markup {
+        let arrow = if is_in_row {
+            format!("M{:.1} {y:.1}l-8 5v-10z", x + 5.0)
+        } else {
+            format!("M{x:.1} {:.1}l5 8h-10z", y - 5.0)
+        };
+        html! { path class={ "mark hollow " (self.class()) } d=(arrow) {} }
+    }
+
+    /// Its shape around a point.
+    pub(super) fn mark(self, (x, y): (f64, f64)) -> Markup {
+        let class = self.class();
+        let at = |path: &str| format!("M{x:.1} {y:.1}{path}");
+        match self {
+            Self::First | Self::Faint => {
+                html! { circle class={ "mark " (class) } cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="3.6" {} }
+            }
+            Self::Second => html! { path class={ "mark " (class) } d=(at("m-3.5 -3.5h7v7h-7z")) {} },
+            Self::Third => {
+                html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} }
+            }
+            Self::Fourth => html! { path class={ "mark " (class) } d=(at("m0 -4.6l4.6 8h-9.2z")) {} },
+            Self::Failure => {
+                html! { path class={ "cross " (class) } d=(at("m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2")) {} }
+            }
+        }
+    }
+}
