@@ -85,7 +85,7 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
 /// How many requests the concurrency cap holds back now.
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
-    let held = || format!("the concurrency cap holds back {}, and their wait counts", count(queued));
+    let held = || format!("{} queued under the cap; their wait counts", count(queued));
     (queued > 0).then(|| Remark::new(Status::Open, held()))
 }
 
@@ -199,7 +199,7 @@ mod tests {
         let texts = [
             (Status::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
             (Status::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
-            (Status::Open, "the concurrency cap holds back 1,200, and their wait counts"),
+            (Status::Open, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
         // 1 % of a long TTFT is a wider limit; with few requests, one of them is the p99.

@@ -173,7 +173,7 @@ fn devices_have_a_line_where_there_is_room_for_it() {
 fn devices_share_the_server_s_line_where_it_is_long_enough() {
     let (watched, snapshot) = in_trouble();
     let picture = picture(200, 50, &watched, 41.2, with_devices(snapshot), &[]);
-    let line = " server 32 running · 9 waiting · KV cache 98.3 % · prefix hits 12.0 %  GPU    8 together: 87.4 % \
+    let line = " server 32 running · 9 waiting · KV cache 98.3 % · prefix-cache hits 12.0 %  GPU    all 8: 87.4 % \
                 busy · memory 588 of 636 GiB · 4,512 W ";
     assert!(picture.contains(line), "{picture}");
 }
@@ -188,7 +188,7 @@ fn devices_push_nothing_out_that_matters_more() {
     // Alone, they take the server's line.
     let alone = with_devices(in_the_window());
     let picture = picture(60, 12, &watched, 41.2, alone, &[]);
-    assert!(picture.contains(" GPU    8 together: 87.4 % busy · memory 588 of 636 GiB "), "{picture}");
+    assert!(picture.contains(" GPU    all 8: 87.4 % busy · memory 588 of 636 GiB "), "{picture}");
 }
 
 #[test]
