@@ -1,5 +1,6 @@
 //! The interface of every engine, whatever server is behind it.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
@@ -68,6 +69,17 @@ pub trait Answer: Send {
     /// Cancel safe: dropping the call before it is ready loses nothing.
     fn next(&mut self) -> impl Future<Output = AnswerEvent> + Send;
 
+    /// Waits for the end of the answer.
+    fn until_end(&mut self) -> impl Future<Output = AnswerEnd> + Send {
+        async {
+            loop {
+                if let AnswerEvent::Ended(end) = self.next().await {
+                    return *end;
+                }
+            }
+        }
+    }
+
     /// The next event of the last read, if there is one: it need not be awaited.
     fn next_known(&mut self) -> Option<AnswerEvent> {
         None
@@ -110,6 +122,9 @@ pub enum AnswerEvent {
     Ended(Box<AnswerEnd>),
 }
 
+/// Events of an answer in order, not returned yet.
+pub type AnswerEvents = VecDeque<AnswerEvent>;
+
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerEnd {
@@ -128,6 +143,19 @@ pub struct AnswerEnd {
 }
 
 impl AnswerEnd {
+    /// An end that is only a failure.
+    #[must_use]
+    pub fn failed(at: Timestamp, failure: Failure) -> Self {
+        Self {
+            at,
+            result: Err(failure),
+            whole_answer: None,
+            finish_reason: None,
+            usage: None,
+            captured: None,
+        }
+    }
+
     /// The same with `secrets` hidden in what the server said.
     #[must_use]
     pub(crate) fn without(mut self, secrets: &Secrets) -> Self {

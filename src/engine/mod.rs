@@ -17,11 +17,11 @@ mod target;
 mod wire;
 
 pub use address::{BaseUrl, Scheme};
-pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+pub use answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, Engine, PreparedRequest};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use chunk_text::ChunkText;
 pub use dialect::{
-    CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
+    CacheReset, Dialect, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
     SchemaField, TokenizeCall,
 };
 pub use exposition::{MetricSample, metric_samples};

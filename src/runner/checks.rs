@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::Interrupt;
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+use crate::engine::{Answer, AnswerEnd, Engine, PreparedRequest};
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
@@ -122,23 +122,10 @@ async fn ask<E: Engine>(
     limit: Option<Duration>,
 ) -> AnswerEnd {
     let mut answer = engine.generate(prompt, clock);
-    let whole = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return *end;
-            }
-        }
-    };
+    let whole = answer.until_end();
     let Some(limit) = limit else { return whole.await };
-    timeout(limit, whole).await.unwrap_or_else(|_| AnswerEnd {
-        at: clock.now(),
-        result: Err(Failure::new(
-            FailureKind::TimeoutTotal,
-            format!("no more than {} allowed", spoken(limit)),
-        )),
-        whole_answer: None,
-        finish_reason: None,
-        usage: None,
-        captured: None,
+    timeout(limit, whole).await.unwrap_or_else(|_| {
+        let message = format!("no more than {} allowed", spoken(limit));
+        AnswerEnd::failed(clock.now(), Failure::new(FailureKind::TimeoutTotal, message))
     })
 }

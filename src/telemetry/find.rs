@@ -2,9 +2,8 @@
 
 use futures::future::join_all;
 
-use super::names::Names;
 use super::taken::{hardware_of, kind_of};
-use crate::engine::MetricsPage;
+use crate::engine::{MetricNames, MetricsPage};
 use crate::record::{PageKind, TelemetrySource};
 
 /// A metrics page that was probed.
@@ -55,6 +54,6 @@ impl FoundPage {
 /// The source at `url` whose page is `text`; `None` where no series is known.
 pub(super) fn source(url: String, text: &str) -> Option<TelemetrySource> {
     let kind = kind_of(text)?;
-    let (hardware, driver) = hardware_of(text, Names::of(kind));
+    let (hardware, driver) = hardware_of(text, MetricNames::of(kind));
     Some(TelemetrySource { url, kind: Some(kind), hardware, driver })
 }

@@ -2,7 +2,6 @@
 
 mod find;
 mod latest;
-mod names;
 mod scrape;
 mod taken;
 #[cfg(test)]

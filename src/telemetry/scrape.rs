@@ -8,10 +8,9 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use super::find::FoundPage;
-use super::names::Names;
 use super::taken::{Depth, Taken, taken};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::MetricsClient;
+use crate::engine::{MetricNames, MetricsClient};
 use crate::record::Reading;
 
 /// When pages are read.
@@ -49,7 +48,7 @@ impl Scraper {
         let mut problems = Vec::new();
         for (source, found) in (0..).zip(pages) {
             let Some(kind) = found.kind() else { continue };
-            let (names, url) = (Names::of(kind), found.source.url.clone());
+            let (names, url) = (MetricNames::of(kind), found.source.url.clone());
             match found.page.open() {
                 Ok(page) => readers.push(Reader { source, url, page, names, clock, times }),
                 Err(problem) => problems.push(format!("{url} is not read: {problem}")),
@@ -98,7 +97,7 @@ struct Reader {
     source: u16,
     url: String,
     page: MetricsClient,
-    names: &'static Names,
+    names: &'static MetricNames,
     clock: RunClock,
     times: ScrapeTimes,
 }

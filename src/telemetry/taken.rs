@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::names::{Names, Scale};
-use crate::engine::{MetricSample, metric_samples};
+use crate::engine::{MetricNames, MetricSample, metric_samples};
 use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
 /// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
@@ -33,13 +32,13 @@ pub(super) struct Taken {
 /// The kind of a page, recognised by its series; `None` where none is known.
 pub(super) fn kind_of(page: &str) -> Option<PageKind> {
     let known = |sample: MetricSample<'_>| {
-        Names::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
+        MetricNames::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
     };
     metric_samples(page).find_map(known)
 }
 
 /// The devices of a page, as `2 × NVIDIA H100 80GB HBM3`, and their driver's version.
-pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<String>) {
+pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, Option<String>) {
     if names.device.is_empty() {
         return (None, None);
     }
@@ -57,7 +56,7 @@ pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<
 
 /// The metrics of `page` under these names. Label sets, such as several engines, are summed; values that do
 /// not add up are averaged.
-pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
+pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Taken {
     let mut series = Series::new();
     for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
         if sample.value.is_finite() && sample.value < BLANK {
@@ -93,7 +92,7 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
 
 /// The device of a sample: its labels, joined; without the partition where the series is about the whole
 /// device.
-fn device_of(sample: &MetricSample<'_>, names: &Names) -> Option<String> {
+fn device_of(sample: &MetricSample<'_>, names: &MetricNames) -> Option<String> {
     let labels = if names.of_whole_devices.contains(&sample.name) { 1 } else { names.device.len() };
     let labels = names.device.iter().take(labels).filter_map(|label| sample.label(label));
     let name = labels.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(" ");
@@ -105,8 +104,8 @@ fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [MetricSa
     known.iter().find_map(|name| series.get(*name)).map(Vec::as_slice)
 }
 
-fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
-    let value = |(gauge, scale, known): &(Gauge, Scale, &[&str])| {
+fn gauges(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+    let value = |(gauge, scale, known): &(Gauge, f64, &[&str])| {
         let metric_samples = first(known, series)?.iter().filter(|sample| !sample.is_of_one_priority());
         let all = gauge.together(metric_samples.map(|sample| sample.value))?;
         Some((*gauge, all * scale)).filter(|(_, value)| value.abs() <= Reading::LARGEST)
@@ -114,8 +113,8 @@ fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
     names.gauges.iter().filter_map(value).collect()
 }
 
-fn counters(names: &Names, series: &Series<'_>) -> BTreeMap<Counter, f64> {
-    let value = |(counter, scale, known): &(Counter, Scale, &[&str])| {
+fn counters(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Counter, f64> {
+    let value = |(counter, scale, known): &(Counter, f64, &[&str])| {
         let well = first(known, series)?.iter().filter(|sample| !sample.is_of_failures());
         Some((*counter, well.map(|sample| sample.value).sum::<f64>() * scale))
     };

@@ -1,8 +1,8 @@
 //! Pages of every kind, recorded or written after their source, and the metrics read from them.
 
 use super::find::source;
-use super::names::Names;
 use super::taken::{Depth, Taken, kind_of, taken};
+use crate::engine::MetricNames;
 use crate::record::{Counter, Gauge, PageKind, ServerTime, TimeHistogram};
 
 const VLLM: &str = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
@@ -10,7 +10,7 @@ const LLAMACPP: &str = include_str!("../../tests/data/transcripts/llamacpp_cpp/m
 const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
 
 fn whole(page: &str) -> Taken {
-    taken(page, Names::of(kind_of(page).unwrap()), Depth::Whole)
+    taken(page, MetricNames::of(kind_of(page).unwrap()), Depth::Whole)
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_recorded_page_of_vllm_tells_all() {
     assert_eq!((ttft.count, ttft.buckets.len()), (116.0, 22), "one more than succeeded");
     assert_eq!(ttft.buckets.last().unwrap(), &(2_560.0, 116.0));
     assert!(ttft.buckets.is_sorted());
-    let brief = taken(VLLM, Names::of(PageKind::Vllm), Depth::Brief);
+    let brief = taken(VLLM, MetricNames::of(PageKind::Vllm), Depth::Brief);
     assert_eq!((brief.counters, brief.histograms.len()), (page.counters, 0));
 }
 
@@ -185,8 +185,8 @@ fn a_page_of_nobody_known_is_of_no_kind() {
     assert_eq!(kind_of("# HELP vllm:x\nprocess_cpu_seconds_total 3\nhttp_requests_total 5\n"), None);
     assert_eq!(kind_of("<html>vllm:num_requests_running 3</html>"), None);
     assert_eq!(kind_of(""), None);
-    for names in Names::ALL {
-        let of = Names::of(names.kind);
+    for names in MetricNames::ALL {
+        let of = MetricNames::of(names.kind);
         assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));
         let all =
             names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));

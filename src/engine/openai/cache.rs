@@ -6,7 +6,7 @@ use futures::StreamExt;
 use tokio::time::timeout;
 
 use super::control::{Control, ControlError};
-use crate::engine::answer::{Answer, AnswerEvent};
+use crate::engine::answer::Answer;
 use crate::engine::dialect::Dialect;
 use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
@@ -68,13 +68,7 @@ pub(super) async fn all_answered(
 
 /// Waits until the answer is complete.
 async fn whole(mut answer: HttpAnswer) -> Result<(), Failure> {
-    let all = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return end.result;
-            }
-        }
-    };
+    let all = async { answer.until_end().await.result };
     let late =
         || Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}", spoken(LIMIT)));
     timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))

@@ -1,19 +1,17 @@
 //! Requests outside the measured path: readiness, models, version, token counts.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use http::header::HeaderMap;
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Map, Value, json};
 
 use super::flags;
+use super::http_client::{client, reason_of};
 use super::page::MetricsPage;
 use crate::engine::address::BaseUrl;
-use crate::engine::dialect::TokenizeCall;
-use crate::engine::dialect::{Dialect, IdleConnections};
+use crate::engine::dialect::{Dialect, TokenizeCall};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
 use crate::record::{Failure, FailureKind};
@@ -93,17 +91,7 @@ impl Control {
         tls: ClientConfig,
         secrets: Secrets,
     ) -> Result<Self, String> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls.clone())
-            .no_proxy()
-            .redirect(Policy::none())
-            .timeout(LIMIT)
-            .pool_max_idle_per_host(match dialect.traits().idle_connections {
-                IdleConnections::Free => usize::MAX,
-                IdleConnections::HoldThreads => 0,
-            })
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        let client = client(&tls, LIMIT, dialect.traits().idle_connections)?;
         Ok(Self { client, url, dialect, headers, tls, secrets })
     }
 
@@ -160,7 +148,7 @@ impl Control {
             body["model"] = model.into();
         }
         let request = self.client.post(self.url.join(call.path)).headers(self.headers.clone()).json(&body);
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
         if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(None);
         }
@@ -205,13 +193,13 @@ impl Control {
     /// Posts an empty request to `path`.
     pub(crate) async fn post(&self, path: &'static str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
         self.accepted(path, response).await.map(|_| ())
     }
 
     async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
         let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
-        self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await
+        self.accepted(path, response.map_err(|error| self.unreachable(error))?).await
     }
 
     async fn accepted(&self, path: &'static str, response: Response) -> Result<Response, ControlError> {
@@ -230,7 +218,7 @@ impl Control {
     }
 
     async fn body_of(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
-        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(&error))?;
+        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
         if body.rest == Rest::Unread {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
             return Err(ControlError::Unreadable { path, words });
@@ -243,17 +231,8 @@ impl Control {
         cut(words_of(body, &self.secrets), Failure::MESSAGE_LIMIT)
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ControlError {
-        if error.is_timeout() {
-            return ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
-        }
-        // The innermost cause has the information.
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        let words = if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() };
-        ControlError::Unreachable(self.secrets.hide(words))
+    fn unreachable(&self, error: reqwest::Error) -> ControlError {
+        ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)))
     }
 }
 

@@ -179,7 +179,7 @@ impl OpenAiEngine {
     /// The server's counters once they have settled; `None` where it has none, or does not report them within
     /// 2 s. The difference of two readings, before and after a run, is what the server counted of the run.
     pub async fn counters(&self) -> Option<CounterReading> {
-        counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
+        counters::at_rest(&self.control, &self.target.dialect.traits()).await
     }
 
     /// The server's metrics page; `None` where its dialect has none.
@@ -201,7 +201,7 @@ impl OpenAiEngine {
 
     /// Requests in the server now, running or waiting, from any client; `None` where it reports none.
     pub async fn in_flight_requests(&self) -> Option<u64> {
-        counters::in_flight_requests(&self.control, self.target.dialect.traits().counters?).await
+        counters::in_flight_requests(&self.control, &self.target.dialect.traits()).await
     }
 }
 

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::secrets::Secrets;
-use crate::engine::secrets::names_a_credential;
+use crate::engine::secrets::{Secrets, names_a_credential};
 
 /// Most settings kept: the largest known list has about 400.
 const MOST: usize = 1_000;

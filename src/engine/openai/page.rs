@@ -1,13 +1,13 @@
 //! Fetches a metrics page during a run, outside the measured path.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use http::header::HeaderMap;
 use reqwest::Client;
-use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 
+use super::http_client::{client, reason_of};
+use crate::engine::dialect::IdleConnections;
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 
@@ -49,15 +49,8 @@ impl MetricsPage {
     ///
     /// When the client cannot be set up.
     pub fn open(&self) -> Result<MetricsClient, String> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
-            .no_proxy()
-            .redirect(Policy::none())
-            .timeout(LIMIT)
-            // An idle connection holds a thread of some servers, and a new one each second costs little.
-            .pool_max_idle_per_host(0)
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        // An idle connection holds a thread of some servers, and a new one each second costs little.
+        let client = client(&self.tls, LIMIT, IdleConnections::HoldThreads)?;
         Ok(MetricsClient { page: self.clone(), client })
     }
 }
@@ -71,7 +64,7 @@ impl MetricsClient {
     pub async fn read(&self) -> Result<String, String> {
         let MetricsPage { url, headers, secrets, .. } = &self.page;
         let request = self.client.get(url.whole().clone()).headers(headers.clone());
-        let failed = |error: reqwest::Error| secrets.hide(words(error));
+        let failed = |error: reqwest::Error| secrets.hide(reason_of(error, LIMIT));
         let mut response = request.send().await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status().as_u16()));
@@ -85,17 +78,4 @@ impl MetricsClient {
         }
         Ok(String::from_utf8_lossy(&page).into_owned())
     }
-}
-
-/// The innermost cause, which has the information, without the address, which may hold a password.
-fn words(error: reqwest::Error) -> String {
-    if error.is_timeout() {
-        return format!("no answer within {} s", LIMIT.as_secs());
-    }
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
 }

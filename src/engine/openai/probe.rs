@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::answer::{Answer, AnswerEvent};
+use crate::engine::answer::Answer;
 use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
 
@@ -23,13 +23,6 @@ pub struct AnswerFormRefused {
 
 /// The server's refusal of a request for one token in some format; an incomplete answer is expected.
 pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
-    let all = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return end.result.err();
-            }
-        }
-    };
-    let failure = tokio::time::timeout(limit, all).await.ok()??;
+    let failure = tokio::time::timeout(limit, answer.until_end()).await.ok()?.result.err()?;
     matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError).then_some(failure)
 }

@@ -1,13 +1,11 @@
 //! Reads one response of any kind into the events of an answer.
 
-use std::collections::VecDeque;
-
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::cause::Cause;
 use crate::engine::chunk_text::ChunkText;
@@ -145,12 +143,7 @@ impl ResponseReader {
 
     /// Takes a piece of the body; chunks with text go to `events`.
     #[must_use]
-    pub fn bytes(
-        &mut self,
-        piece: &[u8],
-        arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> ReadProgress {
+    pub fn bytes(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
         match &mut self.body {
             Body::Stream(stream) => stream.piece(piece, arrival, events),
             Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => ReadProgress::Over(failed(
@@ -175,12 +168,7 @@ impl ResponseReader {
     /// Judges the answer at the end of the body. At a clean end an event without its empty line counts if it
     /// is complete: some servers and proxies leave out the last line end.
     #[must_use]
-    pub fn end(
-        mut self,
-        close: BodyEnd,
-        arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> AnswerEnd {
+    pub fn end(mut self, close: BodyEnd, arrival: ArrivalStamp, events: &mut AnswerEvents) -> AnswerEnd {
         if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()
             && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
@@ -206,12 +194,7 @@ impl ResponseReader {
 
 impl Stream {
     /// Reads all events that end in `piece`.
-    fn piece(
-        &mut self,
-        mut piece: &[u8],
-        arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> ReadProgress {
+    fn piece(&mut self, mut piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
         while let Some(event) = self.framer.next_event(&mut piece) {
             if let over @ ReadProgress::Over(_) = self.event(&event, arrival, events) {
                 return over;
@@ -228,7 +211,7 @@ impl Stream {
         &mut self,
         event: &SseEvent<'_>,
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> ReadProgress {
         if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
@@ -355,15 +338,8 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
 }
 
 /// An end that is only a failure.
-pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
-    AnswerEnd {
-        at,
-        result: Err(Failure::new(kind, message)),
-        whole_answer: None,
-        finish_reason: None,
-        usage: None,
-        captured: None,
-    }
+fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
+    AnswerEnd::failed(at, Failure::new(kind, message))
 }
 
 #[cfg(test)]

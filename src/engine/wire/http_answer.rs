@@ -1,6 +1,5 @@
 //! One request from its connection to the end of its answer, in the task that waits for it.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,9 +14,8 @@ use super::pooled_connection::PooledConnection;
 use super::reply::{Afterwards, Origin, Outcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
-use crate::engine::answer::{Answer, AnswerEvent, PreparedRequest};
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, PreparedRequest};
 use crate::engine::cause::{Cause, DiagnosedFailure};
-use crate::engine::stream::reader::failed;
 use crate::record::{Failure, FinishReason};
 
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
@@ -32,7 +30,7 @@ pub struct HttpAnswer {
     clock: RunClock,
     state: State,
     /// Events not returned yet.
-    events: VecDeque<AnswerEvent>,
+    events: AnswerEvents,
     cause: Cause,
 }
 
@@ -41,7 +39,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, Diagnos
 enum State {
     Unsent(PreparedRequest),
     Opening(Opening, PreparedRequest),
-    Talking(Box<HttpExchange>),
+    Exchanging(Box<HttpExchange>),
     Over,
 }
 
@@ -56,7 +54,7 @@ impl HttpAnswer {
         delays: Arc<ReadDelays>,
     ) -> Self {
         let state = State::Unsent(request);
-        Self { pool, head, delays, clock, state, events: VecDeque::new(), cause: Cause::Unknown }
+        Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
     }
 
     /// The cause of the failure that ended it.
@@ -82,8 +80,8 @@ impl HttpAnswer {
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
-            State::Talking(conversation) => {
-                if let Some(outcome) = ready!(conversation.poll(cx, &mut self.events)) {
+            State::Exchanging(exchange) => {
+                if let Some(outcome) = ready!(exchange.poll(cx, &mut self.events)) {
                     self.end(outcome);
                 }
             }
@@ -101,7 +99,7 @@ impl HttpAnswer {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
         if let Some(connection) = self.pool.take() {
             let origin = if connection.answers == 0 { Origin::Ahead } else { Origin::Reused };
-            self.talk(connection, origin, request);
+            self.start_exchange(connection, origin, request);
         } else {
             let pool = Arc::clone(&self.pool);
             self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
@@ -111,32 +109,37 @@ impl HttpAnswer {
     fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
         let State::Opening(_, request) = std::mem::replace(&mut self.state, State::Over) else { return };
         match opened {
-            Ok(connection) => self.talk(connection, Origin::Opened, request),
+            Ok(connection) => self.start_exchange(connection, Origin::Opened, request),
             Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
                 self.cause = cause;
-                let end = failed(self.clock.now(), reason, self.head.secrets.hide(message));
+                let end = AnswerEnd::failed(self.clock.now(), self.head.secrets.failure(reason, message));
                 self.events.push_back(AnswerEvent::Ended(Box::new(end)));
             }
         }
     }
 
-    fn talk(&mut self, connection: Box<PooledConnection>, origin: Origin, request: PreparedRequest) {
+    fn start_exchange(
+        &mut self,
+        connection: Box<PooledConnection>,
+        origin: Origin,
+        request: PreparedRequest,
+    ) {
         let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
-        let conversation = HttpExchange::new(connection, origin, self.clock, head, request, delays);
-        self.state = State::Talking(Box::new(conversation));
+        let exchange = HttpExchange::new(connection, origin, self.clock, head, request, delays);
+        self.state = State::Exchanging(Box::new(exchange));
     }
 
     fn end(&mut self, outcome: Outcome) {
         let Outcome { end, cause, afterwards } = outcome;
         self.cause = cause;
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
-        let State::Talking(conversation) = std::mem::replace(&mut self.state, State::Over) else { return };
+        let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
         let tail = match afterwards {
             Afterwards::Nothing => return,
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        if let Some(mut connection) = conversation.into_connection() {
+        if let Some(mut connection) = exchange.into_connection() {
             connection.tail = tail;
             self.pool.give_back(connection);
         }
@@ -154,7 +157,7 @@ impl Answer for HttpAnswer {
 
     fn finish_reason(&self) -> Option<FinishReason> {
         match &self.state {
-            State::Talking(conversation) => conversation.finish_reason(),
+            State::Exchanging(exchange) => exchange.finish_reason(),
             State::Unsent(_) | State::Opening(..) | State::Over => None,
         }
     }

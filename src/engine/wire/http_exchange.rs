@@ -1,6 +1,5 @@
 //! Carries one request and its response over one connection.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,7 +9,7 @@ use super::pooled_connection::PooledConnection;
 use super::reply::{Origin, Outcome, Reply};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
-use crate::engine::answer::{AnswerEvent, PreparedRequest};
+use crate::engine::answer::{AnswerEvents, PreparedRequest};
 use crate::engine::stream::reader::ArrivalStamp;
 use crate::record::FinishReason;
 
@@ -61,11 +60,7 @@ impl HttpExchange {
     }
 
     /// Writes what can be written, else reads once; new events go to `events`.
-    pub(super) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> Poll<Option<Outcome>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<Option<Outcome>> {
         if self.poll_write(cx, events).is_ready() {
             return Poll::Ready(None);
         }
@@ -100,7 +95,7 @@ impl HttpExchange {
     }
 
     /// Ready once, when the whole request was written.
-    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut VecDeque<AnswerEvent>) -> Poll<()> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<()> {
         let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
         match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
             Ok(()) => {

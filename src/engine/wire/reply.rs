@@ -1,19 +1,15 @@
 //! Reads the bytes of one response into the events of an answer.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use super::http::Piece;
-use super::http::RequestHead;
-use super::http::{Body, Rest};
-use super::http::{Persistence, ResponseHead};
+use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::cause::Cause;
 use crate::engine::stream::grammar::BodyEnd;
-use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader, failed};
+use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// How the connection of a request was obtained.
@@ -76,7 +72,7 @@ impl Reply {
     }
 
     /// Notes once that the whole request was written.
-    pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut VecDeque<AnswerEvent>) {
+    pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut AnswerEvents) {
         if !self.sent_told {
             self.sent_told = true;
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
@@ -94,7 +90,7 @@ impl Reply {
         &mut self,
         bytes: &[u8],
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         match &mut self.stage {
             Stage::Head(_) if bytes.is_empty() => {
@@ -123,7 +119,7 @@ impl Reply {
         &mut self,
         error: &io::Error,
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         let kind = error.kind();
         if let Stage::Body(_) = self.stage {
@@ -147,7 +143,7 @@ impl Reply {
         &mut self,
         bytes: &[u8],
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
             Ok(Some(head)) => head,
@@ -174,7 +170,7 @@ impl Reply {
         &mut self,
         mut bytes: &[u8],
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         loop {
             let Stage::Body(open) = &mut self.stage else { return None };
@@ -200,7 +196,7 @@ impl Reply {
     fn broken_off(
         &mut self,
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
         why: impl FnOnce(&str) -> Failure,
     ) -> Option<Outcome> {
         let mut outcome = self.close(BodyEnd::Broken, &[], arrival, events)?;
@@ -218,7 +214,7 @@ impl Reply {
         close: BodyEnd,
         rest: &[u8],
         arrival: ArrivalStamp,
-        events: &mut VecDeque<AnswerEvent>,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
     }
@@ -244,8 +240,7 @@ impl Reply {
     /// Ends a request without a response.
     fn lost(&mut self, at: Timestamp, failure: Failure) -> Outcome {
         self.stage = Stage::Over;
-        let message = self.head.secrets.hide(failure.message);
-        let end = failed(at, failure.reason, message);
+        let end = AnswerEnd::failed(at, self.head.secrets.failure(failure.reason, failure.message));
         Outcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
     }
 

@@ -3,9 +3,8 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::view_state::{ViewState, is_roomy, plain};
+use super::view_state::{ViewState, plain};
 use crate::live::provisional::{Status, remarks};
 use crate::units::count;
 
@@ -27,23 +26,14 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
         let line = |(mark, text)| Line::from_iter([Span::styled(mark, style), Span::raw(text)]);
         marks.zip(lines).map(line).collect::<Vec<_>>()
     });
-    part(state, frame, so_far, " so far (the report decides) ", lines.collect());
+    state.draw_part(frame, so_far, " so far (the report decides) ", lines.collect());
     if let Some(area) = failures {
         let lines = state.snapshot.failures.iter().map(|(kind, number)| {
             let number = Span::styled(format!("{:>8} ", count(*number)), state.palette.trouble());
             Line::from_iter([number, Span::raw(kind.to_string())])
         });
-        part(state, frame, area, " failures ", lines.collect());
+        state.draw_part(frame, area, " failures ", lines.collect());
     }
-}
-
-fn part(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, title: &'static str, lines: Vec<Line<'_>>) {
-    let mut paragraph = Paragraph::new(lines);
-    if is_roomy(frame.area().height) {
-        let block = Block::new().borders(Borders::TOP).border_style(state.palette.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(state.palette.heading()));
-    }
-    frame.render_widget(paragraph, area);
 }
 
 /// The words of `text` in lines of at most `room` characters; a longer word gets its own line.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::view_state::{ViewState, is_roomy};
 use crate::runner::{LiveSpread, RECENT_S};
@@ -57,14 +56,9 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
         [("TTFT", snapshot.ttft), ("ITL", snapshot.itl), ("TPOT", snapshot.tpot), ("e2e", snapshot.e2e)];
     let mut text = vec![line("ms", &heads, &heads).style(palette.quiet())];
     text.extend(names.map(|(name, latency)| line(name, &figures(latency.recent), &figures(latency.window))));
-    let mut paragraph = Paragraph::new(text);
-    if is_roomy(frame.area().height) {
-        // Each heading ends where its figures end.
-        let group = FIGURE * columns.len();
-        let recent = format!(" last {RECENT_S} s");
-        let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
-        let block = Block::new().borders(Borders::TOP).border_style(palette.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(palette.heading()));
-    }
-    frame.render_widget(paragraph, area);
+    // Each heading ends where its figures end.
+    let group = FIGURE * columns.len();
+    let recent = format!(" last {RECENT_S} s");
+    let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
+    state.draw_part(frame, area, title, text);
 }

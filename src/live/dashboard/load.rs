@@ -3,7 +3,6 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::view_state::{ViewState, is_roomy};
 use crate::live::watched::Paced;
@@ -36,13 +35,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let roomy = is_roomy(frame.area().height);
     let figures = figures(state).into_iter().filter(|figure| roomy || figure.name != "failed");
     let text: Vec<_> = figures.map(line).collect();
-    let mut paragraph = Paragraph::new(text);
-    if roomy {
-        let title = format!(" load, last {RECENT_S} s ");
-        let block = Block::new().borders(Borders::TOP).border_style(palette.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(palette.heading()));
-    }
-    frame.render_widget(paragraph, area);
+    state.draw_part(frame, area, format!(" load, last {RECENT_S} s "), text);
 }
 
 fn figures(state: &ViewState<'_>) -> Vec<Figure> {

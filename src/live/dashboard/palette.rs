@@ -1,6 +1,8 @@
 //! The dashboard's styles, in the terminal's own colours.
 
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Borders};
 
 use crate::live::provisional::Status;
 
@@ -34,6 +36,12 @@ impl Palette {
 
     pub(super) fn time(self) -> Style {
         self.coloured(Color::Cyan)
+    }
+
+    /// A part of the screen under a heading.
+    pub(super) fn headed<'t>(self, title: impl Into<Line<'t>>) -> Block<'t> {
+        let block = Block::new().borders(Borders::TOP).border_style(self.quiet());
+        block.title(title).title_style(self.heading())
     }
 
     /// Offered load.

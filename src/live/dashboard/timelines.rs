@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph, Sparkline, SparklineBar};
+use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
 
 use super::view_state::{ViewState, is_roomy};
 use crate::clock::Timestamp;
@@ -30,8 +30,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, row
         let shown = state.snapshot.seconds.len().min(usize::from(area.width.saturating_sub(MARGIN)));
         let warm_up = if state.warm_up_seconds() > 0 { "; faint: warm-up" } else { "" };
         let title = format!(" the last {shown} s, a column each{warm_up} ");
-        let block = Block::new().borders(Borders::TOP).border_style(palette.quiet()).title(title);
-        let block = block.title_style(palette.heading());
+        let block = palette.headed(title);
         within = block.inner(area);
         frame.render_widget(block, area);
     }

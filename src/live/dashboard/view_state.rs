@@ -1,6 +1,10 @@
 //! Everything that one frame of the dashboard shows.
 
 use console::strip_ansi_codes;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
 
 use super::palette::Palette;
 use crate::clock::Timestamp;
@@ -19,6 +23,24 @@ pub(super) struct ViewState<'a> {
     /// The last messages, oldest first.
     pub(super) said: Vec<String>,
     pub(super) palette: Palette,
+}
+
+impl ViewState<'_> {
+    /// Draws lines, under a heading where there is room for it.
+    pub(super) fn draw_part<'t>(
+        &self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        title: impl Into<Line<'t>>,
+        lines: Vec<Line<'_>>,
+    ) {
+        let paragraph = Paragraph::new(lines);
+        if is_roomy(frame.area().height) {
+            frame.render_widget(paragraph.block(self.palette.headed(title)), area);
+        } else {
+            frame.render_widget(paragraph, area);
+        }
+    }
 }
 
 pub(super) const fn is_roomy(height: u16) -> bool {

@@ -13,8 +13,7 @@ use super::connection_log::ConnectionLog;
 use crate::mock::engine_thread::{RunningJobs, TokensDue};
 use crate::mock::faults::Fault;
 use crate::mock::refusal::Refusal;
-use crate::mock::reply::Reply;
-use crate::mock::reply::{Script, WriteStep};
+use crate::mock::reply::{Reply, Script, WriteStep};
 use crate::mock::truth::{End, Write};
 
 /// Logs what came with an answer's first token.

@@ -14,8 +14,7 @@ use super::connection_log::ConnectionLog;
 use super::generate::generate;
 use crate::mock::metrics::exposition;
 use crate::mock::refusal::Refusal;
-use crate::mock::request::Prompt;
-use crate::mock::request::{self, Endpoint, Fields};
+use crate::mock::request::{self, Endpoint, Fields, Prompt};
 use crate::mock::state::Mock;
 
 /// All routes.

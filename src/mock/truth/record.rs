@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 
 /// One request: what happened to it and when, in nanoseconds of the mock's clock.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Record {
     /// Number of the request, from 0, in order of arrival.
     pub(crate) request: u64,
@@ -71,21 +71,6 @@ impl Record {
         read: Timestamp,
         faults: Vec<String>,
     ) -> Self {
-        Self {
-            request,
-            id,
-            path,
-            status: None,
-            read_ns: read,
-            queued_ns: None,
-            scheduled_ns: None,
-            prompt_tokens: 0,
-            cached_tokens: 0,
-            answer_tokens: 0,
-            writes: Vec::new(),
-            ended_ns: read,
-            end: None,
-            faults,
-        }
+        Self { request, id, path, read_ns: read, ended_ns: read, faults, ..Self::default() }
     }
 }

@@ -14,7 +14,7 @@ use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
 ///
 /// The run loop's thread writes nearly all of them; the screen's thread reads them five times a second. So a
 /// counter is an atomic, and the locks are almost never contended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Progress {
     released: AtomicU64,
     started: AtomicU64,
@@ -34,32 +34,6 @@ pub struct Progress {
     failures: Mutex<BTreeMap<FailureKind, u64>>,
     server: Mutex<ServerState>,
     stopped: OnceLock<Timestamp>,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        let zero = AtomicU64::default;
-        let times = || Mutex::new(LiveHistogram::default());
-        Self {
-            released: zero(),
-            started: zero(),
-            completed: zero(),
-            failed: zero(),
-            censored: zero(),
-            tokens: zero(),
-            second: zero(),
-            seconds: Mutex::default(),
-            ttft: times(),
-            itl: times(),
-            tpot: times(),
-            e2e: times(),
-            schedule_lag: times(),
-            measured: Mutex::default(),
-            failures: Mutex::default(),
-            server: Mutex::default(),
-            stopped: OnceLock::new(),
-        }
-    }
 }
 
 /// What a thread has counted stays valid when another thread panics.

@@ -1,8 +1,7 @@
 //! Collects what happened on this machine during a run.
 
 use super::loop_delay::LoopDelay;
-use super::meter::Meter;
-use super::meter::SampleSink;
+use super::meter::{Meter, SampleSink};
 use super::usage::{CpuTime, peak_memory_bytes};
 use super::watcher::Watcher;
 use crate::clock::RunClock;
