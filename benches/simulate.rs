@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use skyline::experiment::VirtualRun;
 use skyline::generator::Schedule;
-use skyline::simulator::{BatchingConfig, Deployment, Efficiency, Engine, Fleet};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::{Overrides, WorkloadSpec};
 
 /// 10,000 requests in 3,600 seconds.
@@ -31,7 +31,7 @@ fn hour(workload: &str) -> (VirtualRun, Fleet) {
     let run = VirtualRun { plan: schedule.facts(), schedule, drain };
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    (run, Fleet::of_one(Engine::Batching(Box::new(config)), 0))
+    (run, Fleet::of_one(EngineModel::Batching(Box::new(config)), 0))
 }
 
 fn an_hour_of_traffic(criterion: &mut Criterion) {
@@ -40,7 +40,7 @@ fn an_hour_of_traffic(criterion: &mut Criterion) {
     for workload in ["short_chat", "bursty_mix"] {
         let (run, fleet) = hour(workload);
         group.bench_function(workload, |bencher| {
-            bencher.iter(|| black_box(run.execute(&mut *fleet.server().unwrap())));
+            bencher.iter(|| black_box(run.fly(&mut *fleet.server().unwrap())));
         });
     }
     group.finish();

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::{Fields, Problem};
+use super::fields::{FieldProblem, ResultFields};
 use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
 
 /// A latency.
@@ -59,12 +59,12 @@ impl ReportedFigures {
     /// Those that stand under such keys, each of which `key` makes of a statistic's name; `factor` turns them into
     /// milliseconds. `None` where there is none.
     pub(super) fn read(
-        fields: &Fields<'_>,
+        fields: &ResultFields<'_>,
         names: [&str; 8],
         key: impl Fn(&str) -> String,
         factor: f64,
         n: Option<u64>,
-    ) -> Result<Option<Self>, Problem> {
+    ) -> Result<Option<Self>, FieldProblem> {
         let mut values = [None; 8];
         for (value, name) in values.iter_mut().zip(names) {
             *value = fields.time(&key(name))?.map(|number| number * factor);

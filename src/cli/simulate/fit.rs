@@ -11,7 +11,7 @@ use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
 use crate::session::{Printer, Shelf, Stop};
-use crate::simulator::{BatchingConfig, Deployment, Engine, StepTime};
+use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -59,7 +59,7 @@ pub(in crate::cli) fn fitted_to(
     runs.iter().try_for_each(|run| of_one_server(first, run))?;
     let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
     let mut described = model.describe()?;
-    let Engine::Batching(config) = &described.fleet.engine else {
+    let EngineModel::Batching(config) = &described.fleet.engine else {
         return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
     };
     let mut config = config.clone();

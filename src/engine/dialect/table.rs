@@ -178,10 +178,10 @@ impl MetricNames {
     }
 }
 
-const AS_IT_IS: Scale = 1.0;
-const PERCENT: Scale = 0.01;
-const MIB: Scale = 1_048_576.0;
-const MILLI: Scale = 0.001;
+const AS_IT_IS: f64 = 1.0;
+const PERCENT: f64 = 0.01;
+const MIB: f64 = 1_048_576.0;
+const MILLI: f64 = 0.001;
 
 /// A page of an engine, without histograms.
 const ENGINE: MetricNames = MetricNames {

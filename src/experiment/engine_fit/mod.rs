@@ -27,7 +27,7 @@ use self::rows::Row;
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::record::RunLog;
-use crate::simulator::{BadFleet, BatchingConfig, Engine, Fleet};
+use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
 
 /// Sections of the equations, each of which is left out once to say how sure a cost is.
 const SECTIONS: usize = 10;
@@ -192,7 +192,7 @@ impl EngineFit {
     #[must_use]
     pub fn applied_to(&self, fleet: &Fleet) -> Fleet {
         let FittedEngine { config, front_end } = &self.engine;
-        let engine = Engine::Batching(Box::new(config.clone()));
+        let engine = EngineModel::Batching(Box::new(config.clone()));
         Fleet { engine, front_end: *front_end, ..fleet.clone() }
     }
 }
@@ -205,7 +205,7 @@ impl FittedEngine {
     }
 
     fn fleet(&self) -> Fleet {
-        let fleet = Fleet::of_one(Engine::Batching(Box::new(self.config.clone())), self.config.seed);
+        let fleet = Fleet::of_one(EngineModel::Batching(Box::new(self.config.clone())), self.config.seed);
         Fleet { front_end: self.front_end, ..fleet }
     }
 

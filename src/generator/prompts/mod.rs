@@ -7,7 +7,7 @@
 //! Where requests are meant to begin alike, a *shared text* stands before all that: filler that depends on a key and
 //! the salt alone.
 //!
-//! What a piece of text costs in tokens comes from [`Costs`](costs::Costs): counted by a tokenizer on this
+//! What a piece of text costs in tokens comes from [`Costs`](costs::TokenCosts): counted by a tokenizer on this
 //! machine, by the server's `/tokenize`, or estimated.
 
 pub(super) mod builder;
@@ -17,6 +17,7 @@ pub(super) mod counter;
 mod draft;
 pub(super) mod error;
 mod estimate;
+mod hub;
 mod lead;
 pub(super) mod shared;
 mod shared_blocks;
@@ -26,4 +27,4 @@ mod vocabulary;
 pub use builder::PromptBuilder;
 pub use counter::TokenCounter;
 pub use error::PromptError;
-pub use shared::Joint;
+pub use shared::TextPosition;

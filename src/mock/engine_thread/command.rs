@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
 use crate::mock::metrics::{Finish, Meters};
-use crate::simulator::{FirstToken, Gauges, Job, JobId, Reject};
+use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct JobRequest {
 /// The server's gauges and counters so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Readings {
-    pub(crate) gauges: Gauges,
+    pub(crate) gauges: ServerGauges,
     pub(crate) meters: Meters,
 }
 

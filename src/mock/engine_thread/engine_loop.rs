@@ -11,11 +11,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::command::{Command, Readings, Submission, TokensDue};
 use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
 use crate::mock::metrics::{Finish, JobTimes, Meters};
-use crate::simulator::{JobId, Server, TokenEvent};
+use crate::simulator::{JobId, SimulatedServer, TokenEvent};
 
 /// The state of the engine thread.
 pub(super) struct EngineLoop {
-    server: Box<dyn Server + Send>,
+    server: Box<dyn SimulatedServer + Send>,
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
     inside: HashMap<JobId, Inside>,
@@ -39,7 +39,7 @@ enum Woken {
 
 impl EngineLoop {
     pub(super) fn new(
-        server: Box<dyn Server + Send>,
+        server: Box<dyn SimulatedServer + Send>,
         clock: RunClock,
         orders: mpsc::Receiver<Command>,
     ) -> Self {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::command::{Command, JobRequest, Readings, Submission, TokensDue};
 use super::engine_loop::EngineLoop;
 use crate::clock::{RunClock, Timestamp};
-use crate::simulator::{JobId, Reject, Server};
+use crate::simulator::{JobId, Reject, SimulatedServer};
 
 /// A handle of the engine thread, which ends when the last one is dropped.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) enum SubmitError {
 
 impl EngineThread {
     /// Starts the thread.
-    pub(crate) fn start(server: Box<dyn Server + Send>, clock: RunClock) -> io::Result<Self> {
+    pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let beating = EngineLoop::new(server, clock, orders);
         std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;

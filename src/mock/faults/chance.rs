@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::fault::Fault;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// The request header that asks for faults, separated by commas.
 pub(crate) const HEADER: &str = "x-skyline-fault";
@@ -37,16 +37,16 @@ impl FromStr for FaultChance {
 #[derive(Clone, Debug)]
 pub(crate) struct FaultChances {
     known: Vec<FaultChance>,
-    requests: Stream,
-    connections: Stream,
+    requests: RandomStream,
+    connections: RandomStream,
 }
 
 impl FaultChances {
     pub(crate) fn new(chances: Vec<FaultChance>, seed: u64) -> Self {
         Self {
             known: chances,
-            requests: Stream::named(seed, "mock faults"),
-            connections: Stream::named(seed, "mock refused connections"),
+            requests: RandomStream::named(seed, "mock faults"),
+            connections: RandomStream::named(seed, "mock refused connections"),
         }
     }
 

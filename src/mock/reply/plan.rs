@@ -8,7 +8,7 @@ use crate::mock::metrics::Finish;
 use crate::mock::options::AnswerWords;
 use crate::mock::request::{Ending, Prompt, Request};
 use crate::mock::state::Mock;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
 
 /// The jobs for the engine and the choices of the answer, those of the first prompt first.
@@ -19,7 +19,7 @@ pub(crate) fn plan(
     faults: &[Fault],
 ) -> (Vec<JobRequest>, Vec<Choice>) {
     let mut lengths = match request.seed {
-        Some(seed) => Stream::named(seed, "mock stop length"),
+        Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
     };
     let mut planned = Vec::new();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::simulator::{BLOCK_SIZE, Prefix};
+use crate::simulator::{BLOCK_SIZE, PrefixHashes};
 
 /// Token ids are below this, as in Llama 3's vocabulary.
 const VOCABULARY: u64 = 128_000;
@@ -58,11 +58,11 @@ impl Prompt {
 
     /// Its full blocks and those of the answer after it, for the prefix cache: a later turn of a conversation
     /// repeats both. An adapter shares no prefixes with another.
-    pub(crate) fn prefix(&self, adapter: Option<usize>, answer: impl Iterator<Item = u64>) -> Prefix {
+    pub(crate) fn prefix(&self, adapter: Option<usize>, answer: impl Iterator<Item = u64>) -> PrefixHashes {
         let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
         let tokens: Vec<u64> = self.tokens.iter().copied().chain(answer).collect();
         let blocks = tokens.chunks_exact(BLOCK_SIZE as usize);
-        Prefix::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
+        PrefixHashes::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
     }
 }
 

@@ -9,7 +9,7 @@ use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::{Break, PlannedRequest, PromptBuilder, Sessions, TurnEnd};
+use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::options::Pacing;
 use crate::runner::release::DispatchedRequest;
@@ -18,7 +18,7 @@ use crate::runner::request_run::FinishedRequest;
 /// Schedules the next turns of sessions.
 #[derive(Debug)]
 pub(crate) struct NextTurns {
-    sessions: Sessions,
+    sessions: SessionPlanner,
     writer: mpsc::UnboundedSender<TurnEvent>,
     /// No turn is dispatched from this time on.
     until: Timestamp,
@@ -28,7 +28,7 @@ pub(crate) struct NextTurns {
 impl NextTurns {
     /// Starts to write turns and to dispatch them into `out`, until `until` or until `stop` is set.
     pub(crate) fn start<E: Engine>(
-        (sessions, prompts): (Sessions, Arc<PromptBuilder>),
+        (sessions, prompts): (SessionPlanner, Arc<PromptBuilder>),
         engine: Arc<E>,
         (pacing, clock): (Pacing, RunClock),
         until: Timestamp,
@@ -64,7 +64,7 @@ impl NextTurns {
         let sequel = self.sessions.after(&last, end);
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
-            record.context_full = matches!(broken, Break::Full(_));
+            record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens needs the text too.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{CaptureText, CapturedText, Engine, PreparedRequest};
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, Sessions};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 use crate::runner::release::ReadyRequest;
 
 /// What happened to a turn.
@@ -23,7 +23,7 @@ pub(super) enum TurnEvent {
 #[derive(Debug)]
 pub(super) struct TurnWriter<E> {
     engine: Arc<E>,
-    sessions: Sessions,
+    sessions: SessionPlanner,
     prompts: Arc<PromptBuilder>,
     /// The sessions under way, by their numbers.
     talks: HashMap<u64, SessionText>,
@@ -46,7 +46,7 @@ struct Ahead {
 }
 
 impl<E: Engine> TurnWriter<E> {
-    pub(super) fn new(engine: Arc<E>, sessions: Sessions, prompts: Arc<PromptBuilder>) -> Self {
+    pub(super) fn new(engine: Arc<E>, sessions: SessionPlanner, prompts: Arc<PromptBuilder>) -> Self {
         Self { engine, sessions, prompts, talks: HashMap::new() }
     }
 
@@ -121,7 +121,7 @@ fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
 /// A request of the plan, with its prompt where later turns repeat it.
 pub(crate) fn first_order<E: Engine>(
     engine: &E,
-    sessions: Option<&Sessions>,
+    sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
 ) -> ReadyRequest {
     let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));

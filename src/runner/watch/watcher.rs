@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::host_stalls::{HostStalls, STEP};
 use crate::clock::{RunClock, Timestamp};
-use crate::record::Pause;
+use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
 #[derive(Debug)]
 pub(super) struct Watcher {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Pause>>>,
+    thread: Option<JoinHandle<Vec<HostStall>>>,
 }
 
 impl Watcher {
@@ -32,7 +32,7 @@ impl Watcher {
     }
 
     /// The pauses so far; the watch ends within one step.
-    pub(super) fn finish(mut self) -> Vec<Pause> {
+    pub(super) fn finish(mut self) -> Vec<HostStall> {
         self.stop.store(true, Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(pauses)) => pauses,
@@ -48,7 +48,7 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<Pause> {
+fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<HostStall> {
     let mut host_stalls = HostStalls::default();
     let mut queue = RunQueue::open();
     loop {

@@ -3,7 +3,7 @@
 use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
 use skyline::experiment::{Flown, Repeats, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
-use skyline::simulator::{BatchingConfig, Deployment, Efficiency, Engine, Fleet};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use super::covered::Covered;
@@ -36,7 +36,7 @@ output_tokens = {{ kind = "constant", value = 4 }}
 fn fleet() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {

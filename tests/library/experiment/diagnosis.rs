@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use skyline::experiment::{Diagnosis, LoadFigures, Prediction, Regime, predict, warm_like_cold};
 use skyline::generator::Schedule;
 use skyline::record::{CachePreparation, DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
-use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, Engine, Fleet};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use crate::virtual_time::header;
@@ -34,7 +34,7 @@ fn config(hardware: &str, efficiency: Efficiency) -> BatchingConfig {
 }
 
 fn fleet(config: BatchingConfig) -> Fleet {
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn llama_on(hardware: &str) -> Fleet {
@@ -43,7 +43,7 @@ fn llama_on(hardware: &str) -> Fleet {
 
 fn plain(ttft: f64, itl: f64) -> Fleet {
     let delays = (Delay::Constant(ttft), Delay::Constant(itl));
-    Fleet::of_one(Engine::Plain { places: 512, ttft: delays.0, itl: delays.1 }, 0)
+    Fleet::of_one(EngineModel::Plain { places: 512, ttft: delays.0, itl: delays.1 }, 0)
 }
 
 /// Flies it, told that it is Llama-3.1-8B on `named`.
