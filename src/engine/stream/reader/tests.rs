@@ -10,12 +10,12 @@ use crate::engine::stream::transcripts::streamed_bodies;
 
 /// Everything read from a stream in pieces cut at `cuts`. Every piece has the same stamp, so that the pieces
 /// cannot show.
-fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (VecDeque<AnswerEvent>, AnswerEnd) {
+fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (AnswerEvents, AnswerEnd) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let mut reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
     let arrival = ArrivalStamp { at: Timestamp::ZERO, read: 1 };
-    let mut events = VecDeque::new();
+    let mut events = AnswerEvents::new();
     cuts.push(stream.len());
     cuts.sort_unstable();
     let mut start = 0;

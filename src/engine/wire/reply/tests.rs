@@ -41,7 +41,7 @@ fn arrival(read: u64) -> ArrivalStamp {
 
 /// The outcome of reads that bring these bytes, and the number of chunks with text.
 fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
-    let (mut reply, mut events) = (reply(Origin::Opened), VecDeque::new());
+    let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
     let mut outcome = None;
     for (piece, number) in pieces.iter().zip(1..) {
         outcome = reply.take(piece, arrival(number), &mut events);
@@ -54,7 +54,7 @@ fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
 }
 
 fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
-    let outcome = reply.fail(&error.into(), arrival(9), &mut VecDeque::new()).unwrap();
+    let outcome = reply.fail(&error.into(), arrival(9), &mut AnswerEvents::new()).unwrap();
     assert!(matches!(outcome.afterwards, Afterwards::Nothing));
     outcome.end.result.unwrap_err()
 }
@@ -62,7 +62,7 @@ fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
 #[test]
 fn a_response_is_told_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
-        let (mut reply, mut events) = (reply(Origin::Reused), VecDeque::new());
+        let (mut reply, mut events) = (reply(Origin::Reused), AnswerEvents::new());
         if sent_first {
             reply.request_sent(Timestamp::from_nanos(1), &mut events);
         }
@@ -120,7 +120,7 @@ fn every_way_to_lose_a_connection_has_its_words() {
         (UnexpectedEof, "(closed before the announced end)"),
     ] {
         let mut reply = reply(Origin::Opened);
-        assert!(reply.take(begun.as_bytes(), arrival(1), &mut VecDeque::new()).is_none());
+        assert!(reply.take(begun.as_bytes(), arrival(1), &mut AnswerEvents::new()).is_none());
         let failure = failure_of(&mut reply, error);
         assert_eq!(failure.reason, FailureKind::Reset);
         assert!(failure.message.contains("after 1 chunk") && failure.message.ends_with(words), "{failure}");
