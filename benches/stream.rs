@@ -37,7 +37,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use skyline::clock::Timestamp;
-use skyline::engine::{AnswerEvent, AnswerForm, Arrival, Close, ResponseReader, Secrets};
+use skyline::engine::{AnswerEvent, AnswerForm, ArrivalStamp, BodyEnd, ResponseReader, Secrets};
 
 /// Events of a measured stream; captures that are shorter have their middle repeated.
 const EVENTS: usize = 300;
@@ -120,7 +120,7 @@ fn read<'a>(
 ) -> usize {
     let mut reader = ResponseReader::new(StatusCode::OK, headers, AnswerForm::Streamed, Secrets::default());
     let mut found = 0;
-    let mut arrival = Arrival { at: Timestamp::ZERO, read: 0 };
+    let mut arrival = ArrivalStamp { at: Timestamp::ZERO, read: 0 };
     for piece in pieces {
         arrival.read += 1;
         let progress = reader.bytes(piece, arrival, events);
@@ -128,7 +128,7 @@ fn read<'a>(
         events.clear();
         black_box(progress);
     }
-    black_box(reader.end(Close::Clean, arrival, events));
+    black_box(reader.end(BodyEnd::Clean, arrival, events));
     found
 }
 

@@ -1,6 +1,5 @@
-//! One request from a connection's beginning to the answer's end, in the task that waits for it.
+//! One request from its connection to the end of its answer, in the task that waits for it.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,45 +8,44 @@ use std::task::{Context, Poll, ready};
 use tokio::task::coop;
 
 use super::http::RequestHead;
-use super::http_exchange::Conversation;
+use super::http_exchange::HttpExchange;
 use super::pool::Pool;
-use super::pooled_connection::Lane;
+use super::pooled_connection::PooledConnection;
 use super::reply::{Afterwards, Origin, Outcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
-use crate::engine::answer::{Answer, AnswerEvent, PreparedRequest};
-use crate::engine::cause::{Cause, Fault};
-use crate::engine::stream::reader::failed;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, PreparedRequest};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::record::{Failure, FinishReason};
 
-/// Steps taken in one poll; after a read that filled the buffer there is no other. A server that never pauses would
-/// else keep a thread from everything else, limits and the end of the run among it.
+/// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
+/// keep the thread from everything else, limits and the end of the run included.
 const STEPS_A_POLL: u32 = 16;
 
-/// One request on its way: the [`Answer`] of this engine.
-pub struct Exchange {
+/// One request under way: the [`Answer`] of this engine.
+pub struct HttpAnswer {
     pool: Arc<Pool>,
     head: Arc<RequestHead>,
     delays: Arc<ReadDelays>,
     clock: RunClock,
     state: State,
-    /// Events found and not told yet.
-    events: VecDeque<AnswerEvent>,
+    /// Events not returned yet.
+    events: AnswerEvents,
     cause: Cause,
 }
 
-type Opening = Pin<Box<dyn Future<Output = Result<Box<Lane>, Fault>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
 
 enum State {
     Unsent(PreparedRequest),
     Opening(Opening, PreparedRequest),
-    Talking(Box<Conversation>),
+    Exchanging(Box<HttpExchange>),
     Over,
 }
 
-impl Exchange {
-    /// A request that goes out at the first [`Answer::next`]; how long its bytes lay in the kernel is added to
-    /// `delays`.
+impl HttpAnswer {
+    /// A request that is sent at the first [`Answer::next`]; the time that its bytes lay in the kernel is
+    /// added to `delays`.
     pub(crate) fn new(
         pool: Arc<Pool>,
         head: Arc<RequestHead>,
@@ -56,16 +54,16 @@ impl Exchange {
         delays: Arc<ReadDelays>,
     ) -> Self {
         let state = State::Unsent(request);
-        Self { pool, head, delays, clock, state, events: VecDeque::new(), cause: Cause::Unknown }
+        Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
     }
 
-    /// What is behind the failure that ended it.
+    /// The cause of the failure that ended it.
     pub(crate) fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// Moves on until something can be told, but not for ever: after some steps, or when the task has used its
-    /// share of tokio's budget, the others get their turn.
+    /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
+    /// share of tokio's budget, other tasks get their turn.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
         let budget = ready!(coop::poll_proceed(cx));
         for _ in 0..STEPS_A_POLL {
@@ -82,8 +80,8 @@ impl Exchange {
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
-            State::Talking(conversation) => {
-                if let Some(outcome) = ready!(conversation.poll(cx, &mut self.events)) {
+            State::Exchanging(exchange) => {
+                if let Some(outcome) = ready!(exchange.poll(cx, &mut self.events)) {
                     self.end(outcome);
                 }
             }
@@ -99,51 +97,56 @@ impl Exchange {
 
     fn begin(&mut self) {
         let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
-        if let Some(lane) = self.pool.take() {
-            let origin = if lane.answers == 0 { Origin::Ahead } else { Origin::Reused };
-            self.talk(lane, origin, request);
+        if let Some(connection) = self.pool.take() {
+            let origin = if connection.answers == 0 { Origin::Ahead } else { Origin::Reused };
+            self.start_exchange(connection, origin, request);
         } else {
             let pool = Arc::clone(&self.pool);
             self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
         }
     }
 
-    fn opened(&mut self, opened: Result<Box<Lane>, Fault>) {
+    fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
         let State::Opening(_, request) = std::mem::replace(&mut self.state, State::Over) else { return };
         match opened {
-            Ok(lane) => self.talk(lane, Origin::Opened, request),
-            Err(Fault { failure: Failure { reason, message }, cause }) => {
+            Ok(connection) => self.start_exchange(connection, Origin::Opened, request),
+            Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
                 self.cause = cause;
-                let end = failed(self.clock.now(), reason, self.head.secrets.hide(message));
+                let end = AnswerEnd::failed(self.clock.now(), self.head.secrets.failure(reason, message));
                 self.events.push_back(AnswerEvent::Ended(Box::new(end)));
             }
         }
     }
 
-    fn talk(&mut self, lane: Box<Lane>, origin: Origin, request: PreparedRequest) {
+    fn start_exchange(
+        &mut self,
+        connection: Box<PooledConnection>,
+        origin: Origin,
+        request: PreparedRequest,
+    ) {
         let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
-        let conversation = Conversation::new(lane, origin, self.clock, head, request, delays);
-        self.state = State::Talking(Box::new(conversation));
+        let exchange = HttpExchange::new(connection, origin, self.clock, head, request, delays);
+        self.state = State::Exchanging(Box::new(exchange));
     }
 
     fn end(&mut self, outcome: Outcome) {
         let Outcome { end, cause, afterwards } = outcome;
         self.cause = cause;
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
-        let State::Talking(conversation) = std::mem::replace(&mut self.state, State::Over) else { return };
+        let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
         let tail = match afterwards {
             Afterwards::Nothing => return,
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        if let Some(mut lane) = conversation.into_lane() {
-            lane.tail = tail;
-            self.pool.give_back(lane);
+        if let Some(mut connection) = exchange.into_connection() {
+            connection.tail = tail;
+            self.pool.give_back(connection);
         }
     }
 }
 
-impl Answer for Exchange {
+impl Answer for HttpAnswer {
     async fn next(&mut self) -> AnswerEvent {
         poll_fn(|cx| self.poll_event(cx)).await
     }
@@ -154,7 +157,7 @@ impl Answer for Exchange {
 
     fn finish_reason(&self) -> Option<FinishReason> {
         match &self.state {
-            State::Talking(conversation) => conversation.finish_reason(),
+            State::Exchanging(exchange) => exchange.finish_reason(),
             State::Unsent(_) | State::Opening(..) | State::Over => None,
         }
     }

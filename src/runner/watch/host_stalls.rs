@@ -1,47 +1,47 @@
-//! Tells from the moments at which a thread woke when its machine stood still.
+//! Detects host stalls from the times at which a thread wakes.
 
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::record::HostStall;
 
-/// How long the watching thread sleeps at a time. To sleep and wake costs up to 14 µs on a virtual machine whose cores
-/// are all taken, a fifth of that on an idle machine: under 0.5 % of a core.
+/// How long the thread sleeps at a time. A sleep and a wake cost up to 14 µs on a virtual machine whose cores
+/// are all busy, a fifth of that on an idle machine: under 0.5 % of a core.
 pub(super) const STEP: Duration = Duration::from_millis(3);
 
-/// Lateness, without the wait for a core, from which on the machine stood still: nothing else wakes a sleeping
-/// thread so late. Timers and interrupts cost tens of microseconds, a virtual machine's exits some hundreds. Since a
-/// standstill makes late only what falls due in it, one is sure to be seen from this and a [`STEP`] on.
+/// Lateness, without the wait for a core, from which the host has stalled: nothing else wakes a sleeping
+/// thread so late. Timers and interrupts cost tens of microseconds, exits of a virtual machine some hundreds.
+/// A stall delays only what falls due in it, so a stall of this plus one [`STEP`] is always seen.
 const STOOD_STILL: Duration = Duration::from_millis(3);
 
-/// Lateness from which on it does not matter what the thread waited for. Among busy threads one that slept gets a
-/// core within a few slices of about 3 ms; a longer wait means that all cores were taken, or that a quota of CPU
-/// time was used up, which stops every thread of this process alike.
+/// Lateness from which the reason no longer matters. Among busy threads a woken one gets a core within a few
+/// slices of about 3 ms. A longer wait means that all cores were taken, or that a CPU quota was used up,
+/// which stops every thread of this process alike.
 const STARVED: Duration = Duration::from_millis(20);
 
-/// Lateness, of one step or of several together, from which on the run queue is asked: to ask at every step would cost
-/// as much as the step. A step that was late has waited no longer than it was late, so that no more than this is waited
-/// in earlier steps and taken for a wait of the one that is judged.
+/// Lateness, of one step or of several together, from which the run queue is read: reading it at every step
+/// would cost as much as the step. A late step has waited for a core no longer than it was late, so at most
+/// this much of earlier waits is counted for the step that is judged.
 const ASKED_FROM: Duration = Duration::from_millis(1);
 
-/// Pauses kept: over 10,000 of them nobody reads, and the longest are those that move figures.
+/// Pauses kept: nobody reads more than 10,000, and the longest ones move the figures.
 const KEPT: usize = 10_000;
 
 /// The pauses of a run, found as a thread wakes.
 #[derive(Debug, Default)]
-pub(super) struct Standstills {
+pub(super) struct HostStalls {
     last: Option<Timestamp>,
-    /// Lateness since the run queue was last asked.
+    /// Lateness since the run queue was last read.
     unasked: Duration,
     pauses: Vec<HostStall>,
 }
 
-impl Standstills {
-    /// The thread, which asked to sleep for [`STEP`] when it last told, is awake `at`; `queued` tells how long it waited
-    /// for a core since it was last asked.
+impl HostStalls {
+    /// The thread, which slept for [`STEP`] since the last call, is awake `at`; `queued` returns how long it
+    /// waited for a core since it was last read.
     ///
-    /// Where in its sleep the machine stopped nobody knows, so a pause begins when the thread was last seen awake:
-    /// it is never shorter than the standstill, and longer by [`STEP`] at most.
+    /// Nobody knows where in the sleep the host stopped, so a pause begins when the thread was last awake: it
+    /// is never shorter than the stall, and at most [`STEP`] longer.
     pub(super) fn woke(&mut self, at: Timestamp, queued: impl FnOnce() -> Duration) {
         let Some(from) = self.last.replace(at) else { return };
         let length = at.since(from);
@@ -88,15 +88,15 @@ mod tests {
         Timestamp::from_nanos(micros * 1_000)
     }
 
-    /// Pauses in microseconds of a thread that woke at these moments, each after a wait for a core of so long.
+    /// Pauses in microseconds of a thread that woke at these times, each after such a wait for a core.
     fn pauses(wakes: &[(u64, u64)]) -> Vec<(u64, u64)> {
-        let mut standstills = Standstills::default();
+        let mut host_stalls = HostStalls::default();
         let mut waited = Duration::ZERO;
         for &(at, queued) in wakes {
             waited += Duration::from_micros(queued);
-            standstills.woke(us(at), || std::mem::take(&mut waited));
+            host_stalls.woke(us(at), || std::mem::take(&mut waited));
         }
-        let found = standstills.finish();
+        let found = host_stalls.finish();
         found.iter().map(|pause| (pause.from.as_nanos() / 1_000, pause.length_ns / 1_000)).collect()
     }
 
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn what_was_waited_before_does_not_hide_a_standstill() {
-        // Fifteen steps of a busy machine, each 2 ms late for want of a core, and the machine stands still for 10 ms.
+        // Fifteen steps of a busy machine, each 2 ms late for want of a core, then a stall of 10 ms.
         let mut wakes: Vec<_> = (0..=15).map(|step| (step * 5_000, 2_000)).collect();
         wakes.push((88_000, 0));
         assert_eq!(pauses(&wakes), [(75_000, 13_000)]);
-        // What is too little to ask for may shorten it by a millisecond.
+        // Waits too short to be read may shorten it by a millisecond.
         let mut wakes: Vec<_> = (0..=15).map(|step| (step * 3_060, 60)).collect();
         wakes.push((45_900 + 3_000 + 4_000, 0));
         assert_eq!(pauses(&wakes), [(45_900, 7_000)]);

@@ -1,80 +1,80 @@
-//! Keeps what a server said, unread, for those who need the words and not only their moments.
+//! Captures the text of an answer as raw bytes, and reads it after the answer is over.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::stream::chunk::Document;
+use super::stream::chunk::ChunkJson;
 
-/// What of an answer is kept beside its moments.
+/// Whether the text of an answer is captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
-    /// Nothing: the words are passed over, which is cheapest.
+pub enum CaptureText {
+    /// No capture: the text is skipped, which is cheapest.
     #[default]
-    Nothing,
-    /// Its words, as bytes that nobody reads before the answer is over.
-    Words,
+    No,
+    /// Captured as bytes, which are read only after the answer is over.
+    Yes,
 }
 
-/// The bytes of an answer that came whole, one JSON document after the other.
+/// The bytes of an answer that came whole, one JSON document after another.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Kept(Vec<u8>);
+pub struct CapturedText(Vec<u8>);
 
-impl fmt::Debug for Kept {
-    /// Shows the length and not the bytes, which may repeat a credential.
+impl fmt::Debug for CapturedText {
+    /// Shows the length, not the bytes: they may repeat a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("length", &self.0.len()).finish_non_exhaustive()
+        f.debug_struct("CapturedText").field("length", &self.0.len()).finish_non_exhaustive()
     }
 }
 
-/// What a server said: the first of its answers, where several were asked for (`n`).
+/// The text of an answer: of its first choice, where there are several (`n`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerText {
     /// The answer itself.
     pub content: String,
-    /// What a reasoning model thought aloud.
+    /// The reasoning of a reasoning model.
     pub reasoning: String,
-    /// The tools that it calls, in their order.
+    /// The tool calls, in order.
     pub tool_calls: Vec<ToolCall>,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     /// The tool's name.
     pub name: String,
-    /// What it is called with: JSON, if the model kept to it.
+    /// Its arguments: JSON, if the model wrote JSON.
     pub arguments: String,
 }
 
-impl Kept {
-    /// Adds a document.
+impl CapturedText {
     pub(super) fn push(&mut self, document: &[u8]) {
         self.0.extend_from_slice(document);
         self.0.push(b'\n');
     }
 
-    /// An answer that says this, for tests of those who read it.
+    /// An answer with this content, for tests.
     #[cfg(test)]
     pub(crate) fn of_content(content: &str) -> Self {
-        let mut kept = Self::default();
+        let mut captured = Self::default();
         let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": content}}]});
-        kept.push(delta.to_string().as_bytes());
-        kept
+        captured.push(delta.to_string().as_bytes());
+        captured
     }
 
-    /// The words. Takes time in proportion to the answer's length: not for the path that is measured.
+    /// The text of the first choice. Takes time in proportion to the answer's length: not for the measured
+    /// path.
     #[must_use]
     pub fn read(&self) -> AnswerText {
         self.read_all().remove(&0).unwrap_or_default()
     }
 
-    /// The same of every answer that was asked for (`n`), by its number; number 0 is always there.
+    /// The text of every choice (`n`) by its index; index 0 is always there.
     #[must_use]
     pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
         let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
             BTreeMap::from([(0, Default::default())]);
-        // An answer that came whole is nothing but documents; should one be broken, what came before it stands.
-        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<Document<'_>>();
+        // An answer that came whole is nothing but documents; if one is broken, those before it count.
+        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<ChunkJson<'_>>();
         for document in documents.map_while(Result::ok) {
             for choice in document.choices() {
                 let (text, calls) = answers.entry(choice.index()).or_default();
@@ -103,21 +103,21 @@ mod tests {
 
     const OTHER: &str = r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#;
 
-    fn kept(documents: &[&str]) -> Kept {
-        let mut kept = Kept::default();
+    fn captured(documents: &[&str]) -> CapturedText {
+        let mut captured = CapturedText::default();
         for document in documents {
-            kept.push(document.as_bytes());
+            captured.push(document.as_bytes());
         }
-        kept
+        captured
     }
 
     fn read(documents: &[&str]) -> AnswerText {
-        kept(documents).read()
+        captured(documents).read()
     }
 
     #[test]
     fn every_answer_is_there_for_who_wants_all() {
-        let answers = kept(&[OTHER, OTHER]).read_all();
+        let answers = captured(&[OTHER, OTHER]).read_all();
         let said: Vec<_> = answers.values().map(|answer| answer.content.as_str()).collect();
         assert_eq!(said, ["", "another answeranother answer"]);
     }
@@ -152,15 +152,15 @@ mod tests {
         ]);
         let call = |name: &str, arguments: &str| ToolCall { name: name.into(), arguments: arguments.into() };
         assert_eq!(text.tool_calls, [call("weather", r#"{"city": "Oslo"}"#), call("time", "{}")]);
-        // A whole answer gives its calls without places.
+        // A whole answer gives its calls without indices.
         let whole = r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":"1"}},{"function":{"name":"b","arguments":"2"}}]}}]}"#;
         assert_eq!(read(&[whole]).tool_calls, [call("a", "1"), call("b", "2")]);
     }
 
     #[test]
     fn its_bytes_are_not_shown() {
-        let mut kept = Kept::default();
-        kept.push(b"a secret");
-        assert_eq!(format!("{kept:?}"), "Kept { length: 9, .. }");
+        let mut captured = CapturedText::default();
+        captured.push(b"a secret");
+        assert_eq!(format!("{captured:?}"), "CapturedText { length: 9, .. }");
     }
 }

@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::snapshot::{LiveLatency, RECENT_S, Spread};
+use super::snapshot::{LiveLatency, LiveSpread, RECENT_S};
 use crate::record::Phase;
 
-/// Digits that hold: a figure is off by 1 % at most, and ten histograms are merged in microseconds.
+/// Two digits: a figure is off by at most 1 %, and ten histograms are merged in microseconds.
 const DIGITS: u8 = 2;
-/// The longest time told apart from longer ones, microseconds: an hour.
+/// Longer times count as this one, an hour, in microseconds.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// A latency as it is seen while the run is on. Each time is recorded once, in its second: what a token costs counts.
+/// A latency while the run is on. Each sample is recorded once, in the second in which it came, since this
+/// cost is paid per token.
 #[derive(Debug)]
-pub(super) struct Times {
+pub(super) struct LiveHistogram {
     /// The last seconds, a ring.
     recent: Vec<InSecond>,
-    /// Requests of the window, in the seconds before those.
+    /// Requests of the window, before the last seconds.
     window: Sampled,
 }
 
-/// The times that were seen in one second.
+/// The samples of one second.
 #[derive(Debug)]
 struct InSecond {
     second: u64,
-    /// Of requests of the window.
     measured: Sampled,
-    /// Of others.
+    /// Requests outside the window.
     other: Sampled,
 }
 
@@ -60,15 +60,15 @@ impl Sampled {
     }
 }
 
-impl Default for Times {
+impl Default for LiveHistogram {
     fn default() -> Self {
         let empty = |second| InSecond { second, measured: Sampled::default(), other: Sampled::default() };
         Self { recent: (0..RECENT_S).map(empty).collect(), window: Sampled::default() }
     }
 }
 
-impl Times {
-    /// `count` times of this many nanoseconds were seen in `second`.
+impl LiveHistogram {
+    /// Records `count` samples of `nanos` each, seen in `second`.
     pub(super) fn record(&mut self, second: u64, nanos: u64, count: u32, phase: Phase) {
         let place = &mut self.recent[(second % RECENT_S) as usize];
         if place.second != second {
@@ -83,7 +83,7 @@ impl Times {
         sampled.sum_us += micros * u64::from(count);
     }
 
-    /// The 99th percentile of those of one second; `None` where there was none.
+    /// The 99th percentile of one second; `None` without samples.
     pub(super) fn p99_in(&self, second: u64) -> Option<Duration> {
         let place = &self.recent[(second % RECENT_S) as usize];
         let mut all = Sampled::default();
@@ -109,7 +109,7 @@ impl Times {
     }
 }
 
-fn spread(sampled: &Sampled) -> Option<Spread> {
+fn spread(sampled: &Sampled) -> Option<LiveSpread> {
     let Sampled { times, sum_us } = sampled;
     let n = times.len();
     if n == 0 {
@@ -117,10 +117,10 @@ fn spread(sampled: &Sampled) -> Option<Spread> {
     }
     let [p50, p90, p95, p99, p999] = quantiles(times, [0.5, 0.9, 0.95, 0.99, 0.999]);
     let [mean, min, max] = [sum_us / n, times.min(), times.max()].map(Duration::from_micros);
-    Some(Spread { n, mean, min, p50, p90, p95, p99, p999, max })
+    Some(LiveSpread { n, mean, min, p50, p90, p95, p99, p999, max })
 }
 
-/// The smallest times that at least these shares of the samples, in ascending order, do not exceed: all of them in one pass.
+/// The smallest values that at least these shares of the sorted samples do not exceed, in one pass.
 fn quantiles<const N: usize>(times: &Histogram<u64>, shares: [f64; N]) -> [Duration; N] {
     let n = times.len() as f64;
     let mut found = [Duration::ZERO; N];
