@@ -9,9 +9,7 @@ use crate::analysis::{Reason, summarise};
 use crate::experiment::ab::{AbDesign, AbExperiment, AbRun, InvalidRuns};
 use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped, Trust};
 use crate::experiment::repeats::{RepeatRun, RepeatsExperiment, seed_of_run};
-use crate::experiment::sweep::{
-    LoadAxis, Search, StopReason, SweepExperiment, SweepPlan, SweepRun, Swept,
-};
+use crate::experiment::sweep::{LoadAxis, Search, StopReason, SweepExperiment, SweepPlan, SweepRun, Swept};
 use crate::record::Repeat;
 
 fn summary(spoiled: bool) -> Summary {
@@ -116,10 +114,7 @@ fn stored_runs_are_read_and_it_rests_between_new_ones() {
 fn an_interrupt_spares_the_next_new_run() {
     let stored = BTreeMap::from([(1, summary(false))]);
     let (heard, did) = driven(Recorder { stored, stops_after: Some(1), ..Recorder::default() });
-    assert_eq!(
-        (heard, did.len()),
-        (["completed", "completed", "interrupted"].map(String::from).into(), 1)
-    );
+    assert_eq!((heard, did.len()), (["completed", "completed", "interrupted"].map(String::from).into(), 1));
 }
 
 #[test]
@@ -271,8 +266,7 @@ fn a_server_that_never_serves_fails_every_row_of_its_variant() {
     });
     let Ok(()) = drive(&mut matrix, &mut executor);
     assert_eq!((executor.ran[0].as_str(), executor.ran.len()), ("one/row-A/run-1", 5));
-    let failed: Vec<Option<String>> =
-        matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
+    let failed: Vec<Option<String>> = matrix.result().cells.into_iter().map(|cell| cell.failed).collect();
     let no_gpu = || Some("no GPU".to_owned());
     assert_eq!(failed, [no_gpu(), no_gpu(), None, None]);
     assert_eq!(matrix.result().stopped, MatrixStopped::AllRun);
@@ -329,8 +323,7 @@ fn sweep() -> SweepExperiment {
 
 /// A minute of four requests a second that meets the objective.
 fn minute() -> Summary {
-    let records =
-        (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
+    let records = (0..240).map(|i| record(i).sent_at(i * 250, i * 250, i * 250).paced(i * 250 + 100, 20, 9));
     let log = run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
     summarise(&log, &["p50 ttft < 5s".parse().unwrap()])
 }
@@ -356,7 +349,10 @@ fn a_refused_run_ends_a_sweep_and_the_answer_is_not_held() {
     let mut sweep = sweep();
     let Ok(()) = drive(&mut sweep, &mut executor);
     let result = sweep.result();
-    assert_eq!((result.stopped, result.stopped_sentence.as_str()), (StopReason::Generator, "this machine sends late"));
+    assert_eq!(
+        (result.stopped, result.stopped_sentence.as_str()),
+        (StopReason::Generator, "this machine sends late")
+    );
     let unknown = result.sustained.and_then(|sustained| sustained.unknown);
     assert_eq!(unknown.as_deref(), Some("it was not run: this machine sends late"));
 }

@@ -167,8 +167,9 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let only_fast = |text: &str| text.replace("\n[accept]", "\nvariants = [\"fast\"]\n[accept]");
     let refused = mistakes(&only_fast(TWO_VARIANTS));
     assert!(
-        refused
-            .contains("row B, which expects `p50 ttft < @base` of a row that does not run under that variant"),
+        refused.contains(
+            "row B, which expects `p50 ttft < @base` of a row that does not run under that variant"
+        ),
         "{refused}"
     );
     // A is run under both, B under one: what A expects of B is claimed there.
