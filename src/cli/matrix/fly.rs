@@ -256,7 +256,7 @@ impl<'a> Flight<'a> {
 
 fn server_gone(run: u64, gone: &RunFailure) -> Stop {
     Stop::impossible(format!(
-        "in run {run} the server was gone, or answered nothing: {}\nhint: look at its log, and go on with --resume, which flies the run again",
+        "in run {run} the server was gone or answered nothing: {}\nhint: look at its log, and go on with --resume, which flies the run again",
         gone.why
     ))
     .of_server()

@@ -156,7 +156,7 @@ impl End {
             Fate::Beyond(reason) => end(StopReason::Generator, Some(reason)),
             Fate::Gone(reason) => end(
                 StopReason::ServerGone,
-                Some(format!("the server is gone, or answers nothing more: {reason}")),
+                Some(format!("the server is gone or stopped answering: {reason}")),
             ),
         }
     }

@@ -162,7 +162,7 @@ impl AbDesign {
         let guesses: Vec<_> = self.metrics.iter().filter_map(guess).collect();
         (!guesses.is_empty()).then(|| {
             format!(
-                "a first guess, by the sections of this run, at what {} rounds find with 80 % power: {}",
+                "a first estimate, by the sections of this run, of what {} rounds detect with 80 % power: {}",
                 count(self.rounds),
                 guesses.join(", ")
             )
@@ -179,7 +179,7 @@ impl AbDesign {
         let beginning = format!("with {rounds} rounds and {metrics} metrics,");
         match spread {
             Some(spread) => format!(
-                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is found with \
+                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is detected with \
                  80 % power",
                 percent(spread),
                 found(spread)

@@ -129,7 +129,7 @@ fn believed(fit: EngineFit) -> Result<EngineFit, String> {
     match (fit.grade, fit.worst(Quantile::P50)) {
         (Grade::Good | Grade::Rough, _) => Ok(fit),
         (Grade::Poor, Some(off)) if off.is_finite() => {
-            Err(format!("the fitted one tells a median again that is off by {}", percent(off)))
+            Err(format!("the fitted one is off by {} in a median", percent(off)))
         }
         (Grade::Poor, Some(_)) => Err("the fitted one does not keep up with what was sent".to_owned()),
         (Grade::Poor, None) => Err("no median was measured to hold the fitted one against".to_owned()),

@@ -193,7 +193,7 @@ impl Diagnosis {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();
         let reservation = (!sweep.valid).then(|| {
-            "the sweep is INVALID: take what follows as a guess until a valid one says it too".to_owned()
+            "the sweep is INVALID: what follows is tentative".to_owned()
         });
         Self { reservation, ..Self::of_points(&points) }
     }

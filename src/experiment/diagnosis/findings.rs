@@ -108,7 +108,7 @@ fn reservation(summary: &Summary) -> Option<String> {
     (reasons > 0).then(|| {
         let reasons = counted(reasons, "reason");
         format!(
-            "the run is INVALID, for {reasons}: take what follows as a guess until a valid run says it too"
+            "the run is INVALID, for {reasons}: what follows is tentative"
         )
     })
 }

@@ -60,7 +60,7 @@ impl RepeatsDiagnosis {
         let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
         let of = counted(runs.len() as u64, "run");
         let reservation = (doubted > 0).then(|| {
-            format!("{doubted} of {of} INVALID: take what follows as a guess until valid runs say it too")
+            format!("{doubted} of {of} INVALID: what follows is tentative")
         });
         let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
         Self {

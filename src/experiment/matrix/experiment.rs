@@ -180,6 +180,6 @@ impl Experiment for MatrixExperiment {
 }
 
 fn server_gone(run: u64, gone: &RunFailure) -> RunFailure {
-    let why = format!("in run {run} the server was gone, or answered nothing: {}", gone.why);
+    let why = format!("in run {run} the server was gone or answered nothing: {}", gone.why);
     RunFailure { why, by: gone.by }
 }

@@ -201,7 +201,7 @@ impl SweepExperiment {
 }
 
 fn gone(reason: &str) -> String {
-    format!("the server is gone, or answers nothing more: {reason}")
+    format!("the server is gone or stopped answering: {reason}")
 }
 
 fn request(name: String, number: u64, part: SweepRun) -> NextStep<SweepRun> {

@@ -75,42 +75,41 @@ impl StopReason {
         match self {
             Self::AllMeasured => format!("every load was measured, in {runs}"),
             Self::Saturated => format!(
-                "{} in a row saturated the server: higher ones would say nothing new",
+                "{} in a row saturated the server",
                 counted(plan.saturated_in_a_row, "load")
             ),
             Self::Narrow => {
-                format!("the answer is as sure as asked ({}) after {runs}", percent(plan.precision))
+                format!("reached the requested ±{} after {runs}", percent(plan.precision))
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
                 format!(
-                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: what \
-                     is asked bounds this server nowhere",
+                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: the objectives do not \
+                     limit this server",
                     count(MOST_REQUESTS as u64)
                 )
             }
             Self::NoFigure => {
                 let text = search.without_figure().map_or("an objective", SearchDemand::text);
                 format!(
-                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin where more \
-                     requests come"
+                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin at a higher rate"
                 )
             }
             Self::ServerGone => {
-                format!("the server is gone: what it can do is not known, after {runs}")
+                format!("the server is gone after {runs}: its capacity is not known")
             }
             Self::Generator => {
                 format!(
-                    "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"
+                    "this machine cannot be trusted with a higher load, after {runs}"
                 )
             }
             Self::Untrusted => {
                 let last = search.trials().last();
                 let load = last.map_or("the load".to_owned(), |trial| trial.load.to_string());
                 format!(
-                    "no run at {load} can be trusted, so that it says nothing of the server, after {runs}"
+                    "no run at {load} can be trusted, after {runs}"
                 )
             }
             Self::Interrupted => format!("it was interrupted after {runs}"),

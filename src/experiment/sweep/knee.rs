@@ -44,7 +44,7 @@ pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let (place, prominence) = bend(&curve.iter().map(|(load, ms)| (load.amount(), *ms)).collect::<Vec<_>>())?;
     let (load, latency_ms) = curve[place];
     let sentence = format!(
-        "the curve of {latency} bends most at {load} ({} ms), where it hangs {} of its height below its chord",
+        "knee of {latency} at {load} ({} ms), {} of the curve's height below its chord",
         three_digits(latency_ms),
         percent(prominence)
     );

@@ -241,13 +241,13 @@ impl EngineEvidence {
             }
         };
         match limit {
-            Limit::KvCache => say(self.short_of_blocks_share, "of the time somebody waits for KV blocks"),
-            Limit::Seats => say(self.short_of_seats_share, "of the time somebody waits for a seat"),
+            Limit::KvCache => say(self.short_of_blocks_share, "of the time a request waits for KV blocks"),
+            Limit::Seats => say(self.short_of_seats_share, "of the time a request waits for a slot"),
             Limit::Prefill => {
-                say(self.short_of_tokens_share, "of the time somebody waits for room in a step");
+                say(self.short_of_tokens_share, "of the time a request waits for room in a step");
             }
             Limit::DecodePool => {
-                say(self.decode_waiting_share, "of the decode pool's time somebody waits to go on there");
+                say(self.decode_waiting_share, "of the decode pool's time a request waits to continue there");
             }
             _ => {}
         }
