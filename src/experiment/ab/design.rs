@@ -185,7 +185,7 @@ impl AbDesign {
                 found(spread)
             ),
             None => format!(
-                "{beginning} a difference is found with 80 % power from {} times on by which the ratio of B to A spreads \
+                "{beginning} a difference is detected with 80 % power from {} times on by which the ratio of B to A spreads \
                  from round to round: {} where it spreads by 1 %, {} by 3 %, {} by 10 %",
                 three_digits(detectable),
                 found(0.01),
