@@ -151,13 +151,9 @@ impl AbTest {
                 format!("B is equivalent to A: no metric differs beyond the margin in {of_rounds}")
             }
             AbOverall::Inconclusive if !better.is_empty() => {
-                format!(
-                    "B would be better ({better}), but perhaps only because more of its requests failed"
-                )
+                format!("B would be better ({better}), but perhaps only because more of its requests failed")
             }
-            AbOverall::Inconclusive => {
-                "no significant difference, and no equivalence".to_owned()
-            }
+            AbOverall::Inconclusive => "no significant difference, and no equivalence".to_owned(),
             AbOverall::Invalid => format!(
                 "{of_rounds} have figures that can be trusted, and a verdict takes {}",
                 counted(self.fewest_rounds, "round")

@@ -192,9 +192,8 @@ impl Diagnosis {
     pub fn of_sweep(sweep: &Sweep) -> Self {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();
-        let reservation = (!sweep.valid).then(|| {
-            "the sweep is INVALID: what follows is tentative".to_owned()
-        });
+        let reservation =
+            (!sweep.valid).then(|| "the sweep is INVALID: what follows is tentative".to_owned());
         Self { reservation, ..Self::of_points(&points) }
     }
 }

@@ -107,8 +107,6 @@ fn reservation(summary: &Summary) -> Option<String> {
     let reasons = summary.verdict.reasons.len() as u64;
     (reasons > 0).then(|| {
         let reasons = counted(reasons, "reason");
-        format!(
-            "the run is INVALID, for {reasons}: what follows is tentative"
-        )
+        format!("the run is INVALID, for {reasons}: what follows is tentative")
     })
 }

@@ -59,9 +59,8 @@ impl RepeatsDiagnosis {
         symptoms.sort_by_key(|known| known.symptom.regime);
         let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
         let of = counted(runs.len() as u64, "run");
-        let reservation = (doubted > 0).then(|| {
-            format!("{doubted} of {of} INVALID: what follows is tentative")
-        });
+        let reservation =
+            (doubted > 0).then(|| format!("{doubted} of {of} INVALID: what follows is tentative"));
         let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
         Self {
             runs: runs.len() as u64,

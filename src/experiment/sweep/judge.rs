@@ -74,10 +74,9 @@ impl StopReason {
         let runs = counted(search.trials().len() as u64, "run");
         match self {
             Self::AllMeasured => format!("every load was measured, in {runs}"),
-            Self::Saturated => format!(
-                "{} in a row saturated the server",
-                counted(plan.saturated_in_a_row, "load")
-            ),
+            Self::Saturated => {
+                format!("{} in a row saturated the server", counted(plan.saturated_in_a_row, "load"))
+            }
             Self::Narrow => {
                 format!("reached the requested ±{} after {runs}", percent(plan.precision))
             }
@@ -101,16 +100,12 @@ impl StopReason {
                 format!("the server is gone after {runs}: its capacity is not known")
             }
             Self::Generator => {
-                format!(
-                    "this machine cannot be trusted with a higher load, after {runs}"
-                )
+                format!("this machine cannot be trusted with a higher load, after {runs}")
             }
             Self::Untrusted => {
                 let last = search.trials().last();
                 let load = last.map_or("the load".to_owned(), |trial| trial.load.to_string());
-                format!(
-                    "no run at {load} can be trusted, after {runs}"
-                )
+                format!("no run at {load} can be trusted, after {runs}")
             }
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }
