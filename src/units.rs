@@ -1,4 +1,4 @@
-//! Durations, rates and counts as people write and read them.
+//! A spec whose warm-up is half of its run keeps the half.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! Bounds that several parts of a spec share.
+//! Makes the relative paths in the classes begin at `folder`.
 
 use crate::workload::reading::allowed::Allowed;
 
 /// Most requests of one run: at 10,000 a second nearly three hours.
 pub(super) const MOST_REQUESTS: f64 = 100_000_000.0;
 
-/// The longest run, seconds: 31 days.
+/// Most requests of one run: nearly three hours at 10,000 a second.
 pub(super) const LONGEST_S: f64 = 2_678_400.0;
 
 /// Rates that must be there. No client sends more from one machine.
 pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 
-/// A length of time in seconds, up to 31 days.
+/// Rates above zero. No client sends more from one machine.
 pub(super) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
 
 /// Users in a closed loop; each is a connection.

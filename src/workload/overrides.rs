@@ -1,4 +1,4 @@
-//! What the command line changes in a workload.
+//! What is asked of a server: the recipe of a run, its parts, and the built-in library.
 
 use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::WorkloadSpec;
@@ -15,29 +15,30 @@ use crate::workload::reading::mistakes::{Mistakes, SpecError};
 /// Changes to a spec; what is absent stays as the spec has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
-    /// `[seconds]`: the run ends there, in place of after the spec's number of requests, if it has one.
+    /// Changes to a spec; an absent field leaves the spec as it is.
     pub horizon_s: Option<f64>,
-    /// `--requests`: the run has this many requests, in place of ending at the horizon.
+    /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub requests: Option<u64>,
-    /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
-    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](crate::workload::arrival::pattern::ArrivalPattern::mean_rate_per_s)) is this one.
+    /// `--requests`: the run has this many requests, instead of ending at the horizon.
     pub rate_per_s: Option<f64>,
-    /// `--users`: a closed loop of so many takes the place of the arrivals; where each class has its own, their rates
-    /// become weights.
+    /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
+    /// this one; the shape in time and the shares stay.
     pub users: Option<u64>,
-    /// `--think-time` in seconds: what a closed-loop user waits after each answer.
+    /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
+    /// arrivals become weights.
     pub think_time_s: Option<f64>,
-    /// `--seed`.
+    /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub seed: Option<u64>,
     /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of
     /// the run, or the share the spec gave it if that is more; and none at all if less than one request would
     /// be expected in it.
     pub warmup_s: Option<f64>,
-    /// `--drain` in seconds.
+    /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of the
+    /// run, or the spec's share if that is more; none if it would contain less than one request.
     pub drain_s: Option<f64>,
     /// `--output-tokens`: every answer is asked to have as many, of whatever class.
     pub output_tokens: Option<u32>,
-    /// What is changed about datasets.
+    /// `--output-tokens`: the requested length of every answer, whatever its class.
     pub dataset: DatasetChange,
 }
 
@@ -67,7 +68,7 @@ impl Overrides {
 }
 
 impl WorkloadSpec {
-    /// The spec with the command line's changes, held to the same rules as a file.
+    /// Changes to datasets.
     pub fn with(self, overrides: &Overrides) -> Result<Self, SpecError> {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
@@ -119,7 +120,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// What is wrong with the users that the command line asks for, or with a rate beside users.
+    /// The spec with the command line's changes, checked by the same rules as a file.
     fn mistaken_loop(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
         let sentence = match overrides {
@@ -141,7 +142,7 @@ impl WorkloadSpec {
         Some(sentence.to_owned())
     }
 
-    /// The same with a closed loop of these users in place of its arrivals.
+    /// What is wrong with the requested users, or with a rate beside users.
     fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
         if let ArrivalPattern::ByClass { classes: processes } = &self.arrival {
             for (class, process) in self.classes.iter_mut().zip(processes) {
@@ -170,7 +171,7 @@ impl WorkloadSpec {
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
             spec.with_users(users, think_time_s);
-            // How many requests they send is the server's doing.
+            // Replaces the arrivals by a closed loop of users.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {
             *of_users = think_time_s;
@@ -188,12 +189,12 @@ impl WorkloadSpec {
     }
 }
 
-/// Another dataset, or another use of the one there is.
+/// The server decides how many requests they send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetChange {
-    /// `--dataset`: the prompts of the workload's only class come from this file, and so do its lengths.
+    /// Another dataset, or another use of the present one.
     pub path: Option<String>,
-    /// `--dataset-format`.
+    /// `--dataset`: the prompts of the workload's only class, and their lengths, come from this file.
     pub format: Option<DatasetFormat>,
     /// `--dataset-order`.
     pub order: Option<RowOrder>,
@@ -232,7 +233,7 @@ impl DatasetChange {
             ("--dataset-format", self.format.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
-            // Lines of the trace are meant, where there is one.
+            // Why `workload` cannot take this change: flag, value and cure.
             ("--skip-bad", self.skip_bad && !replays),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
@@ -249,7 +250,7 @@ impl DatasetChange {
         })
     }
 
-    /// Makes the change.
+    /// With a trace, the flag refers to its lines.
     pub(super) fn apply(&self, classes: &mut [RequestClass]) {
         for class in classes {
             let file = self.path.as_ref().and_then(|path| Some((path, self.format_of(path)?)));

@@ -1,4 +1,4 @@
-//! The whole recipe of a run.
+//! The digits in base ten; as written when they are too many for 64 bits.
 
 use std::path::Path;
 
@@ -23,10 +23,10 @@ use crate::workload::reading::toml_text;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
-/// Seconds between golden prompts under load, if there are any.
+/// The whole recipe of a run.
 const SOONEST_CHECK_S: f64 = 0.05;
 
-/// A workload: which requests arrive, when, for how long.
+/// Shortest interval between golden prompts under load, seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadSpec {
     /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
@@ -38,44 +38,44 @@ pub struct WorkloadSpec {
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while
     /// the last of them finish. When the file gives none: 60, or the end of the trace's slice where one is replayed.
     pub horizon_s: f64,
-    /// When given, the run has this many requests, warm-up included, in place of ending at `horizon_s`.
+    /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
+    /// of them finish. Default: 60, or the end of the slice of a replayed trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// Requests scheduled in the first `warmup_s` seconds are flown but not counted. When the file gives
-    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections,
-    /// caches and the number of requests in flight settle.
+    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
     pub warmup_s: f64,
-    /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
-    /// when the file gives none.
+    /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
+    /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
+    /// number of requests in flight settle.
     pub drain_s: f64,
-    /// When requests arrive: one process that the classes share by weight, or one for each class.
+    /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
     pub arrival: ArrivalPattern,
-    /// The kinds of request; at least one. Where a trace is replayed, a request is of the class that is called as its
-    /// kind in the trace; one of another kind, or of none, is of any class, by their weights.
+    /// When requests arrive: one process that the classes share by weight, or one per class.
     pub classes: Vec<RequestClass>,
-    /// Those who send the requests; empty where nobody tells them apart.
+    /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
+    /// kind; a request of another kind, or of none, to any class, by their weights.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<Tenant>,
-    /// The models that requests ask for; absent: the one of the command line, or the server's first.
+    /// The tenants; empty where requests have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
-    /// Golden prompts, asked before the run and under its load; none when the file gives none.
+    /// The models that requests ask for; absent: the command line's, or the server's first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
-    /// Seconds from one check under load to the next, in turn and from the window's first moment on; 0: only before the
-    /// run. When the file gives none: [`GoldenCheck::USUAL_EVERY_S`].
+    /// Golden prompts, asked before the run and under its load; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
 }
 
 impl WorkloadSpec {
-    /// Reads TOML. `origin` names the text in the error: a path, say. A trace is only replayed by a spec that is
-    /// read by [`WorkloadSpec::from_toml_with`].
+    /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
+    /// [`GoldenCheck::USUAL_EVERY_S`].
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, SpecError> {
         Self::from_toml_with(text, origin, &unread)
     }
 
-    /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
+    /// Reads TOML. `origin` names the text in errors, such as a path. A spec that replays a trace needs
+    /// [`WorkloadSpec::from_toml_with`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
         Self::from_json_with(text, origin, &unread)
     }
@@ -100,7 +100,7 @@ impl WorkloadSpec {
         Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
     }
 
-    /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
+    /// Reads TOML of a file in `folder`, where relative schema paths begin.
     pub(super) fn from_json_in(
         folder: &Path,
         text: &str,
@@ -213,8 +213,7 @@ impl WorkloadSpec {
         })
     }
 
-    /// What a request of this class and priority is promised, and of this tenant where it has one: the tenant's SLO if
-    /// that has one of its own.
+    /// Reads what [`Serialize`] wrote, or an equivalent; `survey` reads the trace, if it has one.
     #[must_use]
     pub fn promise(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
@@ -226,7 +225,7 @@ impl WorkloadSpec {
         share.map(|share| share.slo).unwrap_or_default()
     }
 
-    /// How many requests come of an arrival, on average over the classes: the turns of conversations.
+    /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
         let share = |class: &RequestClass, place: usize| match &self.arrival {
@@ -245,9 +244,9 @@ impl WorkloadSpec {
     }
 }
 
-/// Something that was complained of.
+/// Mean number of requests per arrival over the classes: the turns of conversations.
 struct Mistaken {
-    /// Where a trace was meant, one that stands for it while the rest of the spec is read.
+    /// A mistake has been reported.
     trace: Option<Box<Trace>>,
 }
 
@@ -257,8 +256,7 @@ impl Mistaken {
     }
 }
 
-/// The arrivals that all classes share, if any are given, or in their place a trace, which is read at once: the rest of
-/// the spec depends on what is in it.
+/// Where a trace was meant, a placeholder while the rest of the spec is read.
 fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,
@@ -283,7 +281,8 @@ fn read_common(
     };
     if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
         let seed = seed.ok_or_else(|| Mistaken::beside(Some(Trace::clone(trace))))?;
-        // The rest of the spec is read all the same, for its own mistakes.
+        // Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of
+        // the spec depends on its content.
         trace.found = survey(trace, seed)
             .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
             .ok();
@@ -291,10 +290,7 @@ fn read_common(
     Ok(arrival)
 }
 
-/// The process shared by all classes, or those that each class has of its own.
-///
-/// All or none: a weight shares out one process, and beside a class with its own rate it would be a share of
-/// something else.
+/// The rest of the spec is still read, for its own mistakes.
 fn arrival_of(
     fields: &mut Fields<'_>,
     common: Option<ArrivalPattern>,
@@ -337,23 +333,27 @@ fn arrival_of(
     Some(arrival)
 }
 
-/// Where nobody reads traces: what is stored of one was found in it before.
+/// The process that all classes share, or one per class.
+///
+/// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
+/// would divide something else.
 pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
     trace.found.clone().ok_or_else(|| {
         format!("{} was not read; only a workload that is about to be run reads its trace", trace.path)
     })
 }
 
-/// A class and the arrival process that it has of its own.
+/// Without a reader for traces: uses what is stored about one.
 type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
-/// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
+/// A class and its own arrival process, if any.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let read = |place: SpecValue<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
-            // Which kinds there are shows only once it was read.
+            // Reads the classes. A workload with a trace may leave them out and then has one per kind of request in
+            // the trace.
             let usual = trace.found.is_some().then(|| RequestClass::of_trace(trace));
             let usual = usual.map(|classes| classes.into_iter().map(|class| (class, None)).collect());
             fields.given("classes", read).or(usual)
@@ -369,7 +369,7 @@ fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClas
     })
 }
 
-/// By the one reader that files go through too, so a stored spec is held to the same rules.
+/// The kinds are known only after the trace was read.
 impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -378,13 +378,13 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Whether there can be requests of this class: it has a share of them, or a trace that may name it.
+    /// Uses the reader of files too, so a stored spec obeys the same rules.
     #[must_use]
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()
     }
 
-    /// The tenants who send requests of this class; none where nobody tells tenants apart.
+    /// Whether requests of this class can occur: it has a share, or a trace may name it.
     pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
         self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }

@@ -1,4 +1,4 @@
-//! Finds a tokenizer by path or by Hugging Face id.
+//! Finds a tokenizer by path or Hugging Face id.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,8 @@ use tokenizers::Tokenizer;
 
 use super::error::PromptError;
 
-/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or else a Hugging Face model
-/// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` as
-/// for every client).
+/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or a Hugging Face model id, which is
+/// looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
 pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {
@@ -24,7 +23,7 @@ pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     };
     let mut tokenizer = Tokenizer::from_file(&file)
         .map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
-    // A tokenizer.json may cut or fill up what it encodes; here the true length is wanted.
+    // A tokenizer.json may truncate or pad; the true length is needed.
     tokenizer.with_padding(None);
     let _ = tokenizer.with_truncation(None);
     Ok(tokenizer)
@@ -43,7 +42,7 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
         cause: cause.to_string(),
     };
     let mut hub = hf_hub::api::sync::ApiBuilder::from_env().with_progress(false);
-    // The client reads the token that `hf auth login` stored, but not the variable that other clients prefer.
+    // The client reads the token of `hf auth login`, but not this variable, which other clients prefer.
     if let Ok(token) = std::env::var("HF_TOKEN") {
         hub = hub.with_token(Some(token));
     }
@@ -51,7 +50,7 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
     api.model(source.to_owned()).get("tokenizer.json").map_err(unavailable)
 }
 
-/// `owner/name` or `name`, of the letters that the hub allows.
+/// Whether this is `owner/name` or `name` in the letters that the hub allows.
 fn looks_like_hub_id(source: &str) -> bool {
     let part = |part: &str| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -1,4 +1,4 @@
-//! Clients that each send requests at a rate of their own.
+//! Clients that each send requests at their own rate.
 
 use serde::Serialize;
 
@@ -8,8 +8,8 @@ use crate::workload::lengths::weights::zipf;
 
 /// One client: independent gaps with mean 1/rate.
 ///
-/// Most of what is bursty in production comes of a few large clients (`ServeGen`: Xiang et al., *Workload
-/// Characterization and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
+/// Most burstiness in production comes from a few large clients (`ServeGen`: Xiang et al., *Workload Characterization
+/// and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Client {
@@ -21,13 +21,13 @@ pub struct Client {
     pub gaps: GapFamily,
 }
 
-/// How a total rate is shared out among the clients of a population, the largest first. The shares are quantiles, not
+/// How a total rate is divided among the clients of a population, the largest first. The shares are quantiles, not
 /// draws: every seed and every repeat has the same clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RateSpread {
-    /// All alike.
+    /// All clients have the same rate.
     Equal,
     /// The i-th client's rate is proportional to 1/i^exponent.
     Zipf {
@@ -42,7 +42,7 @@ pub enum RateSpread {
 }
 
 impl Client {
-    /// The form of its gaps.
+    /// The distribution of its gaps.
     #[must_use]
     pub fn form(&self) -> GapForm {
         self.gaps.with_cv(self.cv)

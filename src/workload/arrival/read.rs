@@ -1,4 +1,4 @@
-//! Reads an arrival pattern, with every mistake that can be made in one.
+//! Reads an arrival pattern from a spec.
 
 use super::clients::{Client, RateSpread};
 use super::gaps::{GapFamily, GapForm};
@@ -12,9 +12,9 @@ use crate::workload::reading::fields::{Fields, KindReader};
 use crate::workload::reading::place::SpecValue;
 use crate::workload::trace::source::Trace;
 
-/// Rates that may rest at zero.
+/// Rates that may be zero.
 const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
-/// The same, or none at all.
+/// The same, or zero.
 const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
 /// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
 const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
@@ -22,18 +22,18 @@ const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
 const WEIBULL_SHAPE: Allowed = Allowed::from(0.25, 100.0);
 /// Coefficients of variation that both families of gaps can have.
 const CV: Allowed = Allowed::from(0.04, 8.0);
-/// A state that is left sooner is no state of any traffic.
+/// No real traffic leaves a state sooner.
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
-/// Above 0: a rate that does not swing is a Poisson process.
+/// Above 0: without a swing it is a Poisson process.
 const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
-/// Most clients: each has a random stream of its own in memory.
+/// Most clients: each holds a random stream in memory.
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
-/// At 5 the largest of 100 clients sends nearly everything too.
+/// At 5 the largest of 100 clients sends nearly everything.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// The processes that a class may have, then one that only a workload may, and two that stand only in run logs, where
-/// files have `[trace]` and arrivals of the classes.
+/// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
+/// where files have `[trace]` or arrivals of their classes.
 const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
     ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
     ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
@@ -52,7 +52,7 @@ const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
 ];
 
 impl ArrivalPattern {
-    /// The process of a workload.
+    /// Reads the process of a workload.
     pub(in crate::workload) fn read(place: SpecValue<'_>) -> Option<Self> {
         if let Some("trace" | "by_class") = place.field("kind") {
             return place.tagged("arrival", &KINDS);
@@ -61,7 +61,7 @@ impl ArrivalPattern {
         place.tagged("arrival", of_a_workload)
     }
 
-    /// The process of one class.
+    /// Reads the process of one class.
     pub(in crate::workload) fn read_of_class(place: SpecValue<'_>) -> Option<Self> {
         let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
         place.tagged("arrival", of_a_class)
@@ -84,7 +84,7 @@ fn weibull(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     Some(ArrivalPattern::Weibull { rate_per_s: rate_per_s?, shape: shape? })
 }
 
-/// The shape of gaps, by itself or by their coefficient of variation.
+/// The shape of gaps, given as such or by their coefficient of variation.
 fn either_or_cv(
     fields: &mut Fields<'_>,
     name: &'static str,
@@ -137,7 +137,7 @@ fn markov(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     some_rate(fields, "states", "state", ArrivalPattern::Markov { states })
 }
 
-/// The pattern, unless it never brings a request.
+/// The pattern, unless its rate is always zero.
 fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPattern) -> Option<ArrivalPattern> {
     if pattern.mean_rate_per_s() > 0.0 {
         return Some(pattern);

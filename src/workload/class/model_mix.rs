@@ -1,11 +1,11 @@
-//! The models that requests ask for where they are several: adapters of one base, say.
+//! The mix of models that requests ask for: several adapters of one base model, for example.
 
 use serde::Serialize;
 
 use crate::workload::lengths::weights::{self, SKEW, zipf};
 use crate::workload::reading::place::SpecValue;
 
-/// Most models; each has a line of its own in reports.
+/// Most models; each has its own line in reports.
 const MOST: usize = 1_000;
 
 /// The `model` of each request, drawn by weight.
@@ -13,8 +13,8 @@ const MOST: usize = 1_000;
 pub struct ModelMix {
     /// Names as the server knows them; at least one, none twice.
     pub names: Vec<String>,
-    /// One weight a name. A file that gives `zipf` in their place has them by [`zipf`] of it in the order of the names;
-    /// one that gives neither has all equal.
+    /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
+    /// are equal.
     pub weights: Vec<f64>,
 }
 

@@ -22,29 +22,29 @@ use crate::workload::trace::source::Trace;
 pub struct RequestClass {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
-    /// class has an arrival process of its own.
+    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and when classes
+    /// have their own arrival processes.
     pub weight: f64,
-    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
-    /// class with a dataset, whose prompts are as long as they are, or of a workload with a trace the file says nothing.
+    /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class with
+    /// a dataset, whose prompts have their own lengths, and in a workload with a trace.
     #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub input_tokens: Distribution,
-    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says. One of a workload with a
-    /// trace has none of its own.
+    /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a trace
+    /// has none.
     #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
     pub output_tokens: Distribution,
-    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_prefix: Option<SharedPrefixes>,
-    /// How its requests go on; absent: each stands by itself.
+    /// How its requests continue as conversations; absent: each request stands alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
-    /// What the prompts say; a few everyday questions when the file gives nothing.
+    /// What the prompts say; a few everyday questions by default.
     pub prompt: PromptSource,
-    /// Pictures that go along; none when absent.
+    /// Images sent with the prompts; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Images>,
-    /// The form that answers are asked to have, whose length is then not forced; absent: words, as many as asked.
+    /// Required answer format, which leaves the length unforced; absent: text of the requested length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
@@ -58,13 +58,13 @@ pub struct PriorityShare {
     pub priority: Priority,
     /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
     pub weight: f64,
-    /// What a request of this share promises: the share's own `slo` as a whole, else the one of its class.
+    /// SLO of this share's requests: its own `slo` as a whole, else the SLO of its class.
     pub slo: Slo,
 }
 
 impl RequestClass {
-    /// Reads a class of a workload that replays this trace, if it replays one, and the class's own arrival process, if
-    /// it has one.
+    /// Reads a class, with its own arrival process if it has one; `trace` is the trace that the workload replays, if
+    /// any.
     pub(crate) fn read(
         place: SpecValue<'_>,
         trace: Option<&Trace>,
@@ -167,14 +167,14 @@ impl RequestClass {
 }
 
 impl RequestClass {
-    /// How many requests come of an arrival, on average: the turns of its conversations.
+    /// Mean number of requests per arrival: the turns of its conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
         self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
     }
 }
 
-/// The lengths that the rows of a dataset have.
+/// The lengths of a dataset's rows.
 struct RowLengths {
     input: Distribution,
     output: Distribution,
@@ -191,7 +191,7 @@ impl RowLengths {
 }
 
 impl RequestClass {
-    /// The classes of a workload that gives none: one for each kind of request of its trace, else one for all.
+    /// The classes of a workload that gives none: one for each kind of request in its trace, else one for all.
     pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
         let class = |name: &str, weight| Self {
             name: name.to_owned(),
@@ -218,7 +218,7 @@ impl RequestClass {
 }
 
 impl RequestClass {
-    /// SHA-256 of the files that its requests are made of, once they were read: dataset, then images.
+    /// SHA-256 of the files its requests come from, once read: dataset, then images.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
         let images = self.images.as_ref().and_then(|images| images.found.as_ref());
@@ -228,7 +228,7 @@ impl RequestClass {
     }
 }
 
-/// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
+/// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read) };
     let given = fields.given(name, |place| {
@@ -241,7 +241,7 @@ fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> 
     }
 }
 
-/// Refuses prompts that cannot have what this trace says of them.
+/// Refuses prompts that contradict the trace.
 fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     match prompt {
         PromptSource::Dataset(_) => fields.complain_of(
@@ -262,7 +262,7 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     }
 }
 
-/// The shares of a class whose own SLO is `class_slo`.
+/// The priority shares of a class whose own SLO is `class_slo`.
 fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PriorityShare>> {
     let alone = vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: class_slo }];
     let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! What a request promises its user: priorities and service-level objectives.
+//! Priorities and service-level objectives of requests.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use crate::workload::reading::place::SpecValue;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// Somebody is waiting.
+    /// A user is waiting.
     High,
-    /// Somebody will look soon.
+    /// A user will look soon.
     #[default]
     Medium,
-    /// Nobody is waiting.
+    /// No user is waiting.
     Low,
 }
 
@@ -37,9 +37,9 @@ impl fmt::Display for Priority {
     }
 }
 
-/// Upper bounds on one request's latency, milliseconds. A bound that is absent asks nothing.
+/// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
 ///
-/// A request meets its SLO when it completed and every bound given holds; a failed or censored request never does.
+/// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slo {
@@ -55,13 +55,13 @@ pub struct Slo {
 }
 
 impl Slo {
-    /// Whether no bound is given: then nothing is promised, and nothing counted as kept or broken.
+    /// Whether there is no SLO: then requests count neither as met nor as missed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        /// A day: no answer is awaited longer.
+        /// A day: no user waits longer for an answer.
         const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
         let bound = |place: SpecValue<'_>| place.number(BOUND_MS).map(Some);
         place.table("an SLO", |fields| {

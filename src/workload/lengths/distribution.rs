@@ -8,10 +8,10 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
-/// gives none. It lies beyond the context of any model served today.
+/// How token counts vary from request to request.
 pub const TOKEN_LIMIT: u32 = 1_000_000;
-/// Counts of tokens, and their means and spreads.
+/// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
+/// served today has such a context.
 const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
 const MEAN: Allowed = Allowed::above(0.0, TOKEN_LIMIT as f64);
 /// At 5, one request in forty is longer than 18,000 times the median.
@@ -22,16 +22,15 @@ const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
 /// SGLang's.
 const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
 
-/// A distribution of token counts. A draw is rounded to the nearest whole token.
-///
-/// `min` and `max` are inclusive bounds in tokens. The normal and the log-normal are *truncated* to them (drawn
-/// from the conditional distribution given the bounds, not piled up on the edges), so the realised mean moves
-/// when a bound cuts deep; the exponential likewise. In a file, a `min` that is left out is 1 and a `max`
-/// [`TOKEN_LIMIT`], save for the uniform, which needs both.
+/// SGLang's ratio.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Distribution {
-    /// Always `value` tokens.
+    /// A distribution of token counts. A draw is rounded to the nearest whole token.
+    ///
+    /// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them
+    /// (drawn from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a
+    /// file, `min` defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
     Constant {
         /// Tokens, at least 1.
         value: u32,
@@ -77,21 +76,21 @@ pub enum Distribution {
     },
     /// Counts as observed: `values[i]` with a probability proportional to `weights[i]`.
     Empirical {
-        /// Observed counts, tokens.
+        /// Observed counts: `values[i]` with a probability proportional to `weights[i]`.
         values: Vec<u32>,
         /// One weight a value; all equal when the file gives none.
         weights: Vec<f64>,
     },
-    /// As each row of the class's dataset says. Only a class with a dataset has it, by leaving its lengths out; it is
-    /// not written.
+    /// One weight per value; all equal when the file gives none.
     Dataset {
-        /// Mean over the rows, tokens; absent before the dataset is read.
+        /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is
+        /// never written.
         mean: Option<f64>,
     },
     /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
     /// none.
     Trace {
-        /// Mean over the trace's slice, tokens.
+        /// As the replayed trace says for each request: the lengths of every workload with a trace.
         mean: f64,
     },
 }
@@ -103,7 +102,7 @@ impl Distribution {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 
-    /// Reads one count.
+    /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
     pub(crate) fn tokens(place: SpecValue<'_>) -> Option<u32> {
         tokens(place)
     }
@@ -187,14 +186,16 @@ impl Distribution {
         (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
     }
 
-    /// What SGLang's `bench_serving` draws for the same options, whose ratio means something else: uniform from
-    /// ⌊length × ratio⌋, but at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
-    /// `compute_random_lens`).
+    /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
+    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, at least 1 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). `None` where that exceeds the limit.
     fn sglang_range(length: u32, ratio: f64) -> Self {
         Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
     }
 
-    /// The largest count that can be drawn.
+    /// What SGLang's `bench_serving` draws for the same options, with another meaning of the ratio: uniform from
+    /// ⌊length × ratio⌋, at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
+    /// `compute_random_lens`).
     pub(crate) fn most(&self) -> u32 {
         match self {
             Self::Constant { value } => *value,
@@ -233,9 +234,9 @@ fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(
     None
 }
 
-/// Refuses a truncation that leaves next to nothing of the distribution: its draws would be the bounds' doing.
+/// Whether the rows of a dataset give the lengths.
 fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
-    /// Share of the draws before truncation that must lie within the bounds.
+    /// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
     const LEAST: f64 = 0.001;
     if distribution.share_kept() >= LEAST {
         return Some(distribution);

@@ -5,14 +5,14 @@ use std::f64::consts::{PI, SQRT_2};
 use super::distribution::Distribution;
 
 impl Distribution {
-    /// Expected tokens of a request, after truncation to the bounds and before rounding to whole tokens. Not a number
-    /// where a dataset decides that was not read.
+    /// The mean of a distribution, and the share that its bounds keep.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant { value } => f64::from(*value),
             Self::Uniform { min, max } => f64::midpoint(f64::from(*min), f64::from(*max)),
-            // μ + σ (φ(α) − φ(β)) / (Φ(β) − Φ(α))
+            // Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has
+            // not been read.
             Self::Normal { mean, std, min, max } => {
                 let (low, high) = ((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std);
                 mean + std * (bell(low) - bell(high)) / mass(low, high)
@@ -61,7 +61,7 @@ impl Distribution {
     }
 }
 
-/// The bounds in standard deviations of the logarithm from its mean.
+/// Share of draws before truncation that lie within the bounds: 1 without truncation.
 fn log_bounds(median: f64, sigma: f64, min: u32, max: u32) -> (f64, f64) {
     (libm::log(f64::from(min) / median) / sigma, libm::log(f64::from(max) / median) / sigma)
 }

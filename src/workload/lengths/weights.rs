@@ -4,21 +4,21 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Exponents of Zipf's law: from all alike to one that has nearly all; at 5 the second is chosen once for every 32 times
-/// of the first.
+/// Relative weights, and Zipf's law for them.
 pub(crate) const SKEW: Allowed = Allowed::from(0.0, 5.0);
 
-/// Weights by Zipf's law: the k-th of `count` things, counted from 1, weighs k^−`exponent`; 0 makes all alike.
-///
-/// By `libm`, so that they are the same on every machine.
+/// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
+/// first.
 pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
     (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
 }
 
-/// Far enough for counts used as weights; a share may be switched off with 0.
+/// Weights by Zipf's law: the k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
+///
+/// Computed by `libm`, so that they are the same on every machine.
 const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
 
-/// Reads one weight.
+/// Large enough for counts used as weights; 0 switches a share off.
 pub(crate) fn read(place: SpecValue<'_>) -> Option<f64> {
     place.number(WEIGHT)
 }

@@ -8,7 +8,7 @@ use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::reading::place::SpecValue;
 
-/// Most turns of a conversation.
+/// Conversations: requests that follow one another, each with everything said before.
 const MOST_TURNS: u32 = 10_000;
 
 /// How the requests of a class go on as conversations: what arrives is then the first turn of one. Each later turn is
@@ -16,13 +16,14 @@ const MOST_TURNS: u32 = 10_000;
 /// among it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conversation {
-    /// How many turns a conversation has, each a message of the user with its answer; drawn once for each. A number in
-    /// a file means that all have as many.
+    /// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
+    /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
+    /// answers included.
     pub turns: Distribution,
-    /// From the end of an answer to the next turn; a number in a file means that it is always as long.
+    /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
+    /// means a constant.
     pub think_time_s: ThinkTime,
-    /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are the
-    /// *new* tokens of a turn. Those of a shared prefix come on top.
+    /// Time from the end of an answer to the next turn; a number in a file means a constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_input_tokens: Option<Distribution>,
     /// A conversation ends before the turn whose prompt and answer would have more tokens than this together; absent:
@@ -57,7 +58,8 @@ impl Conversation {
         })
     }
 
-    /// Says why requests with such prompts cannot go on as conversations; `None` if they can.
+    /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
+    /// the server decides. The opening turn is always sent.
     pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
         match prompt {
             PromptSource::Dataset(_) => Some(

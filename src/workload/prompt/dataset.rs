@@ -1,4 +1,4 @@
-//! Prompts that are taken from a file as they stand.
+//! Why requests with such prompts cannot continue as conversations; `None` if they can.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Rows of a file: more than any public dataset has, and few enough that their index fits into memory.
+/// Prompts taken unchanged from a file.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
-/// Bytes of a file.
+/// Rows of a file: more than any public dataset has, and few enough for an index in memory.
 const BYTES: Allowed = Allowed::from(0.0, 1e15);
 /// Means of token counts.
 const MEAN_TOKENS: Allowed = Allowed::from(0.0, TOKEN_LIMIT as f64);
@@ -19,94 +19,94 @@ const MEAN_TOKENS: Allowed = Allowed::from(0.0, TOKEN_LIMIT as f64);
 /// A file of prompts: which one, how it is read, which of its rows are sent and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dataset {
-    /// The file. In a workload file a relative path begins at the folder of that file.
+    /// A file of prompts: its format, which rows are sent and in which order.
     pub path: String,
     /// How it is written; by the ending of its name when the spec does not say: `.json` is `sharegpt`, `.jsonl` and
     /// `.ndjson` are `jsonl`, `.csv` is `csv`.
     pub format: DatasetFormat,
-    /// In which order rows are sent.
+    /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
+    /// is `csv`.
     pub order: RowOrder,
-    /// Rows that are left out by rule; none when absent.
+    /// Order in which rows are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<RowFilter>,
-    /// Rows after which the file is read no further; to its end when absent. Rows that the filter leaves out and bad
-    /// ones are not counted.
+    /// Rule that leaves rows out; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// Whether a row that cannot be used is passed over and counted, in place of ending everything.
+    /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
     pub skip_bad: bool,
-    /// Whether words of its own are put before each prompt, so that no prefix cache has it; costs about five tokens.
+    /// Whether an unusable row is skipped and counted, instead of ending everything.
     pub salt: bool,
-    /// Of a CSV file, the name of the column with the prompts.
+    /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_column: Option<String>,
-    /// Of a CSV file, the name of the column with the lengths of answers, if it is not `output_tokens`.
+    /// Name of the prompt column of a CSV file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_column: Option<String>,
-    /// What was found when the file was read; absent until it is.
+    /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<DatasetFindings>,
 }
 
-/// How a dataset is written.
+/// What the file was found to hold; absent until it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DatasetFormat {
-    /// `ShareGPT`'s JSON: a list of `{"conversations": [{"from": …, "value": …}, …]}`. The first turn is the prompt,
-    /// the second the answer whose length is asked for.
+    /// Formats of datasets.
     Sharegpt,
-    /// One JSON object a line, with `prompt` (a text) or `messages` (of a chat, sent as they stand), and where it is
-    /// known `output_tokens`.
+    /// `ShareGPT`'s JSON: a list of `{"conversations": [{"from": …, "value": …}, …]}`. The first turn is the prompt;
+    /// the second is the answer whose length is requested.
     Jsonl,
-    /// CSV with a line of column names: `prompt`, and where it is known `output_tokens`.
+    /// One JSON object per line, with `prompt` (a text) or `messages` (of a chat, sent unchanged), and optionally
+    /// `output_tokens`.
     Csv,
 }
 
-/// In which order rows are sent.
+/// CSV with a header line: `prompt`, and optionally `output_tokens`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowOrder {
-    /// As in the file; after the last comes the first again.
+    /// Order in which rows are sent.
     File,
-    /// Shuffled by the seed: every row once, then every row once again in another order.
+    /// As in the file, then from the first row again.
     Shuffled,
 }
 
-/// Rows that are left out by rule.
+/// Shuffled by the seed: every row once, then every row again in another order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowFilter {
-    /// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024 tokens,
-    /// answers of at least 4 (unless the length of answers is given), together at most 2,048 (vLLM,
-    /// `vllm/benchmarks/datasets/utils.py`, `is_valid_sequence`).
+    /// Rules that leave rows out.
     Vllm,
 }
 
-/// What a file of prompts was found to hold.
+/// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024 tokens,
+/// answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
+/// `vllm/benchmarks/datasets/utils.py`, `is_valid_sequence`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatasetFindings {
-    /// Its size, bytes.
+    /// What a file of prompts was found to hold.
     pub bytes: u64,
     /// SHA-256 of all of it, hexadecimal.
     pub sha256: String,
-    /// Rows that are sent.
+    /// SHA-256 of the whole file, hexadecimal.
     pub rows: u64,
     /// Rows that the filter left out.
     pub filtered_rows: u64,
     /// Rows that could not be used and were passed over.
     pub bad_rows: u64,
-    /// Mean length of the prompts, tokens, as far as it could be counted here.
+    /// Unusable rows that were skipped.
     pub mean_input_tokens: f64,
-    /// Mean length of the answers that the rows ask for, tokens; absent where the class says how long answers are.
+    /// Mean length of the prompts, tokens, as counted on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
 }
 
 impl DatasetFormat {
-    /// Every format with its name.
+    /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
     pub const ALL: [(&'static str, Self); 3] =
         [("sharegpt", Self::Sharegpt), ("jsonl", Self::Jsonl), ("csv", Self::Csv)];
 
@@ -122,7 +122,7 @@ impl DatasetFormat {
         }
     }
 
-    /// Its name in specs and on the command line.
+    /// The format that a file name's extension implies.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -207,7 +207,7 @@ impl Dataset {
         })
     }
 
-    /// Lets a relative path begin at `folder`.
+    /// The whole file at `path`, in its own order, unchanged.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
     }

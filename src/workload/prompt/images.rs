@@ -1,4 +1,4 @@
-//! Pictures that go along with the prompts of a class.
+//! Makes a relative path begin at `folder`.
 
 use std::path::Path;
 
@@ -10,30 +10,30 @@ use crate::workload::reading::place::SpecValue;
 
 /// Most pictures of one request.
 const MOST_IMAGES: u32 = 64;
-/// Counts of files and bytes.
+/// Most images of one request.
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
 /// Pictures from a folder, sent inside chat messages as data URLs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Images {
-    /// The folder: PNG, JPEG, GIF and WebP files, told apart by what they hold and not by their names. In a workload
-    /// file a relative path begins at the folder of that file.
+    /// Images from a folder, sent inside chat messages as data URLs.
     pub folder: String,
-    /// How many pictures a request has; 1 when the file does not say, and 64 at most.
+    /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
+    /// begins at the folder of that file.
     pub per_request: Distribution,
-    /// What was found in the folder; absent until it is read.
+    /// Images per request; 1 when the file does not say, at most 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<ImageFindings>,
 }
 
-/// What a folder of pictures was found to hold.
+/// What the folder was found to hold; absent until it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageFindings {
-    /// Pictures.
+    /// What a folder of images was found to hold.
     pub images: u64,
-    /// Their sizes together, bytes.
+    /// Number of images.
     pub bytes: u64,
-    /// SHA-256 of all of them, one after the other in the order of their names, hexadecimal.
+    /// Their total size, bytes.
     pub sha256: String,
 }
 
@@ -61,7 +61,7 @@ impl Images {
         })
     }
 
-    /// Lets a relative path begin at `folder`.
+    /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.folder = folder.join(&self.folder).display().to_string();
     }

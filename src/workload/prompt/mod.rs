@@ -1,4 +1,4 @@
-//! What requests say: templates, datasets, images, shared prefixes, conversations.
+//! Makes a relative path begin at `folder`.
 
 pub(super) mod conversation;
 pub(super) mod dataset;

@@ -7,21 +7,20 @@ use crate::workload::lengths::weights::SKEW;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::place::SpecValue;
 
-/// Most prefixes of a class.
+/// Prefixes that requests of a class share, such as a few system prompts.
 const MOST: f64 = 100_000.0;
 
 /// Texts of which every request of a class begins with one; its own text of `input_tokens` follows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharedPrefixes {
-    /// How many there are.
+    /// Texts of which each request of a class begins with one; its own text of `input_tokens` follows.
     pub count: u32,
     /// Tokens of each, drawn once a prefix; a number in a file means that all are as long.
     pub tokens: Distribution,
-    /// How popular they are (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, which is meant
-    /// where a file gives none, makes all alike.
+    /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
     pub zipf: f64,
-    /// Share of the prefixes that are sent once before the run, so that a prefix cache has them: the most popular ones.
-    /// 0 where the file gives none: all are new to the server, since other runs have other texts.
+    /// Their popularity (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the default,
+    /// makes all equal.
     pub warm: f64,
 }
 
@@ -38,7 +37,8 @@ impl SharedPrefixes {
         })
     }
 
-    /// How many of them, from the most popular on, are sent once before the run.
+    /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
+    /// them. 0 by default: all are new to the server, since other runs have other texts.
     #[must_use]
     pub fn warmed(&self) -> u32 {
         (self.warm * f64::from(self.count)).round() as u32

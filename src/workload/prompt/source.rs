@@ -1,4 +1,4 @@
-//! What the prompts of a class say.
+//! Number of prefixes, the most popular first, that are sent once before the run.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use super::dataset::Dataset;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::place::SpecValue;
 
-/// Sizes of vocabularies: the largest known have some 260,000 entries.
+/// Where the prompts of a class come from.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
-/// What prompts say. Templates and retrieved passages grow or are cut to the asked token count.
+/// Sizes of vocabularies: the largest known one has about 260,000 entries.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptSource {
-    /// One of these texts, drawn at random, continued with filler words.
+    /// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
     Templates {
-        /// The opening texts; at least one.
+        /// One of these texts, drawn at random, continued with filler words.
         templates: Vec<String>,
     },
     /// Retrieval-augmented generation: retrieved passages (filler words) and then a question at the end.
@@ -25,9 +25,10 @@ pub enum PromptSource {
     },
     /// Prompts from a file, as they stand there.
     Dataset(Dataset),
-    /// Token ids at random, sent as such (`prompt` of the completions endpoint): exactly as many as asked, and no text.
+    /// Prompts from a file, unchanged.
     RandomTokens {
-        /// Ids are drawn from 0 to one less than this; absent: those of the run's tokenizer but for its special ones.
+        /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and
+        /// no text.
         #[serde(skip_serializing_if = "Option::is_none")]
         vocabulary: Option<u32>,
     },
@@ -57,7 +58,7 @@ impl PromptSource {
         )
     }
 
-    /// The dataset that prompts are taken from, if they are.
+    /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
     #[must_use]
     pub const fn dataset(&self) -> Option<&Dataset> {
         match self {
@@ -66,13 +67,13 @@ impl PromptSource {
         }
     }
 
-    /// Whether prompts are taken from elsewhere as they are, in place of being written to a length.
+    /// The dataset of the prompts, if any.
     #[must_use]
     pub const fn is_taken(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 
-    /// Openings for a class whose file names none: the everyday questions that chat servers are asked.
+    /// Whether prompts are taken as they are, instead of being written to a length.
     pub(crate) fn everyday() -> Self {
         let templates = [
             "Explain in simple terms how a refrigerator keeps food cold.",

@@ -1,4 +1,4 @@
-//! Which numbers a field accepts.
+//! Default templates: everyday questions to a chat server.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ enum Low {
 }
 
 impl Allowed {
-    /// Greater than `low`, at most `high`.
+    /// A range of numbers. Its `Display` describes it: `above 0, at most 1,000,000`.
     pub(crate) const fn above(low: f64, high: f64) -> Self {
         Self { low: Low::Above(low), high }
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// A bound with all its digits, thousands separated where it is whole.
+/// Whether the number is in the range; NaN and infinity never are.
 fn plain(bound: f64) -> String {
     if bound.fract() == 0.0 && bound >= 0.0 { units::count(bound as u64) } else { bound.to_string() }
 }

@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
-/// JSON as its standard has it: no comments, no trailing commas, no bare words.
+/// JSON text to a tree.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -21,11 +21,7 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Reads JSON.
-///
-/// # Errors
-///
-/// The first syntax error, with its line.
+/// Strict JSON: no comments, no trailing commas, no bare words.
 pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
     let bad = |line, cause: String| {
         Mistakes::from_list(vec![SpecMistake {

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why there is no workload. Displayed, it is the whole text to print: what happened and the cure.
+/// Mistakes in a spec, in the words that a user reads.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    /// No workload of the library has this name.
+    /// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
     #[error("no workload is called `{name}`{}\n  the library has: {}\n  or give the path of a .toml or .json file",
         nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(), library.join(", "))]
     Unknown {
@@ -72,7 +72,7 @@ fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     lines.join("\n  ")
 }
 
-/// The mistakes found so far. Shared by all readers of one tree, so they can be at work at once.
+/// A file in a wrong format has thousands of mistakes; this many are enough.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes(RefCell<Vec<SpecMistake>>);
 
@@ -89,7 +89,7 @@ impl Mistakes {
         self.0.borrow().is_empty()
     }
 
-    /// The error that lists them from the top down, those without a line last.
+    /// Mistakes found so far, shared by all readers of one tree.
     pub(crate) fn into_error(self, origin: &str) -> SpecError {
         let mut mistakes = self.0.into_inner();
         mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));

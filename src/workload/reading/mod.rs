@@ -1,7 +1,4 @@
-//! From the text of a spec to typed values: a small tree with lines, and a reader that collects every mistake.
-//!
-//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, and
-//! each noun of the room reads itself from one. Nothing stops at the first mistake.
+//! The error that lists them by line; those without a line come last.
 
 pub(super) mod allowed;
 pub(super) mod fields;

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// A value and the line it begins on, counted from 1; no line when it comes from a stored run.
+/// The tree that every text format becomes first: values with their line numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) line: Option<usize>,
     pub(crate) value: NodeValue,
 }
 
-/// What a value is.
+/// A value and its line, counted from 1; no line when it comes from a stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NodeValue {
     Null,
@@ -17,13 +17,13 @@ pub(crate) enum NodeValue {
     /// Digits as written, so that whole numbers keep every digit.
     Number(String),
     Text(String),
-    /// A date or a time, which TOML has and no field wants.
+    /// Digits as written, so that whole numbers keep all of them.
     Date(String),
     List(Vec<Node>),
     Table(Vec<Entry>),
 }
 
-/// A key of a table with its value.
+/// A TOML date or time; no field accepts one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
 /// The value as a mistake quotes it: `"abc", a text`, `12`, `a list`.
 impl fmt::Display for NodeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Longest text quoted whole, characters.
+        /// The value as messages quote it: `"abc", a text`, `12`, `a list`.
         const QUOTED: usize = 40;
         match self {
             Self::Null => f.write_str("null"),
@@ -73,7 +73,7 @@ impl From<serde_json::Value> for Node {
 }
 
 impl NodeValue {
-    /// The value as JSON; `None` where JSON cannot say it.
+    /// A value without lines, from a stored run.
     pub(super) fn json(&self) -> Option<serde_json::Value> {
         use serde_json::Value;
         Some(match self {
@@ -96,13 +96,13 @@ impl NodeValue {
 }
 
 impl Node {
-    /// The field of this name, where this is a table that has it.
+    /// The value as JSON; `None` where JSON has no equivalent.
     pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         let NodeValue::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|entry| entry.key == name).map(|entry| &mut entry.node)
     }
 
-    /// The items of the field of this name, where this is a table that has a list there; else none.
+    /// The field of this name, if this is a table that has it.
     pub(crate) fn items_mut(&mut self, name: &str) -> &mut [Self] {
         match self.field_mut(name) {
             Some(Self { value: NodeValue::List(items), .. }) => items,
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// The same value, all of it on this line.
+    /// The items of this field, if it is a list; else none.
     pub(crate) fn on_line(self, line: Option<usize>) -> Self {
         let value = match self.value {
             NodeValue::List(items) => {
@@ -128,7 +128,7 @@ impl Node {
     }
 }
 
-/// Where the lines of a text begin.
+/// The same value with this line throughout.
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {

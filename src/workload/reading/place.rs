@@ -5,12 +5,12 @@ use super::mistakes::Mistakes;
 use super::near::nearest;
 use super::node::{Node, NodeValue};
 
-/// A value together with its path and the list of mistakes. Every reading answers `None` once it has added
-/// what is wrong to that list, so the caller goes on with the next field.
+/// A value at its path in a spec, and how to read each kind of value from it.
 #[derive(Clone, Copy)]
 pub(crate) struct SpecValue<'n> {
     pub(super) node: &'n Node,
-    /// As in `classes[0].weight`; empty for the whole spec.
+    /// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake,
+    /// so that the caller continues with the next field.
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }
@@ -27,18 +27,18 @@ impl<'n> SpecValue<'n> {
         self.mistakes.add(self.node.line, format!("{subject} {sentence}"));
     }
 
-    /// Adds that the value found is not what `wanted` says.
+    /// Reports a mistake about this value; `sentence` follows the quoted path.
     pub(crate) fn refuse<T>(&self, wanted: &str) -> Option<T> {
         self.complain(&format!("is {}; it must be {wanted}", self.node.value));
         None
     }
 
-    /// Whether there is a number, good or not.
+    /// Reports that the value is not what `wanted` describes.
     pub(crate) fn is_number(&self) -> bool {
         self.digits().is_some()
     }
 
-    /// A number in the range.
+    /// Whether this is a number, valid or not.
     pub(crate) fn number(&self, allowed: Allowed) -> Option<f64> {
         self.digits()
             .and_then(|digits| digits.parse().ok())
@@ -46,7 +46,7 @@ impl<'n> SpecValue<'n> {
             .or_else(|| self.refuse(&format!("a number {allowed}")))
     }
 
-    /// A whole number in the range; `1e6` and `12.0` are whole.
+    /// Reads a number in the range.
     pub(crate) fn whole(&self, allowed: Allowed) -> Option<u64> {
         self.digits()
             .and_then(exact_whole)
@@ -54,14 +54,14 @@ impl<'n> SpecValue<'n> {
             .or_else(|| self.refuse(&format!("a whole number {allowed}")))
     }
 
-    /// Any number of 64 bits.
+    /// Reads a whole number in the range; `1e6` and `12.0` are whole.
     pub(crate) fn bits(&self) -> Option<u64> {
         self.digits()
             .and_then(exact_whole)
             .or_else(|| self.refuse("a whole number from 0 to 18,446,744,073,709,551,615"))
     }
 
-    /// A switch.
+    /// Reads any 64-bit number.
     pub(crate) fn flag(&self) -> Option<bool> {
         match self.node.value {
             NodeValue::Bool(flag) => Some(flag),
@@ -69,7 +69,7 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// A text, which may be empty.
+    /// Reads a boolean.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.node.value {
             NodeValue::Text(text) => Some(text.clone()),
@@ -77,7 +77,7 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// The text that stands here; `None`, without complaint, where something else does.
+    /// Reads a text, which may be empty.
     pub(crate) fn text_or_none(&self) -> Option<&'n str> {
         match &self.node.value {
             NodeValue::Text(text) => Some(text),
@@ -85,20 +85,20 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// Whatever stands here, as JSON: all that JSON can say.
+    /// The text, if this is one; reports nothing otherwise.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
         self.node.value.json().or_else(|| self.refuse("what JSON can say, without dates and infinities"))
     }
 
-    /// A text that says something.
+    /// Reads any value that JSON can express.
     pub(crate) fn said(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
     }
 
-    /// A name that is safe in file names, tables and metrics.
+    /// Reads a text that is not blank.
     pub(crate) fn name(&self) -> Option<String> {
-        /// Longest name, characters.
+        /// Reads a name that is safe in file names, tables and metrics.
         const LONGEST: usize = 64;
         let name = self.text()?;
         let safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -117,7 +117,8 @@ impl<'n> SpecValue<'n> {
         seen.push(name.to_owned());
     }
 
-    /// The text of a field, if this is a table that has one: without complaints, for who reads the table next.
+    /// Reports a table whose `name` is among those `seen`, then adds it to them, whatever else is wrong with the
+    /// table.
     pub(crate) fn field(&self, name: &str) -> Option<&'n str> {
         let NodeValue::Table(entries) = &self.node.value else { return None };
         let entry = entries.iter().find(|entry| entry.key == name)?;
@@ -127,12 +128,12 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// One of the named choices.
+    /// The text of a field, if this is a table that has one; reports nothing.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         self.named_choice(choices).map(|(_, choice)| choice)
     }
 
-    /// One of the named choices, with its name.
+    /// Reads one of the named choices.
     pub(super) fn named_choice<'c, T: Copy>(&self, choices: &[(&'c str, T)]) -> Option<(&'c str, T)> {
         let names = || choices.iter().map(|(name, _)| *name);
         if let NodeValue::Text(text) = &self.node.value {
@@ -148,7 +149,7 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("one of {}", list(names())))
     }
 
-    /// A list with at least one item, each read by `read`.
+    /// Reads one of the named choices, and returns its name too.
     pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
         if items.is_empty() {
@@ -163,7 +164,7 @@ impl<'n> SpecValue<'n> {
         read.into_iter().collect()
     }
 
-    /// A list that may be empty, each item read by `read`.
+    /// Reads a list with at least one item, each by `read`.
     pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         match &self.node.value {
             NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
@@ -179,9 +180,9 @@ impl<'n> SpecValue<'n> {
     }
 }
 
-/// The whole number that the digits write, if they write one; every digit counts up to 2⁶⁴.
+/// Reads a list that may be empty, each item by `read`.
 fn exact_whole(digits: &str) -> Option<u64> {
-    /// From here on a float no longer tells neighbours apart.
+    /// The whole number that the digits write, if any; exact up to 2⁶⁴.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     digits.trim_start_matches('+').parse().ok().or_else(|| {
         let float: f64 = digits.parse().ok()?;
@@ -189,7 +190,7 @@ fn exact_whole(digits: &str) -> Option<u64> {
     })
 }
 
-/// Names with commas between.
+/// From here on a float cannot tell neighbours apart.
 pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! TOML text as a tree.
+//! Names separated by commas.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
-/// Reads TOML.
-///
-/// # Errors
-///
-/// The syntax errors, one a line: the first on a line is the cause, the rest usually its echo.
+/// TOML text to a tree.
 pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
     let lines = Lines::of(text);
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -33,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
 
 fn table_node(table: &DeTable<'_>, line: Option<usize>, lines: &Lines) -> Node {
     let mut entries: Vec<_> = table.iter().collect();
-    // The parser sorts by key; a reader of the mistakes goes from the top down.
+    // The words at fault: the parser's message often omits them.
     entries.sort_by_key(|(key, _)| key.span().start);
     let entries = entries
         .into_iter()
@@ -59,7 +55,7 @@ fn node(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
     Node { line, value }
 }
 
-/// The digits in base ten; as written when they are too many for that.
+/// The parser sorts by key; mistakes are reported from the top down.
 fn decimal(integer: &DeInteger<'_>) -> String {
     match integer.radix() {
         10 => integer.as_str().to_owned(),

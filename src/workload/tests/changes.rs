@@ -1,4 +1,4 @@
-//! The command line's changes.
+//! The tenants that send requests of this class; none where there are no tenants.
 
 use crate::workload::arrival::clients::Client;
 use crate::workload::arrival::gaps::GapFamily;

@@ -90,7 +90,7 @@ fn syntax_errors_have_their_line_and_cause() {
     );
 }
 
-/// One mistake put into a spec without others: `(what is replaced, by what, the whole message)`.
+/// Every kind of mistake is found, named with its path and line, and reported together with all others.
 const ONE_EACH: &[(&str, &str, &str)] = &[
     ("name = \"least\"", "", "line 1: `name` is missing; a workload needs it"),
     ("\"least\"", "\"\"", "line 2: `name` is \"\"; it must be 1 to 64 letters a–z, digits, `_` and `-`"),

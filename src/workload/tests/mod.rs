@@ -1,4 +1,4 @@
-//! Tests of the room as a whole.
+//! One mistake in an otherwise correct spec: `(replaced text, replacement, whole message)`.
 
 mod changes;
 mod checks;

@@ -1,4 +1,4 @@
-//! The library, defaults and loading by name or path.
+//! The error message for a wrong TOML text.
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::request_class::PriorityShare;
@@ -77,7 +77,7 @@ fn every_workload_fits_the_context_that_it_names() {
     }
 }
 
-/// What ends a conversation of agents is a bound that the server's context has room for.
+/// The longest prompt and the longest answer of each workload, plus the chat template, fit a common context.
 #[test]
 fn agents_fit_the_context_and_promise_something() {
     let [class] = &WorkloadSpec::load("agents").unwrap().classes[..] else { panic!("one class") };

@@ -1,4 +1,4 @@
-//! What is written reads back equal, and no text is too odd to be answered.
+//! A bound that the server's context has room for ends the agents' conversations.
 
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn distribution() -> impl Strategy<Value = Distribution> {
     ]
 }
 
-/// The process of a workload, or of its one class.
+/// Written specs read back equal, and every text gets an answer.
 fn arrival() -> impl Strategy<Value = ArrivalPattern> {
     process().prop_flat_map(|process| {
         let one = ArrivalPattern::ByClass { classes: vec![process.clone()] };
@@ -266,7 +266,7 @@ fn images() -> impl Strategy<Value = Option<Images>> {
     prop::option::of(images)
 }
 
-/// Tenants without names, the first of which sends every class.
+/// The class with the lengths of its dataset, if it has one.
 fn tenants() -> impl Strategy<Value = Vec<Tenant>> {
     let tenant = (0.001..1e9, prop::option::of(slo()), any::<bool>()).prop_map(|(weight, slo, picky)| {
         let classes = if picky { vec!["class_0".to_owned()] } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! What was found in a trace when it was read as a run would replay it.
+//! Its kinds cannot be checked either.
 
 use serde::Serialize;
 
@@ -10,29 +10,29 @@ use crate::workload::reading::place::SpecValue;
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 const NUMBER: Allowed = Allowed::from(0.0, 1e15);
 
-/// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
+/// What was found in a trace, read as a run replays it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFindings {
-    /// How the file is written.
+    /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
     pub format: TraceFormat,
-    /// Requests of the slice.
+    /// Format of the file.
     pub requests: u64,
-    /// The end of the slice: `for_s`, or where the run ended that the trace was made of, or the millisecond after the last
-    /// request.
+    /// Requests in the slice.
     pub ends_s: f64,
-    /// The warm-up of the run that the trace was made of, where all of that run is the slice.
+    /// End of the slice: `for_s`, or the end of the run that the trace was made from, or the millisecond after the
+    /// last request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// The width of each of `arrivals`.
+    /// Warm-up of the run that the trace was made from, where the slice is all of that run.
     pub bin_s: f64,
-    /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
+    /// Width of each bin of `arrivals`, seconds.
     pub arrivals: Vec<u64>,
-    /// The most requests that leave in one second of the run, counted from whole second to whole second.
+    /// Requests per bin, from the start of the run.
     pub peak_per_s: u64,
-    /// Requests that leave at the very moment of the one before: public traces are often rounded.
+    /// Most requests in one second of the run, from whole second to whole second.
     pub same_moment: u64,
-    /// Mean prompt, tokens.
+    /// Requests at exactly the moment of the one before: public traces are often rounded.
     pub input_tokens: f64,
     /// Mean answer, tokens.
     pub output_tokens: f64,
@@ -40,34 +40,34 @@ pub struct TraceFindings {
     /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
-    /// Whether it has more blocks than are remembered, so that nobody knows the share.
+    /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
+    /// prefix cache without limits. Absent where the trace has no blocks, or too many.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_many_blocks: bool,
-    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none.
+    /// Whether the trace has more blocks than are remembered, so that the share is unknown.
     pub kinds: Vec<TraceKind>,
-    /// Lines that could not be read and were left out.
+    /// The kinds of request in the trace with their counts; empty where it has none.
     pub skipped_lines: u64,
-    /// Lines and tables of a pool of clients that were taken as the nearest that can be drawn: shapes of gaps beyond what
-    /// is drawn, and lengths of 0 tokens, where nothing is sent.
+    /// Unreadable lines that were left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub nearest_drawn: u64,
-    /// Requests that came later in the file than one of a later moment, and were put in order.
+    /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
+    /// range, and lengths of 0 tokens, where nothing is sent.
     pub reordered: u64,
 }
 
-/// A kind of request in a trace.
+/// Requests that the file lists after a later one, and that were put in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceKind {
     /// As a class would be called; unlike that of every other kind.
     pub name: String,
-    /// How many requests are of it.
+    /// Its name as a class, unique among the kinds.
     pub requests: u64,
-    /// What the trace calls it; absent where that is the name.
+    /// Number of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
-    /// How many kinds these are in truth, where they are gathered because each is too rare for a class of its own; kinds
-    /// that came after 4,096 others count as one. 0 for a kind by itself.
+    /// Its name in the trace; absent where that is `name`.
     #[serde(skip_serializing_if = "is_zero")]
     pub rarer_kinds: u64,
 }
@@ -119,13 +119,14 @@ impl TraceFindings {
         })
     }
 
-    /// Whether the trace says which prompts begin alike.
+    /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
+    /// count as one. 0 for a single kind.
     #[must_use]
     pub fn names_blocks(&self) -> bool {
         self.reusable_share.is_some() || self.too_many_blocks
     }
 
-    /// The kind that the trace calls so, or that in which such rare ones are gathered.
+    /// Whether the trace says which prompts share blocks.
     #[must_use]
     pub fn kind(&self, told: &str) -> Option<&TraceKind> {
         let told = told.trim();
@@ -133,14 +134,13 @@ impl TraceFindings {
         own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
     }
 
-    /// Requests per second over the whole slice.
+    /// The kind of this name in the trace, or the one that combines rare kinds.
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         self.requests as f64 / self.ends_s
     }
 
-    /// Requests that leave in the first `until_s` seconds, to the width of a bin: inside one they count as evenly
-    /// spread.
+    /// Requests per second over the whole slice.
     #[must_use]
     pub fn arrivals_by(&self, until_s: f64) -> f64 {
         let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
@@ -162,7 +162,7 @@ impl TraceKind {
         })
     }
 
-    /// Whether the trace calls this kind, and no other, so.
+    /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
     fn is(&self, kind: &str) -> bool {
         self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }
@@ -192,7 +192,7 @@ mod tests {
             nearest_drawn: 0,
             reordered: 0,
         };
-        // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
+        // Whether this is the trace's name for this kind alone.
         for (until_s, arrivals) in [
             (-1.0, 0.0),
             (0.0, 0.0),

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceFormat {
-    /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces): `timestamp` in milliseconds,
-    /// `input_length`, `output_length`, `hash_ids` of 512 tokens each.
+    /// How a trace file is written. Every format is read line by line; CSV columns are found by name.
     Mooncake,
     /// CSV of Azure's language-model traces (github.com/Azure/AzurePublicDataset: 2023, 2024, and the multimodal one
     /// of 2025): `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is read over.
     Azure,
-    /// CSV of `BurstGPT` (github.com/HPMLL/BurstGPT): `Timestamp` in seconds, `Request tokens`, `Response tokens`,
-    /// and where they are there `Model` and `Log Type`.
+    /// CSV of Azure's language-model traces (github.com/Azure/AzurePublicDataset: 2023, 2024, and the multimodal one
+    /// of 2025): `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is ignored.
     BurstGpt,
-    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): as Mooncake's, with
-    /// `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
+    /// CSV of `BurstGPT` (github.com/HPMLL/BurstGPT): `Timestamp` in seconds, `Request tokens`, `Response tokens`,
+    /// and optionally `Model` and `Log Type`.
     Bailian,
-    /// Skyline's own JSON lines, as `skyline trace` writes them.
+    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): like Mooncake's, with
+    /// `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
     Skyline,
     /// A pool of clients of `ServeGen`'s (github.com/alibaba/ServeGen, `data/`): a folder whose files say at what rates
     /// clients send and how long their requests are. The requests are drawn from the seed.
@@ -27,17 +27,18 @@ pub enum TraceFormat {
     ServeGen,
 }
 
-/// Where a trace's own clock begins.
+/// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`): a folder whose files give the rates of clients
+/// and the lengths of their requests. The requests are drawn from the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceZero {
-    /// Its times count from a zero of their own.
+    /// Where a trace's clock begins.
     OwnClock,
-    /// Its times are dates, or count from before the recording began: its first request is its zero.
+    /// Times count from the trace's own zero.
     FirstRequest,
 }
 
 impl TraceFormat {
-    /// Every format with its name.
+    /// Times are dates, or count from before the recording: the first request is the zero.
     pub const NAMED: [(&'static str, Self); 6] = [
         ("mooncake", Self::Mooncake),
         ("azure", Self::Azure),
@@ -70,8 +71,8 @@ impl TraceFormat {
         }
     }
 
-    /// Tokens of prompt that one of its hash ids stands for; none where it has no hash ids. Skyline's own traces say
-    /// it in their first line.
+    /// Where its clock begins. Azure's times are dates, and `BurstGPT`'s later files count from months before their
+    /// first request.
     #[must_use]
     pub fn block_tokens(self) -> Option<u32> {
         match self {

@@ -1,4 +1,4 @@
-//! A recorded trace, replayed in place of an arrival process and of drawn lengths.
+//! Turns a text into a name: other letters become `_`, and at most 64 are kept.
 
 use std::path::Path;
 
@@ -11,66 +11,66 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Seconds of a trace: public ones last up to four months.
+/// A recorded trace that replaces the arrival process and drawn lengths.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
-/// The same where there must be some.
+/// Seconds of a trace: public traces last up to four months.
 const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
-/// Factors by which a trace may be stretched in time or multiplied.
+/// The same, above zero.
 const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
-/// Which trace is replayed, which slice of it, and what is changed.
+/// Factors that stretch a trace in time or multiply its requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trace {
-    /// The file, or the folder of a pool of clients. In a workload file a relative path begins at the folder of that file.
+    /// Which trace is replayed, which slice of it, and how it is changed.
     pub path: String,
-    /// How the file is written; recognised by its first line when the spec does not say.
+    /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
+    /// file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<TraceFormat>,
-    /// The run's zero is this many seconds after the trace's zero (see [`TraceFormat::zero`]); requests before it
-    /// are left out, and the first one after it leaves at its own distance from it. 0 when the spec gives none.
+    /// Format of the file; recognised by its first line when the spec does not say.
     pub from_s: f64,
-    /// How much of the trace is the slice, in seconds of the trace; to its end when absent.
+    /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
+    /// later ones keep their distance from it. 0 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_s: Option<f64>,
-    /// Seconds of the run for one second of the trace: 0.5 plays it twice as fast, 2 half as fast.
+    /// Length of the slice in seconds of the trace; to its end when absent.
     pub time_scale: f64,
-    /// Requests of the run for one request of the trace. Below 1 each is kept with that probability, drawn from
-    /// the seed. Above 1 the slice is laid over itself: as it is, and in further copies (the last one thinned
-    /// where a fraction is left), each turned by a moment of its own, drawn from the seed: it begins there and goes
-    /// on from the slice's beginning after its end. A copy shares no prefix with another.
-    /// Of a pool of clients it multiplies every client's rate instead.
+    /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
     pub rate_scale: f64,
-    /// What is done about a line that cannot be read.
+    /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the seed.
+    /// Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each copy is
+    /// rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no prefix with
+    /// another. For a client pool it multiplies every client's rate instead.
     pub bad_lines: BadLines,
-    /// What was found when the file was read; absent until it is.
+    /// What to do with unreadable lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<TraceFindings>,
 }
 
-/// What is done about lines that cannot be read.
+/// What the file was found to hold; absent until it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BadLines {
-    /// The first one is named and the trace refused.
+    /// What to do with unreadable lines.
     #[default]
     Refuse,
-    /// They are left out and counted.
+    /// Refuse the trace and name the first such line.
     Skip,
 }
 
-/// Reads the trace's file and says what is in it, or why it cannot be replayed. The seed is that of the workload. Before
-/// it reads, it may change which slice is replayed, and how.
+/// Leave them out and count them.
 pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
-    /// Lets a relative path begin at `folder`.
+    /// Reads the trace's file and returns what is in it, or why it cannot be replayed. The seed is the workload's.
+    /// Before reading it may change the slice and the scales.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
     }
 
-    /// The whole of a file, as it is.
+    /// Makes a relative path begin at `folder`.
     #[must_use]
     pub fn whole(path: &str) -> Self {
         Self {
@@ -85,12 +85,7 @@ impl Trace {
         }
     }
 
-    /// Whether every number is within its range. To be asked before the file is read: a `rate_scale` of a billion would
-    /// open it as often.
-    ///
-    /// # Errors
-    ///
-    /// Which field has which value, and what it must be.
+    /// A whole file, unchanged.
     pub fn check(&self) -> Result<(), String> {
         let for_s = self.for_s.unwrap_or(1.0);
         for (field, value, allowed) in [
@@ -106,12 +101,17 @@ impl Trace {
         Ok(())
     }
 
-    /// Mean prompt of the slice, tokens; 1 before the file was read.
+    /// Checks that every number is within its range. Call it before reading the file: a `rate_scale` of a billion
+    /// would open it a billion times.
+    ///
+    /// # Errors
+    ///
+    /// Which field has which value, and which values are allowed.
     pub(crate) fn mean_input_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.input_tokens)
     }
 
-    /// Mean answer of the slice, tokens; 1 before the file was read.
+    /// Mean prompt of the slice, tokens; 1 before the file is read.
     pub(crate) fn mean_output_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.output_tokens)
     }
@@ -144,7 +144,7 @@ impl Trace {
     }
 }
 
-/// Why the trace does not say what the run's end asks for: `horizon_s` beyond the slice. None where it does.
+/// Mean answer of the slice, tokens; 1 before the file is read.
 pub(crate) fn beyond(trace: &Trace, horizon_s: f64) -> Option<String> {
     let found = trace.found.as_ref()?;
     (horizon_s > found.ends_s).then(|| {

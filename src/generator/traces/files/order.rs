@@ -7,18 +7,18 @@ use super::reader::TraceReader;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::TracedRequest;
 
-/// How far back a request may belong, seconds of the trace. Logs that are written when answers end are out of order by
-/// as long as answers take.
+/// How far back a request may belong, seconds of the trace. A log written at the end of answers is out of order by
+/// their duration.
 const BOUND_S: u32 = 60;
 const BOUND_NS: i64 = 1_000_000_000 * 60;
-/// Most requests held at a time, however close together they are.
+/// Most requests held at a time.
 const MOST_HELD: usize = 100_000;
 
-/// The requests of a trace in order; those of one moment in the order of their lines.
+/// The requests of a trace in order; at equal moments in the order of their lines.
 #[derive(Debug)]
 pub(crate) struct SortedRequests {
     reader: TraceReader,
-    /// Requests that an earlier one may still follow.
+    /// Requests that an earlier one may still precede.
     held: BinaryHeap<Reverse<Held>>,
     /// The latest moment read.
     latest: i64,
