@@ -1,27 +1,27 @@
-//! What a process draws beside its moments.
+//! The latent states of a process: what it draws besides its moments.
 
 use super::draw::Arrivals;
 use super::states::StatePath;
 use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 
-/// What a process draws that its moments do not show, and without which they cannot be judged.
+/// What a process draws that its moments do not show; checking the moments requires it.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "there are a few of them in a plan, and a stream of chance is what is large"
 )]
 pub enum LatentStates {
-    /// Nothing: the moments tell all.
+    /// Nothing: the moments show everything.
     Nothing,
-    /// The states that a Markov-modulated rate goes through.
+    /// The states of a Markov-modulated rate.
     States(StatePath),
-    /// The client of each arrival, in the order of the arrivals.
+    /// The client of each arrival, in the order of arrivals.
     Clients(Vec<usize>),
 }
 
 impl LatentStates {
-    /// What the first `count` arrivals of `pattern` under `stream` hide: the same that [`Arrivals`] draw.
+    /// The latent states of the first `count` arrivals of `pattern` under `stream`, the same that [`Arrivals`] draws.
     #[must_use]
     pub fn of(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
         match pattern {

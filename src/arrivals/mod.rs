@@ -1,7 +1,7 @@
-//! The moments of a declared arrival process: drawn, and with what is drawn beside them.
+//! The arrival moments of a declared process, and its latent states.
 //!
-//! Both who plans a run and who judges it need them: the planner the moments, the judge what a process hides and its
-//! seed can tell ([`LatentStates`]), such as the states of a Markov-modulated one.
+//! The planner needs the moments; the check of delivered arrivals also needs the latent states ([`LatentStates`]),
+//! such as the states of a Markov-modulated process, which the seed determines.
 
 mod curve;
 mod draw;

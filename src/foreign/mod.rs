@@ -1,8 +1,8 @@
-//! Results that other tools kept, read under our names.
+//! Results of other tools, read under our names.
 //!
-//! A tool's figure is taken for one of ours only where both mean the same ([`Metric`](crate::analysis::Metric) says what
-//! ours mean); the others are named, with the reason. Latencies of all of them count from sending, so none is our `ttft`
-//! or `e2e`, which count from the scheduled moment.
+//! A tool's figure is taken over only where it means the same as ours ([`Metric`](crate::analysis::Metric) defines
+//! ours); the others are listed with the reason. All of their latencies count from sending, so none is our `ttft` or
+//! `e2e`, which count from the scheduled moment.
 
 mod answer;
 mod fields;

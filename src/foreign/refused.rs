@@ -1,4 +1,4 @@
-//! Figures of other tools that have no equal here, with the reason.
+//! Figures of other tools without an equivalent here, with the reason.
 
 use serde::Serialize;
 
@@ -7,9 +7,9 @@ use super::fields::ResultFields;
 /// A figure that is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnmatchedFigure {
-    /// What the tool calls it; `*` stands for any ending.
+    /// The tool's name; `*` stands for any ending.
     pub name: &'static str,
-    /// Why it is none of ours.
+    /// Why it has no equivalent.
     pub reason: &'static str,
 }
 
@@ -22,7 +22,7 @@ pub(super) const BLENDED: &str = "adds prompt and answer tokens, which cost a se
 pub(super) const OTHER_GOODPUT: &str = "its bounds count from sending and leave failed requests out or are not in the file; ours counts from the schedule";
 
 impl UnmatchedFigure {
-    /// Those of `all` that `fields` has.
+    /// Those of `all` that `fields` contains.
     pub(super) fn found(all: &[(&'static str, &'static str)], fields: &ResultFields<'_>) -> Vec<Self> {
         let is_there = |name: &str| match name.strip_suffix('*') {
             Some(start) => fields.keys().any(|key| key.starts_with(start)),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A benchmark whose results are read.
+/// A benchmark tool whose results are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ForeignTool {
@@ -20,7 +20,6 @@ pub enum ForeignTool {
 }
 
 impl ForeignTool {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Vllm, Self::Sglang, Self::GuideLlm, Self::AiPerf];
 
     /// Its name on the command line and in JSON.
@@ -34,7 +33,7 @@ impl ForeignTool {
         }
     }
 
-    /// What its results look like, for who named something else.
+    /// What its results look like, for the message about a wrong file.
     pub(super) const fn looks_like(self) -> &'static str {
         match self {
             Self::Vllm => "the JSON of `vllm bench serve --save-result`, with `completed` and `model_id`",
@@ -48,7 +47,7 @@ impl ForeignTool {
         }
     }
 
-    /// Whose result a value is, by what stands in it.
+    /// The tool that wrote a value, by its fields.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let has = |key: &str| value.get(key).is_some();
         if has("aiperf_version") || (has("input_config") && has("request_latency")) {
@@ -66,7 +65,7 @@ impl ForeignTool {
     }
 }
 
-/// Its name as its makers write it.
+/// Its name in its makers' spelling.
 impl fmt::Display for ForeignTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -1,4 +1,4 @@
-//! What a server's time went into, step by step.
+//! What a server's time went into, summed over its steps.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -6,45 +6,45 @@ use std::time::Duration;
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::work::StepWork;
 
-/// What a server did so far, summed over its steps and, where there are several engines, over these.
+/// What a server has done so far, summed over its steps and its engines.
 ///
-/// The difference of two such sums is what it did between.
+/// The difference of two such sums is what it did in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkTotals {
-    /// Engines that take steps of their own. A server without steps has none.
+    /// Engines with steps of their own; 0 for a server without steps.
     pub engines: u32,
     /// Forward passes.
     pub steps: u64,
-    /// Of them, those that took longer to compute than to read from memory.
+    /// Forward passes bound by compute.
     pub compute_bound_steps: u64,
     /// Sequences in the passes, summed.
     pub sequences: u64,
     /// Time in passes, seconds.
     pub busy_s: f64,
-    /// Of it, time that computing decided, seconds.
+    /// Part of it bound by compute, seconds.
     pub compute_s: f64,
-    /// Of it, time that reading memory decided, seconds.
+    /// Part of it bound by memory reads, seconds.
     pub memory_s: f64,
-    /// Of it, all-reduces, seconds.
+    /// Part of it in all-reduces, seconds.
     pub communication_s: f64,
     /// Share of the KV blocks held, times seconds.
     pub kv_held_s: f64,
-    /// Time in passes that left somebody waiting for want of KV blocks, seconds.
+    /// Time in passes while a request waited for free KV blocks, seconds.
     pub short_of_blocks_s: f64,
-    /// For want of a seat in the batch (`max_num_seqs`), seconds.
+    /// While one waited for a slot in the batch (`max_num_seqs`), seconds.
     pub short_of_seats_s: f64,
-    /// For want of room in the step (`max_num_batched_tokens`), seconds.
+    /// While one waited for room in the step (`max_num_batched_tokens`), seconds.
     pub short_of_tokens_s: f64,
 }
 
-/// Why the first in line did not get into a step.
+/// Why the first waiting request did not enter a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortage {
     /// Too few KV blocks were free.
     Blocks,
-    /// Every seat was taken.
+    /// Every slot was taken.
     Seats,
-    /// The step was full of tokens.
+    /// The step's token budget was used up.
     Tokens,
 }
 
@@ -63,7 +63,7 @@ impl WorkTotals {
         self.sequences += u64::from(work.sequences);
         self.busy_s += seconds;
         self.kv_held_s += kv_usage * seconds;
-        // A measured table does not tell what its time went into.
+        // A measured table does not say what its time went into.
         if let StepTime::Roofline(roofline) = model {
             let parts = roofline.parts(work);
             self.communication_s += parts.communication;
@@ -82,7 +82,7 @@ impl WorkTotals {
         }
     }
 
-    /// The same with every figure combined with that of `other`; the larger number of engines.
+    /// Combines every figure with that of `other`; takes the larger number of engines.
     fn with(self, other: Self, counts: fn(u64, u64) -> u64, seconds: fn(f64, f64) -> f64) -> Self {
         Self {
             engines: self.engines.max(other.engines),
@@ -101,7 +101,7 @@ impl WorkTotals {
     }
 }
 
-/// Two servers as one.
+/// Two servers together.
 impl Add for WorkTotals {
     type Output = Self;
 

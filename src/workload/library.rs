@@ -1,4 +1,4 @@
-//! Requires at least one weight above 0; else it is a mistake of the field `name`.
+//! The ready-made workloads inside the binary, and how a workload is found by its name or its path.
 
 use std::path::Path;
 
@@ -24,30 +24,31 @@ const LIBRARY: [(&str, &str); 12] = [
     ("smoke", include_str!("../../workloads/smoke.toml")),
 ];
 
-/// The names, in the order in which they are listed.
+/// The names, in listing order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name)
 }
 
-/// The names, in listing order.
+/// The TOML text of a workload with its comments: a starting point for users' own files.
 #[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 
-/// The TOML text of a workload with its comments: a starting point for users' own files.
+/// Every workload, parsed, in listing order.
 pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
 impl WorkloadSpec {
-    /// Every workload, parsed, in listing order.
+    /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
+    /// over a file; write `./name` for the file. A workload with a trace needs [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
         Self::load_with(name_or_path, &super::spec::unread)
     }
 
-    /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
-    /// over a file; write `./name` for the file. A workload with a trace needs [`WorkloadSpec::load_with`].
+    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative paths in a
+    /// file begin at the folder of that file.
     pub fn load_with(name_or_path: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         if let Some(source) = source(name_or_path) {
             return Self::from_toml_with(source, name_or_path, survey);
@@ -56,8 +57,7 @@ impl WorkloadSpec {
         let read = match path.extension().and_then(|extension| extension.to_str()) {
             Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_in,
             Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_in,
-            // Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative
-            // paths in a file begin at the folder of that file.
+            // A bare word that is no file was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());
                 let library = names().collect();
@@ -67,7 +67,7 @@ impl WorkloadSpec {
         };
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
-        // A bare word that is no file was meant as a name.
+        // Editors on Windows write a byte-order mark before the text.
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
@@ -78,7 +78,7 @@ impl WorkloadSpec {
         Ok(spec)
     }
 
-    /// Editors on Windows write a byte-order mark before the text.
+    /// Makes the relative paths in the classes begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
         for class in &mut self.classes {
             if let PromptSource::Dataset(dataset) = &mut class.prompt {

@@ -1,4 +1,4 @@
-//! Waits, which may be zero.
+//! What is asked of a server: the recipe of a run, its parts, and the built-in library.
 
 mod answer;
 mod arrival;

@@ -1,4 +1,4 @@
-//! What is asked of a server: the recipe of a run, its parts, and the built-in library.
+//! What the command line changes in a workload.
 
 use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::WorkloadSpec;
@@ -12,33 +12,31 @@ use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 
-/// Changes to a spec; what is absent stays as the spec has it.
+/// Changes to a spec; an absent field leaves the spec as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
-    /// Changes to a spec; an absent field leaves the spec as it is.
-    pub horizon_s: Option<f64>,
     /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
-    pub requests: Option<u64>,
+    pub horizon_s: Option<f64>,
     /// `--requests`: the run has this many requests, instead of ending at the horizon.
-    pub rate_per_s: Option<f64>,
+    pub requests: Option<u64>,
     /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
     /// this one; the shape in time and the shares stay.
-    pub users: Option<u64>,
+    pub rate_per_s: Option<f64>,
     /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
     /// arrivals become weights.
-    pub think_time_s: Option<f64>,
+    pub users: Option<u64>,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
+    pub think_time_s: Option<f64>,
+    /// `--seed`.
     pub seed: Option<u64>,
-    /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of
-    /// the run, or the share the spec gave it if that is more; and none at all if less than one request would
-    /// be expected in it.
-    pub warmup_s: Option<f64>,
     /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of the
     /// run, or the spec's share if that is more; none if it would contain less than one request.
+    pub warmup_s: Option<f64>,
+    /// `--drain` in seconds.
     pub drain_s: Option<f64>,
-    /// `--output-tokens`: every answer is asked to have as many, of whatever class.
-    pub output_tokens: Option<u32>,
     /// `--output-tokens`: the requested length of every answer, whatever its class.
+    pub output_tokens: Option<u32>,
+    /// Changes to datasets.
     pub dataset: DatasetChange,
 }
 
@@ -68,7 +66,7 @@ impl Overrides {
 }
 
 impl WorkloadSpec {
-    /// Changes to datasets.
+    /// The spec with the command line's changes, checked by the same rules as a file.
     pub fn with(self, overrides: &Overrides) -> Result<Self, SpecError> {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
@@ -120,7 +118,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// The spec with the command line's changes, checked by the same rules as a file.
+    /// What is wrong with the requested users, or with a rate beside users.
     fn mistaken_loop(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
         let sentence = match overrides {
@@ -142,7 +140,7 @@ impl WorkloadSpec {
         Some(sentence.to_owned())
     }
 
-    /// What is wrong with the requested users, or with a rate beside users.
+    /// Replaces the arrivals by a closed loop of users.
     fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
         if let ArrivalPattern::ByClass { classes: processes } = &self.arrival {
             for (class, process) in self.classes.iter_mut().zip(processes) {
@@ -171,7 +169,7 @@ impl WorkloadSpec {
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
             spec.with_users(users, think_time_s);
-            // Replaces the arrivals by a closed loop of users.
+            // The server decides how many requests they send.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {
             *of_users = think_time_s;
@@ -189,12 +187,12 @@ impl WorkloadSpec {
     }
 }
 
-/// The server decides how many requests they send.
+/// Another dataset, or another use of the present one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetChange {
-    /// Another dataset, or another use of the present one.
-    pub path: Option<String>,
     /// `--dataset`: the prompts of the workload's only class, and their lengths, come from this file.
+    pub path: Option<String>,
+    /// `--dataset-format`.
     pub format: Option<DatasetFormat>,
     /// `--dataset-order`.
     pub order: Option<RowOrder>,
@@ -205,7 +203,7 @@ pub struct DatasetChange {
 }
 
 impl DatasetChange {
-    /// What forbids this change of `workload`, flag, value and cure.
+    /// Why `workload` cannot take this change: flag, value and cure.
     pub(super) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
         let WorkloadSpec { name, classes, .. } = workload;
         let replays = workload.arrival.trace().is_some();
@@ -233,7 +231,7 @@ impl DatasetChange {
             ("--dataset-format", self.format.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
-            // Why `workload` cannot take this change: flag, value and cure.
+            // With a trace, the flag refers to its lines.
             ("--skip-bad", self.skip_bad && !replays),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
@@ -250,7 +248,7 @@ impl DatasetChange {
         })
     }
 
-    /// With a trace, the flag refers to its lines.
+    /// Makes the change.
     pub(super) fn apply(&self, classes: &mut [RequestClass]) {
         for class in classes {
             let file = self.path.as_ref().and_then(|path| Some((path, self.format_of(path)?)));

@@ -1,4 +1,4 @@
-//! The digits in base ten; as written when they are too many for 64 bits.
+//! The whole recipe of a run.
 
 use std::path::Path;
 
@@ -23,10 +23,10 @@ use crate::workload::reading::toml_text;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
-/// The whole recipe of a run.
+/// Shortest interval between golden prompts under load, seconds.
 const SOONEST_CHECK_S: f64 = 0.05;
 
-/// Shortest interval between golden prompts under load, seconds.
+/// A workload: which requests arrive, when, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadSpec {
     /// Name, used in reports and in the names of result folders: letters, digits, `_` and `-`.
@@ -35,47 +35,46 @@ pub struct WorkloadSpec {
     pub description: String,
     /// Seed of every random stream of the schedule; 0 when the file gives none.
     pub seed: u64,
-    /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while
-    /// the last of them finish. When the file gives none: 60, or the end of the trace's slice where one is replayed.
-    pub horizon_s: f64,
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
     /// of them finish. Default: 60, or the end of the slice of a replayed trace.
+    pub horizon_s: f64,
+    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
-    pub warmup_s: f64,
     /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
     /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
     /// number of requests in flight settle.
-    pub drain_s: f64,
+    pub warmup_s: f64,
     /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
-    pub arrival: ArrivalPattern,
+    pub drain_s: f64,
     /// When requests arrive: one process that the classes share by weight, or one per class.
-    pub classes: Vec<RequestClass>,
+    pub arrival: ArrivalPattern,
     /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
     /// kind; a request of another kind, or of none, to any class, by their weights.
+    pub classes: Vec<RequestClass>,
+    /// The tenants; empty where requests have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<Tenant>,
-    /// The tenants; empty where requests have none.
+    /// The models that requests ask for; absent: the command line's, or the server's first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
-    /// The models that requests ask for; absent: the command line's, or the server's first.
+    /// Golden prompts, asked before the run and under its load; none by default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
-    /// Golden prompts, asked before the run and under its load; none by default.
+    /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
+    /// [`GoldenCheck::USUAL_EVERY_S`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
 }
 
 impl WorkloadSpec {
-    /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
-    /// [`GoldenCheck::USUAL_EVERY_S`].
+    /// Reads TOML. `origin` names the text in errors, such as a path. A spec that replays a trace needs
+    /// [`WorkloadSpec::from_toml_with`].
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, SpecError> {
         Self::from_toml_with(text, origin, &unread)
     }
 
-    /// Reads TOML. `origin` names the text in errors, such as a path. A spec that replays a trace needs
-    /// [`WorkloadSpec::from_toml_with`].
+    /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
         Self::from_json_with(text, origin, &unread)
     }
@@ -90,7 +89,7 @@ impl WorkloadSpec {
         Self::from_node(json_text::parse(text), origin, None, survey)
     }
 
-    /// Reads TOML of a file in `folder`, at which paths of schemas begin.
+    /// Reads TOML of a file in `folder`, where relative schema paths begin.
     pub(super) fn from_toml_in(
         folder: &Path,
         text: &str,
@@ -100,7 +99,7 @@ impl WorkloadSpec {
         Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
     }
 
-    /// Reads TOML of a file in `folder`, where relative schema paths begin.
+    /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
     pub(super) fn from_json_in(
         folder: &Path,
         text: &str,
@@ -115,7 +114,7 @@ impl WorkloadSpec {
         Self::from_value_with(value, origin, &unread)
     }
 
-    /// Reads what [`Serialize`] wrote, or what stands for it; `survey` reads the trace, if it has one.
+    /// Reads what [`Serialize`] wrote, or an equivalent; `survey` reads the trace, if it has one.
     pub(super) fn from_value_with(
         value: serde_json::Value,
         origin: &str,
@@ -213,7 +212,7 @@ impl WorkloadSpec {
         })
     }
 
-    /// Reads what [`Serialize`] wrote, or an equivalent; `survey` reads the trace, if it has one.
+    /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
     #[must_use]
     pub fn promise(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
@@ -225,7 +224,7 @@ impl WorkloadSpec {
         share.map(|share| share.slo).unwrap_or_default()
     }
 
-    /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
+    /// Mean number of requests per arrival over the classes: the turns of conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
         let share = |class: &RequestClass, place: usize| match &self.arrival {
@@ -244,9 +243,9 @@ impl WorkloadSpec {
     }
 }
 
-/// Mean number of requests per arrival over the classes: the turns of conversations.
+/// A mistake has been reported.
 struct Mistaken {
-    /// A mistake has been reported.
+    /// Where a trace was meant, a placeholder while the rest of the spec is read.
     trace: Option<Box<Trace>>,
 }
 
@@ -256,7 +255,8 @@ impl Mistaken {
     }
 }
 
-/// Where a trace was meant, a placeholder while the rest of the spec is read.
+/// Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of the spec
+/// depends on its content.
 fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,
@@ -281,8 +281,7 @@ fn read_common(
     };
     if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
         let seed = seed.ok_or_else(|| Mistaken::beside(Some(Trace::clone(trace))))?;
-        // Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of
-        // the spec depends on its content.
+        // The rest of the spec is still read, for its own mistakes.
         trace.found = survey(trace, seed)
             .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
             .ok();
@@ -290,7 +289,10 @@ fn read_common(
     Ok(arrival)
 }
 
-/// The rest of the spec is still read, for its own mistakes.
+/// The process that all classes share, or one per class.
+///
+/// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
+/// would divide something else.
 fn arrival_of(
     fields: &mut Fields<'_>,
     common: Option<ArrivalPattern>,
@@ -333,27 +335,23 @@ fn arrival_of(
     Some(arrival)
 }
 
-/// The process that all classes share, or one per class.
-///
-/// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
-/// would divide something else.
+/// Without a reader for traces: uses what is stored about one.
 pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
     trace.found.clone().ok_or_else(|| {
         format!("{} was not read; only a workload that is about to be run reads its trace", trace.path)
     })
 }
 
-/// Without a reader for traces: uses what is stored about one.
+/// A class and its own arrival process, if any.
 type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
-/// A class and its own arrival process, if any.
+/// Reads the classes. A workload with a trace may leave them out and then has one per kind of request in the trace.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let read = |place: SpecValue<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
-            // Reads the classes. A workload with a trace may leave them out and then has one per kind of request in
-            // the trace.
+            // The kinds are known only after the trace was read.
             let usual = trace.found.is_some().then(|| RequestClass::of_trace(trace));
             let usual = usual.map(|classes| classes.into_iter().map(|class| (class, None)).collect());
             fields.given("classes", read).or(usual)
@@ -369,7 +367,7 @@ fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClas
     })
 }
 
-/// The kinds are known only after the trace was read.
+/// Uses the reader of files too, so a stored spec obeys the same rules.
 impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -378,13 +376,13 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Uses the reader of files too, so a stored spec obeys the same rules.
+    /// Whether requests of this class can occur: it has a share, or a trace may name it.
     #[must_use]
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()
     }
 
-    /// Whether requests of this class can occur: it has a share, or a trace may name it.
+    /// The tenants that send requests of this class; none where there are no tenants.
     pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
         self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }

@@ -1,4 +1,4 @@
-//! Results that are odd: zeros that stand for nothing, words for numbers, times that cannot be.
+//! Odd results: zeros that stand for nothing, words instead of numbers, impossible times.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `guidellm run`: several benchmarks in one file, each a run.
 //!
-//! What its fields mean stands in `guidellm/schemas/base/request_stats.py` (of one request) and
-//! `guidellm/benchmark/schemas/metrics.py` (`GenerativeMetrics.compile`, of all); read at 0.8.1.
+//! The meaning of its fields: `guidellm/schemas/base/request_stats.py` (one request) and
+//! `guidellm/benchmark/schemas/metrics.py` (`GenerativeMetrics.compile`, all of them); read at 0.8.1.
 
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
@@ -45,7 +45,7 @@ const REFUSED: [(&str, &str); 15] = [
     ("request_streaming_iterations_count", "events of the stream, those without a token among them"),
 ];
 
-/// Statistics under its keys: those of [`ReportedFigures::read`].
+/// Its statistics, in the order of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// All benchmarks of a file.
@@ -132,7 +132,7 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
     })
 }
 
-/// What it warns of itself.
+/// Its own warnings.
 fn warnings(fields: &ResultFields<'_>) -> Result<Vec<String>, FieldProblem> {
     let mut all = Vec::new();
     for warning in fields.objects("warnings").ok().flatten().unwrap_or_default() {
@@ -141,7 +141,7 @@ fn warnings(fields: &ResultFields<'_>) -> Result<Vec<String>, FieldProblem> {
     Ok(all)
 }
 
-/// A figure's distribution over the requests that succeeded.
+/// A figure's distribution over successful requests.
 fn successful<'a>(
     metrics: &ResultFields<'a>,
     name: &'a str,
@@ -149,8 +149,8 @@ fn successful<'a>(
     metrics.object(name)?.map(|found| found.object("successful")).transpose().map(Option::flatten)
 }
 
-/// The requests that succeeded and lie in the measured stretch, also in part, as GuideLLM counts them, in order of
-/// sending; `None` where they are not in the file.
+/// The successful requests that overlap the measured window, as GuideLLM counts them, in order of sending; `None`
+/// where the file does not have them.
 fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
     let Some(requests) = fields.object("requests")? else { return Ok(None) };
     let Some(requests) = requests.objects("successful")? else { return Ok(None) };
@@ -174,7 +174,7 @@ fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswe
         None => None,
     };
     let last = timings.map(|timings| timings.number("last_token_iteration")).transpose()?.flatten();
-    // Of answers that were not streamed, nothing but the end is known.
+    // Only the end is known of answers that were not streamed.
     let e2e_s = match (last.zip(begun), request.number(LATENCY.1)?) {
         (Some((last, begun)), _) if last >= begun => Some(last - begun),
         (_, whole) => whole,
@@ -187,7 +187,7 @@ fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswe
     })
 }
 
-/// The figures that GuideLLM computed itself and that mean the same here.
+/// The figures that GuideLLM computed and that mean the same here.
 fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for ((metric, theirs), factor) in [(TTFT, 1.0), (LATENCY, 1e3)] {

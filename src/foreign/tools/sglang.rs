@@ -1,6 +1,6 @@
-//! `python -m sglang.bench_serving --output-file [--output-details]`: one line a run.
+//! `python -m sglang.bench_serving --output-file [--output-details]`: one line per run.
 //!
-//! What its fields mean stands in `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
+//! The meaning of its fields: `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
 use super::serving::{StoredRequests, errors, told};
@@ -27,7 +27,7 @@ const REFUSED: [(&str, &str); 11] = [
     ("cache_report", "the server's own counts over the run"),
 ];
 
-/// Latencies that only answers have that were streamed.
+/// Latencies that only streamed answers have.
 const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 
 /// What a sample of its ITL is.
@@ -35,14 +35,14 @@ const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 enum GapMeaning {
     /// A gap between chunks with text: our `chunk_gap`.
     Chunks,
-    /// A gap ÷ the tokens that came with it, as many times: our `itl`.
+    /// A gap ÷ its tokens, once per token: our `itl`.
     Tokens,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
 impl GapMeaning {
-    /// Those of the requests that a backend keeps: its own endpoint tells the tokens so far with each chunk.
+    /// For stored requests: its native endpoint reports the tokens so far with each chunk.
     fn kept(backend: &str) -> Self {
         match backend {
             "sglang" | "sglang-native" => Self::Tokens,
@@ -53,8 +53,8 @@ impl GapMeaning {
         }
     }
 
-    /// Those of its own figures: with speculative decoding it shares the gaps of OpenAI's endpoints out among the tokens
-    /// of each chunk's text.
+    /// For reported figures: with speculative decoding it divides the gaps of OpenAI endpoints among the tokens of
+    /// each chunk.
     fn told(backend: &str, drafts: bool) -> Self {
         match Self::kept(backend) {
             Self::Chunks if drafts && backend.starts_with("sglang-oai") => Self::Tokens,
@@ -155,10 +155,10 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     })
 }
 
-/// The requests that succeeded, in the order in which they were sent, and whether they were streamed, as far as that shows.
+/// The successful requests in order of sending, and whether they were streamed, if that shows.
 ///
-/// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending. An answer without text
-/// has a TTFT of 0. One that was not streamed has its whole latency for TTFT, and no gap.
+/// SGLang does not store their ends: the last chunk with text came TTFT plus all gaps after sending. An answer
+/// without text has a TTFT of 0. An unstreamed one has its whole latency as TTFT, and no gap.
 fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
     let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
     let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
@@ -179,7 +179,7 @@ fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
     (kept.succeeded().map(answer).collect(), streamed)
 }
 
-/// Whether its own figures show that nothing was streamed: no gap, and a first token that came with the last.
+/// Whether its own figures show that nothing was streamed: no gap, and the first token came with the last.
 fn was_whole(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
     let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
     let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
@@ -195,7 +195,7 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditi
     let pace = fields.pace("request_rate")?;
     let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
     let arrival = pace.map(|pace| match pace {
-        // SGLang draws gaps from the exponential.
+        // SGLang draws exponential gaps.
         StatedRate::Finite(_) => "poisson",
         StatedRate::Trace => "trace",
         StatedRate::Infinite if matches!(max_concurrency, Some(ConcurrencyCap::At(_))) => "closed",

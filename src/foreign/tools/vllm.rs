@@ -1,6 +1,6 @@
 //! `vllm bench serve --save-result [--save-detailed]`, of the Python and of the Rust client.
 //!
-//! What its fields mean stands in `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and in
+//! The meaning of its fields: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
 use super::serving::{StoredRequests, errors, told};
@@ -101,14 +101,14 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     })
 }
 
-/// The requests that succeeded, in the order in which they were sent; `None` where they are not in the file.
+/// The successful requests in order of sending; `None` where the file does not have them.
 fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
     let Some(kept) = StoredRequests::read(fields)? else { return Ok(None) };
     let ends = fields.times("latencies")?;
     ends.as_ref().map_or(Ok(()), |ends| kept.fits(ends.len()))?;
     let answer = |i: usize| {
         let ttft = kept.ttfts[i];
-        // Files of before have no `latencies`, which are this sum.
+        // Older files have no `latencies`, which equal this sum.
         let end = ends.as_ref().map_or_else(|| ttft + kept.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
         if end < ttft {
             return Err(FieldProblem(format!(

@@ -1,18 +1,18 @@
-//! Tells in what two shards differ that were to be of one run.
+//! Finds the difference between two shards that should be of one run.
 
 use serde::Serialize;
 
 use crate::record::run::header::RunHeader;
 
-/// The cure for most of it: flown again, shards differ in nothing but their numbers.
+/// The usual cure: shards of one command differ only in their numbers.
 const AGAIN: &str = "fly all shards again with the same command but for the number of the shard";
-/// Characters up to which two values are told: longer ones nobody compares by eye.
+/// Longest values quoted, characters.
 const TOLD: usize = 80;
 
-/// The first thing in which two shards differ that keeps them from being of one run: the plan, the rules, the server.
+/// The first difference that keeps two shards from being of one run: plan, rules or server.
 ///
-/// The salt of prompts that share nothing may differ: it makes the texts of a share no warmer. So may calibrations, objectives, hosts
-/// and where stamps come from: merging keeps the worst of them, or all.
+/// The salt may differ unless prompts share prefixes: it makes no prompt warmer. So may calibrations, objectives,
+/// hosts and stamp sources: merging keeps the worst of them, or all.
 pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
     plans(a, b).or_else(|| servers(a, b)).or_else(|| rules(a, b))
 }

@@ -1,4 +1,4 @@
-//! Refuses lines of a log that no run can have written: damaged or changed, they would make figures out of nothing.
+//! Refuses log lines that no run can have written: damaged or edited ones would produce meaningless figures.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::run::shard::Shard;
 use crate::record::telemetry::Reading;
 
-/// Moments out of order by no more than this are believed. Those of one answer come from two clocks, the kernel's and
-/// the program's, and those of merged shards are as far apart as the shards began.
+/// Tolerance for moments out of order. The moments of one answer come from two clocks, the kernel's and the
+/// program's; those of merged shards are as far apart as their starts.
 const SLACK: Duration = Duration::from_secs(1);
-/// No run goes on for longer than a year …
+/// No run lasts longer than a year …
 const LATEST: Timestamp = Timestamp::from_nanos(366 * 86_400 * 1_000_000_000);
-/// … or counts further than this, 68 thousand million; nor does a sum over its records overflow then.
+/// … or counts further than this, 68 thousand million; sums over its records stay below overflow.
 const MOST: u64 = 1 << 36;
 
-/// Why no run can have begun so; `Ok` if one can.
+/// Checks a header.
 pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
     let plan = &header.plan;
     if plan.window_end < plan.window_start {
@@ -44,7 +44,7 @@ pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
     Ok(())
 }
 
-/// Why no run with this header can have kept such a record; `Ok` if one can.
+/// Checks a record against its header.
 pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let told = || {
         match record.turn {
@@ -60,20 +60,20 @@ pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
     told().map_err(|what: String| format!("request {}: {what}", record.index))
 }
 
-/// Why no run with this header can have asked such a golden prompt; `Ok` if one can.
+/// Checks the record of a golden prompt against its header.
 pub(crate) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
     one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
     check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
     check.usage.as_ref().map_or(Ok(()), counted)
 }
 
-/// Why nobody can have counted so; `Ok` if somebody can.
+/// Checks a token count.
 pub(crate) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
     let CountedAnswer { index, tokens } = *answer;
     countable("the number of its tokens", tokens).map_err(|what| format!("request {index}: {what}"))
 }
 
-/// Why no run with this header can have read such a page of metrics; `Ok` if one can.
+/// Checks a metrics reading against its header.
 pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
     one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
     in_time("the moment of a reading", reading.answered)?;
@@ -87,7 +87,7 @@ pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
     }
 }
 
-/// Why no run can have ended so; `Ok` if one can.
+/// Checks a footer.
 pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
     in_time("the run's end", footer.ended)?;
     let mut pauses = footer.client.iter().flat_map(|client| &client.pauses);
@@ -97,7 +97,7 @@ pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
     })
 }
 
-/// That class and priority are among those that the workload has: by them the promise is known that it is held to.
+/// The workload must have the class and priority, since they decide the SLO.
 fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let classes = &header.workload.classes;
     let Some(class) = classes.get(usize::from(record.class)) else {
@@ -129,7 +129,7 @@ fn known(what: &str, index: Option<u16>, number: usize) -> Result<(), String> {
     }
 }
 
-/// That its moment lies in the part of the run that it is said to belong to.
+/// The moment must lie in the stated part of the run.
 fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let (start, end) = (header.plan.window_start, header.plan.window_end);
     let (begin, limit) = match record.phase {
@@ -150,8 +150,8 @@ fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String>
     Err(format!("it was scheduled at {moment} s, and {part}"))
 }
 
-/// That nothing came of it before it was let go, and nothing after it had ended. When it was sent is not held against
-/// its end: on a machine that stands still the kernel stamps an answer before this program knows that it has asked.
+/// Nothing may happen before dispatch or after the end. The send moment may lie after the end: during a host stall
+/// the kernel stamps an answer before this program knows that it has sent the request.
 fn in_order(record: &RequestRecord) -> Result<(), String> {
     let (first, last) = (record.chunks.first_at(), record.chunks.last_at());
     let dispatched = ("it was let go", Some(record.dispatched));

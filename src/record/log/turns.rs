@@ -1,4 +1,4 @@
-//! Refuses turns that no session can have had.
+//! Refuses turns that no session can have.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::Turn;
 use crate::record::run::header::RunHeader;
 
-/// The sessions of a log, as far as it has been read.
+/// Checks the turns of a log, record by record.
 #[derive(Debug, Default)]
 pub(in crate::record) struct SessionChecker {
-    /// The last turn of each, and when it ended.
+    /// The last turn of each session, and when it ended.
     last: HashMap<u64, (u32, Timestamp)>,
 }
 
 impl SessionChecker {
-    /// Why the next record of a log cannot be the turn that it is said to be; `Ok` if it can. Records stand in the order
-    /// in which requests ended, and a turn begins when the one before it has.
+    /// Checks that the next record can be the turn it says. Records are ordered by their ends, and a turn begins
+    /// after the end of the one before.
     pub(in crate::record) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
         let Some(turn) = record.turn else { return Ok(()) };
         let refused = |what: String| Err(format!("request {}: {what}", record.index));
@@ -42,7 +42,7 @@ impl SessionChecker {
     }
 }
 
-/// That a record is a turn of the workload's sessions, and under the index that its place has.
+/// The record must be a turn of the workload's sessions, with the index of its place.
 pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let Some(turn) = record.turn else { return Ok(()) };
     let Turn { session, number, of, begun, history_tokens } = turn;

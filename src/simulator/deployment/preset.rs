@@ -1,18 +1,18 @@
-//! Finds presets by name, and answers a wrong name with the right ones.
+//! Finds presets by name, and suggests names for a wrong one.
 
-/// A name that no preset has.
+/// A name without a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no {kind} is called `{asked}`{}; known: {}", nearest(.asked, .known), .known.join(", "))]
 pub struct UnknownName {
-    /// What was looked for.
+    /// The kind of preset.
     pub kind: &'static str,
     /// The name as it was given.
     pub asked: String,
-    /// Every name there is.
+    /// Every known name.
     pub known: Vec<&'static str>,
 }
 
-/// The preset called `asked`; case does not count.
+/// The preset called `asked`, ignoring case.
 pub(crate) fn find<T: Copy>(
     kind: &'static str,
     presets: &[T],

@@ -16,7 +16,7 @@ use crate::simulator::step_time::work::StepWork;
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
 
-/// All that an [`BatchingEngine`] is made of.
+/// The parameters of a [`BatchingEngine`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchingConfig {
     /// How long a step takes.
@@ -29,12 +29,12 @@ pub struct BatchingConfig {
     pub block_size: u32,
     /// Speculative decoding, where it is on.
     pub speculation: Option<Speculation>,
-    /// Seed of what is random inside: the acceptance of speculated tokens.
+    /// Seed of the acceptance of speculated tokens.
     pub seed: u64,
 }
 
 impl BatchingConfig {
-    /// `deployment` with vLLM's defaults. Where the KV cache holds less than the model's longest context, that shortens
+    /// `deployment` with vLLM's defaults. If the KV cache holds less than the model's longest context, that limits
     /// `max_model_len` (vLLM refuses to start until `--max-model-len` says so).
     ///
     /// # Errors
@@ -57,8 +57,8 @@ impl BatchingConfig {
 /// A continuous-batching engine, step by step.
 ///
 /// A driver calls [`begin_step`](Self::begin_step), lets time pass until the step ends, and calls
-/// [`end_step`](Self::end_step); what is submitted meanwhile waits for the next one. As a [`SimulatedServer`] it does that by
-/// itself.
+/// [`end_step`](Self::end_step); jobs submitted meanwhile wait for the next step. As a [`SimulatedServer`] it does
+/// that by itself.
 #[derive(Clone, Debug)]
 pub struct BatchingEngine {
     scheduler: Scheduler,
@@ -67,20 +67,20 @@ pub struct BatchingEngine {
     speculation: Option<Speculation>,
     acceptance: RandomStream,
     step: Option<EngineStep>,
-    /// Last time that a job came to an idle engine.
+    /// When a job last came to an idle engine.
     woken: Timestamp,
     counts: ServerGauges,
     effort: WorkTotals,
 }
 
-/// A step under way.
+/// A step in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineStep {
     /// When it began.
     pub began: Timestamp,
     /// When its tokens come out.
     pub ends_at: Timestamp,
-    /// What it does.
+    /// Its work.
     pub work: StepWork,
 }
 
@@ -107,7 +107,7 @@ impl BatchingEngine {
         }
     }
 
-    /// Takes a job whose first token is out already and whose prompt's keys and values come with it.
+    /// Takes a job whose first token is out and whose prompt's KV comes with it.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl BatchingEngine {
         Ok(())
     }
 
-    /// Begins a step if none is under way and there is work.
+    /// Begins a step if none is in progress and there is work.
     pub fn begin_step(&mut self, now: Timestamp) -> Option<EngineStep> {
         if self.step.is_some() {
             return None;
@@ -129,7 +129,7 @@ impl BatchingEngine {
             if self.jobs() == 0 {
                 return None;
             }
-            // The first in line was also the least urgent and gave its blocks up; now others have them.
+            // The first in line was the least urgent too and gave up its blocks; now others have them.
             work = self.scheduler.plan(now);
         }
         let time = self.step_time.of(&work);
@@ -139,7 +139,7 @@ impl BatchingEngine {
         Some(step)
     }
 
-    /// Ends the step under way: adds the tokens that it made to `events`, and lets finished jobs go.
+    /// Ends the current step: adds its tokens to `events`, and releases finished jobs.
     pub fn end_step(&mut self, events: &mut Vec<TokenEvent>) {
         let Some(step) = self.step.take() else { return };
         let mut any_finished = false;
@@ -155,7 +155,7 @@ impl BatchingEngine {
             sequence.computed += new - drafts + accepted;
             sequence.new = 0;
             sequence.drafts = 0;
-            // A prompt that is not yet whole gives nothing out.
+            // An incomplete prompt produces no token.
             if sequence.computed < sequence.known() {
                 continue;
             }
@@ -179,13 +179,13 @@ impl BatchingEngine {
         }
     }
 
-    /// The step under way.
+    /// The current step.
     #[must_use]
     pub const fn step(&self) -> Option<EngineStep> {
         self.step
     }
 
-    /// Refuses what could never be served: the same checks as vLLM's, and its start-up check on the KV cache.
+    /// Refuses jobs that can never be served, with vLLM's checks, including its start-up check on the KV cache.
     pub(crate) fn check(&self, job: &Job) -> Result<(), Reject> {
         if job.input_tokens == 0 || job.output_tokens == 0 {
             return Err(Reject::Empty);

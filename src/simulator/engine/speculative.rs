@@ -1,4 +1,4 @@
-//! Speculative decoding: a draft proposes, the model checks, several tokens may come out of one step.
+//! Speculative decoding: a draft proposes, the model verifies, and one step may produce several tokens.
 
 use crate::random::RandomStream;
 

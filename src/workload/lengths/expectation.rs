@@ -1,18 +1,18 @@
-//! What to expect of a distribution: its mean, and how much its bounds cut off.
+//! The mean of a distribution, and the share that its bounds keep.
 
 use std::f64::consts::{PI, SQRT_2};
 
 use super::distribution::Distribution;
 
 impl Distribution {
-    /// The mean of a distribution, and the share that its bounds keep.
+    /// Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has not
+    /// been read.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant { value } => f64::from(*value),
             Self::Uniform { min, max } => f64::midpoint(f64::from(*min), f64::from(*max)),
-            // Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has
-            // not been read.
+            // μ + σ (φ(α) − φ(β)) / (Φ(β) − Φ(α))
             Self::Normal { mean, std, min, max } => {
                 let (low, high) = ((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std);
                 mean + std * (bell(low) - bell(high)) / mass(low, high)
@@ -38,7 +38,7 @@ impl Distribution {
         }
     }
 
-    /// Share of the draws before truncation that lie within the bounds: 1 where nothing is truncated.
+    /// Share of draws before truncation that lie within the bounds: 1 without truncation.
     #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {
@@ -61,7 +61,7 @@ impl Distribution {
     }
 }
 
-/// Share of draws before truncation that lie within the bounds: 1 without truncation.
+/// The bounds in standard deviations of the logarithm from its mean.
 fn log_bounds(median: f64, sigma: f64, min: u32, max: u32) -> (f64, f64) {
     (libm::log(f64::from(min) / median) / sigma, libm::log(f64::from(max) / median) / sigma)
 }

@@ -1,29 +1,29 @@
-//! Weights: shares of a whole, relative to one another, and Zipf's law for them.
+//! Relative weights, and Zipf's law for them.
 
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Relative weights, and Zipf's law for them.
-pub(crate) const SKEW: Allowed = Allowed::from(0.0, 5.0);
-
 /// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
 /// first.
-pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
-    (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
-}
+pub(crate) const SKEW: Allowed = Allowed::from(0.0, 5.0);
 
 /// Weights by Zipf's law: the k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
 ///
 /// Computed by `libm`, so that they are the same on every machine.
-const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
+pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
+    (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
+}
 
 /// Large enough for counts used as weights; 0 switches a share off.
+const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
+
+/// Reads one weight.
 pub(crate) fn read(place: SpecValue<'_>) -> Option<f64> {
     place.number(WEIGHT)
 }
 
-/// Requires that something has a share: a mistake of the field `name` when all weights are 0.
+/// Requires at least one weight above 0; else it is a mistake of the field `name`.
 pub(crate) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
     if weights.iter().any(|weight| *weight > 0.0) {
         return Some(());

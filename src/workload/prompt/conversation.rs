@@ -1,4 +1,4 @@
-//! Conversations: requests that follow one another, each with all that was said before.
+//! Conversations: requests that follow one another, each with everything said before.
 
 use serde::Serialize;
 
@@ -8,26 +8,25 @@ use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::reading::place::SpecValue;
 
-/// Conversations: requests that follow one another, each with everything said before.
+/// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;
 
-/// How the requests of a class go on as conversations: what arrives is then the first turn of one. Each later turn is
-/// sent a think time after the end of the answer before it, and says all that was said so far, the server's own answers
-/// among it.
+/// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
+/// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
+/// answers included.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conversation {
-    /// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
-    /// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
-    /// answers included.
-    pub turns: Distribution,
     /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
     /// means a constant.
-    pub think_time_s: ThinkTime,
+    pub turns: Distribution,
     /// Time from the end of an answer to the next turn; a number in a file means a constant.
+    pub think_time_s: ThinkTime,
+    /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are the
+    /// *new* tokens of a turn. Those of a shared prefix come on top.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_input_tokens: Option<Distribution>,
-    /// A conversation ends before the turn whose prompt and answer would have more tokens than this together; absent:
-    /// the server decides what is too long. The opening turn is sent whatever it has.
+    /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
+    /// the server decides. The opening turn is always sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_context_tokens: Option<u32>,
 }
@@ -58,8 +57,7 @@ impl Conversation {
         })
     }
 
-    /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
-    /// the server decides. The opening turn is always sent.
+    /// Why requests with such prompts cannot continue as conversations; `None` if they can.
     pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
         match prompt {
             PromptSource::Dataset(_) => Some(

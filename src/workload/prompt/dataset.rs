@@ -1,4 +1,4 @@
-//! Why requests with such prompts cannot continue as conversations; `None` if they can.
+//! Prompts taken unchanged from a file.
 
 use std::path::Path;
 
@@ -9,108 +9,107 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// Prompts taken unchanged from a file.
-const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
 /// Rows of a file: more than any public dataset has, and few enough for an index in memory.
+const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
+/// Bytes of a file.
 const BYTES: Allowed = Allowed::from(0.0, 1e15);
 /// Means of token counts.
 const MEAN_TOKENS: Allowed = Allowed::from(0.0, TOKEN_LIMIT as f64);
 
-/// A file of prompts: which one, how it is read, which of its rows are sent and in which order.
+/// A file of prompts: its format, which rows are sent and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dataset {
-    /// A file of prompts: its format, which rows are sent and in which order.
+    /// The file. In a workload file a relative path begins at the folder of that file.
     pub path: String,
-    /// How it is written; by the ending of its name when the spec does not say: `.json` is `sharegpt`, `.jsonl` and
-    /// `.ndjson` are `jsonl`, `.csv` is `csv`.
-    pub format: DatasetFormat,
     /// Its format; by default from the file name: `.json` is `sharegpt`, `.jsonl` and `.ndjson` are `jsonl`, `.csv`
     /// is `csv`.
-    pub order: RowOrder,
+    pub format: DatasetFormat,
     /// Order in which rows are sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filter: Option<RowFilter>,
+    pub order: RowOrder,
     /// Rule that leaves rows out; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows: Option<u64>,
+    pub filter: Option<RowFilter>,
     /// Number of rows after which reading stops; the whole file when absent. Filtered and unusable rows do not count.
-    pub skip_bad: bool,
-    /// Whether an unusable row is skipped and counted, instead of ending everything.
-    pub salt: bool,
-    /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_column: Option<String>,
+    pub rows: Option<u64>,
+    /// Whether an unusable row is skipped and counted, instead of ending everything.
+    pub skip_bad: bool,
+    /// Whether unique words precede each prompt, so that no prefix cache holds it; costs about five tokens.
+    pub salt: bool,
     /// Name of the prompt column of a CSV file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_tokens_column: Option<String>,
+    pub prompt_column: Option<String>,
     /// Name of the column with answer lengths of a CSV file, if it is not `output_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens_column: Option<String>,
+    /// What the file was found to hold; absent until it is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<DatasetFindings>,
 }
 
-/// What the file was found to hold; absent until it is read.
+/// Formats of datasets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DatasetFormat {
-    /// Formats of datasets.
-    Sharegpt,
     /// `ShareGPT`'s JSON: a list of `{"conversations": [{"from": …, "value": …}, …]}`. The first turn is the prompt;
     /// the second is the answer whose length is requested.
-    Jsonl,
+    Sharegpt,
     /// One JSON object per line, with `prompt` (a text) or `messages` (of a chat, sent unchanged), and optionally
     /// `output_tokens`.
+    Jsonl,
+    /// CSV with a header line: `prompt`, and optionally `output_tokens`.
     Csv,
 }
 
-/// CSV with a header line: `prompt`, and optionally `output_tokens`.
+/// Order in which rows are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowOrder {
-    /// Order in which rows are sent.
-    File,
     /// As in the file, then from the first row again.
+    File,
+    /// Shuffled by the seed: every row once, then every row again in another order.
     Shuffled,
 }
 
-/// Shuffled by the seed: every row once, then every row again in another order.
+/// Rules that leave rows out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowFilter {
-    /// Rules that leave rows out.
+    /// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024
+    /// tokens, answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `is_valid_sequence`).
     Vllm,
 }
 
-/// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024 tokens,
-/// answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
-/// `vllm/benchmarks/datasets/utils.py`, `is_valid_sequence`).
+/// What a file of prompts was found to hold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatasetFindings {
-    /// What a file of prompts was found to hold.
+    /// Its size, bytes.
     pub bytes: u64,
-    /// SHA-256 of all of it, hexadecimal.
-    pub sha256: String,
     /// SHA-256 of the whole file, hexadecimal.
+    pub sha256: String,
+    /// Rows that are sent.
     pub rows: u64,
     /// Rows that the filter left out.
     pub filtered_rows: u64,
-    /// Rows that could not be used and were passed over.
-    pub bad_rows: u64,
     /// Unusable rows that were skipped.
-    pub mean_input_tokens: f64,
+    pub bad_rows: u64,
     /// Mean length of the prompts, tokens, as counted on this machine.
+    pub mean_input_tokens: f64,
+    /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
 }
 
 impl DatasetFormat {
-    /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
+    /// Every format with its name.
     pub const ALL: [(&'static str, Self); 3] =
         [("sharegpt", Self::Sharegpt), ("jsonl", Self::Jsonl), ("csv", Self::Csv)];
 
-    /// The format that the ending of a file's name tells.
+    /// The format that a file name's extension implies.
     #[must_use]
     pub fn of_name(path: &str) -> Option<Self> {
         let ending = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
@@ -122,7 +121,7 @@ impl DatasetFormat {
         }
     }
 
-    /// The format that a file name's extension implies.
+    /// Its name in specs and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -144,7 +143,7 @@ impl RowFilter {
 }
 
 impl Dataset {
-    /// All of the file at `path`, in its own order, as it stands.
+    /// The whole file at `path`, in its own order, unchanged.
     #[must_use]
     pub fn new(path: String, format: DatasetFormat) -> Self {
         Self {
@@ -207,7 +206,7 @@ impl Dataset {
         })
     }
 
-    /// The whole file at `path`, in its own order, unchanged.
+    /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
     }

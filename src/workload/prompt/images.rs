@@ -1,4 +1,4 @@
-//! Makes a relative path begin at `folder`.
+//! Pictures that go along with the prompts of a class.
 
 use std::path::Path;
 
@@ -8,32 +8,32 @@ use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::place::SpecValue;
 
-/// Most pictures of one request.
-const MOST_IMAGES: u32 = 64;
 /// Most images of one request.
+const MOST_IMAGES: u32 = 64;
+/// Counts of files and bytes.
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
-/// Pictures from a folder, sent inside chat messages as data URLs.
+/// Images from a folder, sent inside chat messages as data URLs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Images {
-    /// Images from a folder, sent inside chat messages as data URLs.
-    pub folder: String,
     /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
     /// begins at the folder of that file.
-    pub per_request: Distribution,
+    pub folder: String,
     /// Images per request; 1 when the file does not say, at most 64.
+    pub per_request: Distribution,
+    /// What the folder was found to hold; absent until it is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<ImageFindings>,
 }
 
-/// What the folder was found to hold; absent until it is read.
+/// What a folder of images was found to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageFindings {
-    /// What a folder of images was found to hold.
-    pub images: u64,
     /// Number of images.
-    pub bytes: u64,
+    pub images: u64,
     /// Their total size, bytes.
+    pub bytes: u64,
+    /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
     pub sha256: String,
 }
 
@@ -61,7 +61,7 @@ impl Images {
         })
     }
 
-    /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
+    /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.folder = folder.join(&self.folder).display().to_string();
     }

@@ -1,4 +1,4 @@
-//! Makes a relative path begin at `folder`.
+//! What requests say: templates, datasets, images, shared prefixes, conversations.
 
 pub(super) mod conversation;
 pub(super) mod dataset;

@@ -1,4 +1,4 @@
-//! Number of prefixes, the most popular first, that are sent once before the run.
+//! Where the prompts of a class come from.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use super::dataset::Dataset;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::place::SpecValue;
 
-/// Where the prompts of a class come from.
+/// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
-/// Sizes of vocabularies: the largest known one has about 260,000 entries.
+/// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptSource {
-    /// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
+    /// One of these texts, drawn at random, continued with filler words.
     Templates {
-        /// One of these texts, drawn at random, continued with filler words.
+        /// The opening texts; at least one.
         templates: Vec<String>,
     },
     /// Retrieval-augmented generation: retrieved passages (filler words) and then a question at the end.
@@ -23,12 +23,12 @@ pub enum PromptSource {
         /// The questions; at least one.
         questions: Vec<String>,
     },
-    /// Prompts from a file, as they stand there.
-    Dataset(Dataset),
     /// Prompts from a file, unchanged.
+    Dataset(Dataset),
+    /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and no
+    /// text.
     RandomTokens {
-        /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and
-        /// no text.
+        /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         vocabulary: Option<u32>,
     },
@@ -58,7 +58,7 @@ impl PromptSource {
         )
     }
 
-    /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
+    /// The dataset of the prompts, if any.
     #[must_use]
     pub const fn dataset(&self) -> Option<&Dataset> {
         match self {
@@ -67,13 +67,13 @@ impl PromptSource {
         }
     }
 
-    /// The dataset of the prompts, if any.
+    /// Whether prompts are taken as they are, instead of being written to a length.
     #[must_use]
     pub const fn is_taken(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 
-    /// Whether prompts are taken as they are, instead of being written to a length.
+    /// Default templates: everyday questions to a chat server.
     pub(crate) fn everyday() -> Self {
         let templates = [
             "Explain in simple terms how a refrigerator keeps food cold.",

@@ -1,37 +1,37 @@
-//! A bound with all its digits, thousands separated if it is whole.
+//! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
 use super::mistakes::Mistakes;
 use super::near::nearest;
 use super::node::{Entry, NodeValue};
 use super::place::{SpecValue, list};
 
-/// The fields of one table of a spec: reads the known ones, reports the unknown ones.
+/// Reads one kind of a tagged value from the fields beside its `kind`.
 pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
-/// Reads one kind of a tagged value from the fields beside its `kind`.
+/// A table being read. Fields that nobody has read by the end are mistakes.
 pub(crate) struct Fields<'n> {
     table: SpecValue<'n>,
-    /// A table being read. Fields that nobody has read by the end are mistakes.
+    /// The table's name in messages: `a poisson arrival`.
     what: String,
     entries: &'n [Entry],
-    /// The table's name in messages: `a poisson arrival`.
-    known: Vec<&'static str>,
     /// Fields read so far, in order: the allowed ones.
+    known: Vec<&'static str>,
+    /// Required fields that are not there.
     missing: Vec<&'static str>,
-    /// Whether the fields cannot be judged, since nothing says which are allowed.
+    /// Whether unknown fields are not reported, because nothing says which are allowed.
     given_up: bool,
 }
 
-/// Whether unknown fields are not reported, because nothing says which are allowed.
+/// An optional field.
 pub(crate) enum Given<T> {
     Absent,
     Right(T),
-    /// An optional field.
+    /// The field is there and cannot be read; the mistake is reported.
     Wrong,
 }
 
 impl<T> Given<T> {
-    /// The field is there and cannot be read; the mistake is reported.
+    /// The value, or `default` if the field is absent; `None` if it cannot be read.
     pub(crate) fn or(self, usual: Option<T>) -> Option<T> {
         match self {
             Self::Absent => usual,
@@ -46,7 +46,7 @@ impl<'n> Fields<'n> {
         Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
     }
 
-    /// The value, or `default` if the field is absent; `None` if it cannot be read.
+    /// Reads a required field.
     pub(crate) fn required<T>(
         &mut self,
         name: &'static str,
@@ -60,7 +60,7 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name)))
     }
 
-    /// Reads a required field.
+    /// Reads an optional field that has a default.
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
@@ -72,7 +72,7 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name)))
     }
 
-    /// Reads an optional field that has a default.
+    /// Reads a field that other fields may require.
     pub(crate) fn given<T>(
         &mut self,
         name: &'static str,
@@ -83,24 +83,24 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name))).map_or(Given::Wrong, Given::Right)
     }
 
-    /// Reads a field that other fields may require.
+    /// Reports a missing field.
     pub(crate) fn miss(&mut self, name: &'static str) {
         self.missing.push(name);
     }
 
-    /// Reports a missing field.
+    /// Reports a mistake about the table as a whole; `sentence` follows its path.
     pub(crate) fn complain(&self, sentence: &str) {
         self.table.complain(sentence);
     }
 
-    /// Reports a mistake about the table as a whole; `sentence` follows its path.
+    /// Reports a mistake about several fields together; `sentence` follows the path of `name`, and the mistake has
+    /// its line.
     pub(crate) fn complain_of(&self, name: &str, sentence: &str) {
         let line = self.entry(name).map_or(self.table.node.line, |entry| entry.line);
         self.mistakes().add(line, format!("`{}` {sentence}", self.path_of(name)));
     }
 
-    /// Reports a mistake about several fields together; `sentence` follows the path of `name`, and the mistake has
-    /// its line.
+    /// Reads `kind`, which decides the other fields.
     pub(super) fn kind<'k, T>(
         &mut self,
         noun: &str,
@@ -115,17 +115,18 @@ impl<'n> Fields<'n> {
         None
     }
 
-    /// Reads `kind`, which decides the other fields.
+    /// Changes the table's name in messages, once its kind is known.
     pub(super) fn rename(&mut self, what: String) {
         self.what = what;
     }
 
-    /// Changes the table's name in messages, once its kind is known.
+    /// Stops reporting unknown fields.
     pub(super) fn give_up(&mut self) {
         self.given_up = true;
     }
 
-    /// Stops reporting unknown fields.
+    /// Reports unknown, missing and duplicate fields. A missing field and a misspelled one that resembles it are one
+    /// mistake.
     pub(super) fn finish(mut self) {
         if self.given_up {
             return;
@@ -174,8 +175,8 @@ impl<'n> Fields<'n> {
 }
 
 impl SpecValue<'_> {
-    /// Reports unknown, missing and duplicate fields. A missing field and a misspelled one that resembles it are one
-    /// mistake.
+    /// Reads a table: `read` takes its fields; unknown ones are mistakes. `what` names the table in messages, with
+    /// its article.
     pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
         let NodeValue::Table(entries) = &self.node.value else {
             return self.refuse(&format!("a table that describes {what}"));
@@ -186,8 +187,7 @@ impl SpecValue<'_> {
         read
     }
 
-    /// Reads a table: `read` takes its fields; unknown ones are mistakes. `what` names the table in messages, with
-    /// its article.
+    /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
     pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             let Some((kind, read)) = fields.kind(noun, kinds) else {
@@ -200,7 +200,7 @@ impl SpecValue<'_> {
     }
 }
 
-/// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
+/// `an arrival`, `a normal distribution`, `a uniform distribution`.
 fn with_article(noun: &str) -> String {
     let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
     format!("{article} {noun}")

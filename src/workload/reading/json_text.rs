@@ -1,4 +1,4 @@
-//! JSON text as a tree.
+//! JSON text to a tree.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
-/// JSON text to a tree.
+/// Strict JSON: no comments, no trailing commas, no bare words.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -21,7 +21,11 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Strict JSON: no comments, no trailing commas, no bare words.
+/// Reads JSON.
+///
+/// # Errors
+///
+/// The first syntax error, with its line.
 pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
     let bad = |line, cause: String| {
         Mistakes::from_list(vec![SpecMistake {

@@ -1,13 +1,13 @@
-//! What is wrong with a spec, as a person reads it.
+//! Mistakes in a spec, in the words that a user reads.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Mistakes in a spec, in the words that a user reads.
+/// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    /// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
+    /// No workload of the library has this name.
     #[error("no workload is called `{name}`{}\n  the library has: {}\n  or give the path of a .toml or .json file",
         nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default(), library.join(", "))]
     Unknown {
@@ -61,7 +61,7 @@ impl fmt::Display for SpecMistake {
 }
 
 fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
-    /// A file of a wrong format has thousands of mistakes; this many tell enough.
+    /// A file in a wrong format has thousands of mistakes; this many are enough.
     const SHOWN: usize = 50;
     let noun = if mistakes.len() == 1 { "mistake" } else { "mistakes" };
     let mut lines = vec![format!("{} {noun} in {origin}", mistakes.len())];
@@ -72,7 +72,7 @@ fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     lines.join("\n  ")
 }
 
-/// A file in a wrong format has thousands of mistakes; this many are enough.
+/// Mistakes found so far, shared by all readers of one tree.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes(RefCell<Vec<SpecMistake>>);
 
@@ -89,7 +89,7 @@ impl Mistakes {
         self.0.borrow().is_empty()
     }
 
-    /// Mistakes found so far, shared by all readers of one tree.
+    /// The error that lists them by line; those without a line come last.
     pub(crate) fn into_error(self, origin: &str) -> SpecError {
         let mut mistakes = self.0.into_inner();
         mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));

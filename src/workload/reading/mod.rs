@@ -1,4 +1,7 @@
-//! The error that lists them by line; those without a line come last.
+//! From the text of a spec to typed values: a small tree with lines, and readers that collect every mistake.
+//!
+//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, from
+//! which each type of the workload reads itself. Reading does not stop at the first mistake.
 
 pub(super) mod allowed;
 pub(super) mod fields;

@@ -1,12 +1,9 @@
-//! From the text of a spec to typed values: a small tree with lines, and readers that collect every mistake.
-//!
-//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, from
-//! which each type of the workload reads itself. Reading does not stop at the first mistake.
+//! Suggests the name that was probably meant.
 
-/// Suggests the name that was probably meant.
+/// The candidate closest to what was typed, if it is close enough to suggest: one continues the other, or at most a
+/// third of the letters differ (at least one), or the two begin alike.
 pub(crate) fn nearest<'c>(typed: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    /// The candidate closest to what was typed, if it is close enough to suggest: one continues the other, or at most
-    /// a third of the letters differ (at least one), or the two begin alike.
+    /// Letters that two names must share at the start to begin alike.
     const STEM: usize = 4;
     let typed = typed.to_lowercase().replace('-', "_");
     candidates
@@ -27,7 +24,7 @@ fn common_prefix(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// Letters that two names must share at the start to begin alike.
+/// Letters to insert, delete, replace or swap with their neighbour to make `a` into `b` (optimal string alignment).
 fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -1,16 +1,16 @@
-//! A value at its path in a spec, and how to read one kind of value from it.
+//! A value at its path in a spec, and how to read each kind of value from it.
 
 use super::allowed::Allowed;
 use super::mistakes::Mistakes;
 use super::near::nearest;
 use super::node::{Node, NodeValue};
 
-/// A value at its path in a spec, and how to read each kind of value from it.
+/// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake, so
+/// that the caller continues with the next field.
 #[derive(Clone, Copy)]
 pub(crate) struct SpecValue<'n> {
     pub(super) node: &'n Node,
-    /// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake,
-    /// so that the caller continues with the next field.
+    /// As in `classes[0].weight`; empty for the whole spec.
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }
@@ -21,24 +21,24 @@ impl<'n> SpecValue<'n> {
         Self { node, path: "", mistakes }
     }
 
-    /// Adds a mistake about this place; `sentence` follows the quoted path.
+    /// Reports a mistake about this value; `sentence` follows the quoted path.
     pub(crate) fn complain(&self, sentence: &str) {
         let subject = if self.path.is_empty() { "the spec".to_owned() } else { format!("`{}`", self.path) };
         self.mistakes.add(self.node.line, format!("{subject} {sentence}"));
     }
 
-    /// Reports a mistake about this value; `sentence` follows the quoted path.
+    /// Reports that the value is not what `wanted` describes.
     pub(crate) fn refuse<T>(&self, wanted: &str) -> Option<T> {
         self.complain(&format!("is {}; it must be {wanted}", self.node.value));
         None
     }
 
-    /// Reports that the value is not what `wanted` describes.
+    /// Whether this is a number, valid or not.
     pub(crate) fn is_number(&self) -> bool {
         self.digits().is_some()
     }
 
-    /// Whether this is a number, valid or not.
+    /// Reads a number in the range.
     pub(crate) fn number(&self, allowed: Allowed) -> Option<f64> {
         self.digits()
             .and_then(|digits| digits.parse().ok())
@@ -46,7 +46,7 @@ impl<'n> SpecValue<'n> {
             .or_else(|| self.refuse(&format!("a number {allowed}")))
     }
 
-    /// Reads a number in the range.
+    /// Reads a whole number in the range; `1e6` and `12.0` are whole.
     pub(crate) fn whole(&self, allowed: Allowed) -> Option<u64> {
         self.digits()
             .and_then(exact_whole)
@@ -54,14 +54,14 @@ impl<'n> SpecValue<'n> {
             .or_else(|| self.refuse(&format!("a whole number {allowed}")))
     }
 
-    /// Reads a whole number in the range; `1e6` and `12.0` are whole.
+    /// Reads any 64-bit number.
     pub(crate) fn bits(&self) -> Option<u64> {
         self.digits()
             .and_then(exact_whole)
             .or_else(|| self.refuse("a whole number from 0 to 18,446,744,073,709,551,615"))
     }
 
-    /// Reads any 64-bit number.
+    /// Reads a boolean.
     pub(crate) fn flag(&self) -> Option<bool> {
         match self.node.value {
             NodeValue::Bool(flag) => Some(flag),
@@ -69,7 +69,7 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// Reads a boolean.
+    /// Reads a text, which may be empty.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.node.value {
             NodeValue::Text(text) => Some(text.clone()),
@@ -77,7 +77,7 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// Reads a text, which may be empty.
+    /// The text, if this is one; reports nothing otherwise.
     pub(crate) fn text_or_none(&self) -> Option<&'n str> {
         match &self.node.value {
             NodeValue::Text(text) => Some(text),
@@ -85,20 +85,20 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// The text, if this is one; reports nothing otherwise.
+    /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
         self.node.value.json().or_else(|| self.refuse("what JSON can say, without dates and infinities"))
     }
 
-    /// Reads any value that JSON can express.
+    /// Reads a text that is not blank.
     pub(crate) fn said(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
     }
 
-    /// Reads a text that is not blank.
+    /// Reads a name that is safe in file names, tables and metrics.
     pub(crate) fn name(&self) -> Option<String> {
-        /// Reads a name that is safe in file names, tables and metrics.
+        /// Longest name, characters.
         const LONGEST: usize = 64;
         let name = self.text()?;
         let safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -108,7 +108,8 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
     }
 
-    /// Complains of a table whose `name` is among those `seen`, and adds it to them: whatever else is wrong with it.
+    /// Reports a table whose `name` is among those `seen`, then adds it to them, whatever else is wrong with the
+    /// table.
     pub(crate) fn own_name(&self, noun: &str, seen: &mut Vec<String>) {
         let Some(name) = self.field("name") else { return };
         if seen.iter().any(|before| before == name) {
@@ -117,8 +118,7 @@ impl<'n> SpecValue<'n> {
         seen.push(name.to_owned());
     }
 
-    /// Reports a table whose `name` is among those `seen`, then adds it to them, whatever else is wrong with the
-    /// table.
+    /// The text of a field, if this is a table that has one; reports nothing.
     pub(crate) fn field(&self, name: &str) -> Option<&'n str> {
         let NodeValue::Table(entries) = &self.node.value else { return None };
         let entry = entries.iter().find(|entry| entry.key == name)?;
@@ -128,12 +128,12 @@ impl<'n> SpecValue<'n> {
         }
     }
 
-    /// The text of a field, if this is a table that has one; reports nothing.
+    /// Reads one of the named choices.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         self.named_choice(choices).map(|(_, choice)| choice)
     }
 
-    /// Reads one of the named choices.
+    /// Reads one of the named choices, and returns its name too.
     pub(super) fn named_choice<'c, T: Copy>(&self, choices: &[(&'c str, T)]) -> Option<(&'c str, T)> {
         let names = || choices.iter().map(|(name, _)| *name);
         if let NodeValue::Text(text) = &self.node.value {
@@ -149,7 +149,7 @@ impl<'n> SpecValue<'n> {
         self.refuse(&format!("one of {}", list(names())))
     }
 
-    /// Reads one of the named choices, and returns its name too.
+    /// Reads a list with at least one item, each by `read`.
     pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
         if items.is_empty() {
@@ -164,7 +164,7 @@ impl<'n> SpecValue<'n> {
         read.into_iter().collect()
     }
 
-    /// Reads a list with at least one item, each by `read`.
+    /// Reads a list that may be empty, each item by `read`.
     pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         match &self.node.value {
             NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
@@ -180,9 +180,9 @@ impl<'n> SpecValue<'n> {
     }
 }
 
-/// Reads a list that may be empty, each item by `read`.
+/// The whole number that the digits write, if any; exact up to 2⁶⁴.
 fn exact_whole(digits: &str) -> Option<u64> {
-    /// The whole number that the digits write, if any; exact up to 2⁶⁴.
+    /// From here on a float cannot tell neighbours apart.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     digits.trim_start_matches('+').parse().ok().or_else(|| {
         let float: f64 = digits.parse().ok()?;
@@ -190,7 +190,7 @@ fn exact_whole(digits: &str) -> Option<u64> {
     })
 }
 
-/// From here on a float cannot tell neighbours apart.
+/// Names separated by commas.
 pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! The tenants that send requests of this class; none where there are no tenants.
+//! Changes from the command line.
 
 use crate::workload::arrival::clients::Client;
 use crate::workload::arrival::gaps::GapFamily;

@@ -1,4 +1,4 @@
-//! Changes from the command line.
+//! Golden prompts and answer formats: how they are read, and every mistake in them.
 
 use crate::workload::answer::shape::{AnswerShape, ToolChoice};
 use crate::workload::spec::WorkloadSpec;
@@ -61,7 +61,7 @@ fn what_was_read_reads_back_equal() {
         panic!("{:?}", spec.classes[1])
     };
     assert_eq!(choice, &ToolChoice::Named("weather".to_owned()));
-    // Golden prompts and answer formats: how they are read, and every mistake in them.
+    // A workload without them is stored as before.
     let least = serde_json::to_value(crate::workload::tests::least()).unwrap();
     assert!(least.get("checks").is_none() && least.get("check_every_s").is_none(), "{least}");
     assert!(least["classes"][0].get("answer").is_none(), "{least}");
@@ -87,7 +87,7 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
     let spec = load("city", "city").unwrap();
     assert_eq!(spec.checks[0].expect.unmet(r#"{"name": "Rome"}"#), None);
     assert!(spec.checks[0].expect.unmet("{}").unwrap().contains("\"name\" is a required property"));
-    // A workload without them is stored as before.
+    // What is stored needs no file.
     assert_eq!(serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     for (checked, asked, said) in [
         (

@@ -1,4 +1,4 @@
-//! What is stored needs no file.
+//! Classes whose prompts are not written: their fields, and what the command line changes.
 
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::overrides::{DatasetChange, Overrides};
@@ -7,7 +7,7 @@ use crate::workload::prompt::source::PromptSource;
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::tests::said_of;
 
-/// Classes whose prompts are not written: their fields, and what the command line changes.
+/// A workload with one class named `only`; `class` is the rest of its table.
 fn with(class: &str) -> String {
     format!(
         "name = \"taken\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"only\"\n{class}\n"
@@ -112,7 +112,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
     ] {
         assert_eq!(said_of(&with(&class)), format!("1 mistake in my.toml\n  {said}"), "{class}");
     }
-    // A workload with one class named `only`; `class` is the rest of its table.
+    // Without a dataset both lengths are required.
     let missing = said_of(&with("prompt = { kind = \"random_tokens\" }"));
     assert!(missing.contains("`classes[0].input_tokens` is missing; a class needs it"), "{missing}");
     assert!(missing.contains("`classes[0].output_tokens` is missing; a class needs it"), "{missing}");
@@ -120,7 +120,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
 
 #[test]
 fn range_rules_are_those_of_their_tools() {
-    // Without a dataset both lengths are required.
+    // Python: vLLM math.floor(n * (1 - r)), math.ceil(n * (1 + r)), the lower at least 1; SGLang max(int(n * r), 1), n.
     for (kind, length, ratio, min, max) in [
         ("vllm_range", 1024, "0.5", 512, 1536),
         ("vllm_range", 1000, "0.333", 667, 1333),

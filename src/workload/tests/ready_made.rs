@@ -1,4 +1,4 @@
-//! The error message for a wrong TOML text.
+//! The library, defaults and loading by name or path.
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::class::request_class::PriorityShare;
@@ -53,7 +53,7 @@ fn short_chat_is_as_promised() {
     assert_eq!(spec.arrival.expected_arrivals(spec.horizon_s), 600.0);
 }
 
-/// The longest prompt and the longest answer of each workload, its template's share left over, fit a common context.
+/// The longest prompt and the longest answer of each workload, plus the chat template, fit a common context.
 #[test]
 fn every_workload_fits_the_context_that_it_names() {
     for (name, context) in [
@@ -77,7 +77,7 @@ fn every_workload_fits_the_context_that_it_names() {
     }
 }
 
-/// The longest prompt and the longest answer of each workload, plus the chat template, fit a common context.
+/// A bound that the server's context has room for ends the agents' conversations.
 #[test]
 fn agents_fit_the_context_and_promise_something() {
     let [class] = &WorkloadSpec::load("agents").unwrap().classes[..] else { panic!("one class") };

@@ -1,4 +1,4 @@
-//! A bound that the server's context has room for ends the agents' conversations.
+//! Written specs read back equal, and every text gets an answer.
 
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn distribution() -> impl Strategy<Value = Distribution> {
     ]
 }
 
-/// Written specs read back equal, and every text gets an answer.
+/// The process of a workload, or of its one class.
 fn arrival() -> impl Strategy<Value = ArrivalPattern> {
     process().prop_flat_map(|process| {
         let one = ArrivalPattern::ByClass { classes: vec![process.clone()] };
@@ -266,7 +266,7 @@ fn images() -> impl Strategy<Value = Option<Images>> {
     prop::option::of(images)
 }
 
-/// The class with the lengths of its dataset, if it has one.
+/// Tenants without names, the first of which sends every class.
 fn tenants() -> impl Strategy<Value = Vec<Tenant>> {
     let tenant = (0.001..1e9, prop::option::of(slo()), any::<bool>()).prop_map(|(weight, slo, picky)| {
         let classes = if picky { vec!["class_0".to_owned()] } else { Vec::new() };
@@ -355,7 +355,7 @@ proptest! {
         }
     }
 
-    /// Cuts and doubles a part of a good file: whatever comes of it, there is a spec or a list of mistakes.
+    /// Cuts and duplicates a part of a valid file: the result is a spec or a list of mistakes.
     #[test]
     fn a_damaged_file_is_answered(from in 0usize..4000, length in 0usize..200, doubled in any::<bool>()) {
         for name in library::names() {

@@ -1,4 +1,4 @@
-//! Cuts and duplicates a part of a valid file: the result is a spec or a list of mistakes.
+//! Conversations and closed-loop users in files: what is allowed and what is not.
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
@@ -9,7 +9,7 @@ use crate::workload::tests::{LEAST, said_of};
 
 const GOES_ON: &str = "name = \"only\"\nconversation = { turns = 3, think_time_s = 2 }";
 
-/// Conversations and closed-loop users in files: what is allowed and what is not.
+/// The least spec, whose only class has this conversation.
 fn going_on(conversation: &str) -> String {
     LEAST.replace("name = \"only\"", &format!("name = \"only\"\nconversation = {{ {conversation} }}"))
 }
@@ -115,10 +115,10 @@ fn the_command_line_may_close_the_loop() {
     let closed_by = |spec: WorkloadSpec, overrides: &Overrides| spec.with(overrides).unwrap();
     let spec = closed_by(read(LEAST), &users(Some(8), Some(0.5)));
     assert_eq!(spec.arrival, ArrivalPattern::of_users(8, ThinkTime::Constant { value: 0.5 }));
-    // The least spec, whose only class has this conversation.
+    // The number of requests comes from the file; users take seconds.
     let counted = read(&LEAST.replace("name = \"least\"", "name = \"least\"\nrequests = 90"));
     assert_eq!(closed_by(counted, &users(Some(8), None)).requests, None);
-    // The number of requests comes from the file; users take seconds.
+    // The think time of a file applies to other numbers of users too.
     let patient = closed_by(read(&closed("users = 2, think_time_s = 3")), &users(Some(9), None));
     assert_eq!(patient.arrival, ArrivalPattern::of_users(9, ThinkTime::Constant { value: 3.0 }));
     let own = |name: &str, rate| {

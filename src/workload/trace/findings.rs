@@ -1,4 +1,4 @@
-//! Its kinds cannot be checked either.
+//! What was found in a trace, read as a run replays it.
 
 use serde::Serialize;
 
@@ -10,64 +10,64 @@ use crate::workload::reading::place::SpecValue;
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 const NUMBER: Allowed = Allowed::from(0.0, 1e15);
 
-/// What was found in a trace, read as a run replays it.
+/// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFindings {
-    /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
-    pub format: TraceFormat,
     /// Format of the file.
-    pub requests: u64,
+    pub format: TraceFormat,
     /// Requests in the slice.
-    pub ends_s: f64,
+    pub requests: u64,
     /// End of the slice: `for_s`, or the end of the run that the trace was made from, or the millisecond after the
     /// last request.
+    pub ends_s: f64,
+    /// Warm-up of the run that the trace was made from, where the slice is all of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// Warm-up of the run that the trace was made from, where the slice is all of that run.
-    pub bin_s: f64,
     /// Width of each bin of `arrivals`, seconds.
-    pub arrivals: Vec<u64>,
+    pub bin_s: f64,
     /// Requests per bin, from the start of the run.
-    pub peak_per_s: u64,
+    pub arrivals: Vec<u64>,
     /// Most requests in one second of the run, from whole second to whole second.
-    pub same_moment: u64,
+    pub peak_per_s: u64,
     /// Requests at exactly the moment of the one before: public traces are often rounded.
+    pub same_moment: u64,
+    /// Mean prompt, tokens.
     pub input_tokens: f64,
     /// Mean answer, tokens.
     pub output_tokens: f64,
-    /// Share of all prompt tokens that lie in leading blocks which an earlier request of the slice had too: what a
-    /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reusable_share: Option<f64>,
     /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
     /// prefix cache without limits. Absent where the trace has no blocks, or too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reusable_share: Option<f64>,
+    /// Whether the trace has more blocks than are remembered, so that the share is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_many_blocks: bool,
-    /// Whether the trace has more blocks than are remembered, so that the share is unknown.
-    pub kinds: Vec<TraceKind>,
     /// The kinds of request in the trace with their counts; empty where it has none.
-    pub skipped_lines: u64,
+    pub kinds: Vec<TraceKind>,
     /// Unreadable lines that were left out.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub nearest_drawn: u64,
+    pub skipped_lines: u64,
     /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
     /// range, and lengths of 0 tokens, where nothing is sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub nearest_drawn: u64,
+    /// Requests that the file lists after a later one, and that were put in order.
     pub reordered: u64,
 }
 
-/// Requests that the file lists after a later one, and that were put in order.
+/// A kind of request in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceKind {
-    /// As a class would be called; unlike that of every other kind.
-    pub name: String,
     /// Its name as a class, unique among the kinds.
-    pub requests: u64,
+    pub name: String,
     /// Number of requests.
+    pub requests: u64,
+    /// Its name in the trace; absent where that is `name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
-    /// Its name in the trace; absent where that is `name`.
+    /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
+    /// count as one. 0 for a single kind.
     #[serde(skip_serializing_if = "is_zero")]
     pub rarer_kinds: u64,
 }
@@ -119,14 +119,13 @@ impl TraceFindings {
         })
     }
 
-    /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
-    /// count as one. 0 for a single kind.
+    /// Whether the trace says which prompts share blocks.
     #[must_use]
     pub fn names_blocks(&self) -> bool {
         self.reusable_share.is_some() || self.too_many_blocks
     }
 
-    /// Whether the trace says which prompts share blocks.
+    /// The kind of this name in the trace, or the one that combines rare kinds.
     #[must_use]
     pub fn kind(&self, told: &str) -> Option<&TraceKind> {
         let told = told.trim();
@@ -134,13 +133,13 @@ impl TraceFindings {
         own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
     }
 
-    /// The kind of this name in the trace, or the one that combines rare kinds.
+    /// Requests per second over the whole slice.
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         self.requests as f64 / self.ends_s
     }
 
-    /// Requests per second over the whole slice.
+    /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
     #[must_use]
     pub fn arrivals_by(&self, until_s: f64) -> f64 {
         let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
@@ -162,7 +161,7 @@ impl TraceKind {
         })
     }
 
-    /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
+    /// Whether this is the trace's name for this kind alone.
     fn is(&self, kind: &str) -> bool {
         self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }
@@ -192,7 +191,7 @@ mod tests {
             nearest_drawn: 0,
             reordered: 0,
         };
-        // Whether this is the trace's name for this kind alone.
+        // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
         for (until_s, arrivals) in [
             (-1.0, 0.0),
             (0.0, 0.0),

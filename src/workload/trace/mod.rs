@@ -1,4 +1,4 @@
-//! Prompt tokens per hash id; `None` where the format has none. Skyline's own traces give it in their first line.
+//! Recorded traces: which one is replayed, what was found in it, and the workloads made of it.
 
 pub(super) mod findings;
 pub(super) mod format;

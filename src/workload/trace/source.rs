@@ -1,4 +1,4 @@
-//! Turns a text into a name: other letters become `_`, and at most 64 are kept.
+//! A recorded trace that replaces the arrival process and drawn lengths.
 
 use std::path::Path;
 
@@ -11,66 +11,66 @@ use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::place::SpecValue;
 
-/// A recorded trace that replaces the arrival process and drawn lengths.
-const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
 /// Seconds of a trace: public traces last up to four months.
-const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
+const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
 /// The same, above zero.
+const SOME_TRACE_SECONDS: Allowed = Allowed::above(0.0, 10.0 * LONGEST_S);
+/// Factors that stretch a trace in time or multiply its requests.
 const SCALE: Allowed = Allowed::from(0.000_1, 100.0);
 
-/// Factors that stretch a trace in time or multiply its requests.
+/// Which trace is replayed, which slice of it, and how it is changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trace {
-    /// Which trace is replayed, which slice of it, and how it is changed.
-    pub path: String,
     /// The file, or the folder of a client pool. In a workload file a relative path begins at the folder of that
     /// file.
+    pub path: String,
+    /// Format of the file; recognised by its first line when the spec does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<TraceFormat>,
-    /// Format of the file; recognised by its first line when the spec does not say.
-    pub from_s: f64,
     /// Seconds from the trace's zero (see [`TraceFormat::zero`]) to the run's zero. Earlier requests are left out;
     /// later ones keep their distance from it. 0 by default.
+    pub from_s: f64,
+    /// Length of the slice in seconds of the trace; to its end when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_s: Option<f64>,
-    /// Length of the slice in seconds of the trace; to its end when absent.
-    pub time_scale: f64,
     /// Seconds of the run per second of the trace: 0.5 replays it twice as fast, 2 half as fast.
-    pub rate_scale: f64,
+    pub time_scale: f64,
     /// Requests of the run per request of the trace. Below 1 each is kept with that probability, drawn from the seed.
     /// Above 1 further copies of the slice are laid over it (the last one thinned to the fraction left). Each copy is
     /// rotated: it starts at a moment drawn from the seed and wraps around at the end. A copy shares no prefix with
     /// another. For a client pool it multiplies every client's rate instead.
-    pub bad_lines: BadLines,
+    pub rate_scale: f64,
     /// What to do with unreadable lines.
+    pub bad_lines: BadLines,
+    /// What the file was found to hold; absent until it is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<TraceFindings>,
 }
 
-/// What the file was found to hold; absent until it is read.
+/// What to do with unreadable lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BadLines {
-    /// What to do with unreadable lines.
+    /// Refuse the trace and name the first such line.
     #[default]
     Refuse,
-    /// Refuse the trace and name the first such line.
+    /// Leave them out and count them.
     Skip,
 }
 
-/// Leave them out and count them.
+/// Reads the trace's file and returns what is in it, or why it cannot be replayed. The seed is the workload's. Before
+/// reading it may change the slice and the scales.
 pub type TraceSurvey<'a> = &'a dyn Fn(&mut Trace, u64) -> Result<TraceFindings, String>;
 
 impl Trace {
-    /// Reads the trace's file and returns what is in it, or why it cannot be replayed. The seed is the workload's.
-    /// Before reading it may change the slice and the scales.
+    /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
     }
 
-    /// Makes a relative path begin at `folder`.
+    /// A whole file, unchanged.
     #[must_use]
     pub fn whole(path: &str) -> Self {
         Self {
@@ -85,7 +85,12 @@ impl Trace {
         }
     }
 
-    /// A whole file, unchanged.
+    /// Checks that every number is within its range. Call it before reading the file: a `rate_scale` of a billion
+    /// would open it a billion times.
+    ///
+    /// # Errors
+    ///
+    /// Which field has which value, and which values are allowed.
     pub fn check(&self) -> Result<(), String> {
         let for_s = self.for_s.unwrap_or(1.0);
         for (field, value, allowed) in [
@@ -101,17 +106,12 @@ impl Trace {
         Ok(())
     }
 
-    /// Checks that every number is within its range. Call it before reading the file: a `rate_scale` of a billion
-    /// would open it a billion times.
-    ///
-    /// # Errors
-    ///
-    /// Which field has which value, and which values are allowed.
+    /// Mean prompt of the slice, tokens; 1 before the file is read.
     pub(crate) fn mean_input_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.input_tokens)
     }
 
-    /// Mean prompt of the slice, tokens; 1 before the file is read.
+    /// Mean answer of the slice, tokens; 1 before the file is read.
     pub(crate) fn mean_output_tokens(&self) -> f64 {
         self.found.as_ref().map_or(1.0, |found| found.output_tokens)
     }
@@ -144,7 +144,7 @@ impl Trace {
     }
 }
 
-/// Mean answer of the slice, tokens; 1 before the file is read.
+/// Why the trace cannot fill the run: `horizon_s` lies beyond the slice. `None` if it can.
 pub(crate) fn beyond(trace: &Trace, horizon_s: f64) -> Option<String> {
     let found = trace.found.as_ref()?;
     (horizon_s > found.ends_s).then(|| {

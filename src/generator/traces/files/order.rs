@@ -22,14 +22,14 @@ pub(crate) struct SortedRequests {
     held: BinaryHeap<Reverse<Held>>,
     /// The latest moment read.
     latest: i64,
-    /// The moment of the request let go last.
+    /// The moment of the request emitted last.
     let_go: i64,
     reordered: u64,
-    /// Whether nothing more is to be read.
+    /// Whether the file has been read to its end.
     read: bool,
 }
 
-/// A request with the number of its line, which settles who comes first.
+/// A request with its line number, which breaks ties.
 #[derive(Debug)]
 struct Held {
     at_ns: i64,
@@ -73,12 +73,12 @@ impl SortedRequests {
         &self.reader
     }
 
-    /// Requests so far that came later in the file than one of a later moment.
+    /// Requests so far that the file lists after a later one.
     pub(crate) fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Takes one request in; false when there is none left.
+    /// Reads one request; false at the end.
     fn take_in(&mut self) -> Result<bool, TraceError> {
         let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
         let (at_ns, line) = (request.at_ns, self.reader.line_number());

@@ -1,43 +1,43 @@
-//! The token counts of a client's requests, by how often each comes.
+//! The token counts of a client's requests, by frequency.
 
 use serde_json::{Map, Value};
 
 use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::TOKEN_LIMIT;
 
-/// How far shares may be from 1 together, as in `ServeGen`.
+/// Tolerance of the sum of shares, as in `ServeGen`.
 const TOTAL_ERROR: f64 = 1e-6;
-/// Fields with the tokens of prompts: of language and reasoning models, and the text of multimodal ones, whose images,
-/// sounds and films are read over.
+/// Prompt token fields: of language and reasoning models, and the text of multimodal ones, whose images, audio and
+/// video are ignored.
 const INPUT: [&str; 2] = ["input_tokens", "text_tokens"];
 const OUTPUT: &str = "output_tokens";
 
-/// Counts of tokens with their chances.
+/// Token counts with their probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LengthTable {
     counts: Vec<u32>,
     choice: WeightedChoice,
 }
 
-/// How long the prompts and answers of a client are from a moment on.
+/// The prompt and answer lengths of a client from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LengthTables {
-    /// From when, seconds.
+    /// From this second on.
     pub(super) at_s: u32,
     pub(super) lengths: PoolLengths,
 }
 
-/// What is known of lengths.
+/// Known lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PoolLengths {
     /// Both are known.
     Told {
-        /// Of prompts.
+        /// Prompts.
         input: LengthTable,
-        /// Of answers.
+        /// Answers.
         output: LengthTable,
     },
-    /// All prompts or all answers have 0 tokens, of which there is nothing to send.
+    /// All prompts or all answers have 0 tokens: nothing is sent.
     Nothing,
     /// The table could not be read and was left out.
     Untold,
@@ -52,7 +52,8 @@ pub(super) struct BadLengthTable {
 }
 
 impl LengthTables {
-    /// The tables of one moment. None where a field is empty: then, as in `ServeGen`, those before go on.
+    /// Reads the tables of one moment. `None` where a field is empty: then, as in `ServeGen`, the previous ones
+    /// continue.
     pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadLengthTable> {
         let bad =
             |field: &str, cause: String| BadLengthTable { at: [moment.to_owned(), field.to_owned()], cause };
@@ -73,12 +74,12 @@ impl LengthTables {
         Ok(Some(Self { at_s, lengths }))
     }
 
-    /// Those of a moment that were left out.
+    /// The tables of a moment that were left out.
     pub(super) fn untold(moment: &str) -> Option<Self> {
         Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::Untold })
     }
 
-    /// Tokens of a prompt and of an answer; none where lengths are not known.
+    /// Draws prompt and answer tokens; `None` where lengths are unknown.
     pub(super) fn draw(
         &self,
         input_chance: &mut RandomStream,
@@ -90,8 +91,7 @@ impl LengthTables {
 }
 
 impl LengthTable {
-    /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing;
-    /// none where that is all.
+    /// Reads `{143: 0.25, 148: 0.75}`. Counts of 0 tokens are ignored; `None` if there are no others.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         let inside = inside.ok_or_else(|| {

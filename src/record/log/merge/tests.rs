@@ -1,4 +1,4 @@
-//! A stored run, cut into shards and joined again.
+//! A stored run, split into shards and merged again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn stored() -> RunLog {
     log
 }
 
-/// What `of` generators would have kept of the run.
+/// What `of` generators would have stored of the run.
 fn shards(of: u64) -> Vec<NamedLog> {
     let whole = stored();
     let shard = |number| {
@@ -282,7 +282,7 @@ fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
     let later =
         Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
     assert_eq!(log.telemetry.readings, [reading(0, 10), later.clone(), reading(0, 30)]);
-    // The first could not read its page before the run: the second's account of it counts, and it is there once.
+    // The first could not read its page before the run: the second's description counts, once.
     parts[0].log.header.telemetry[0].kind = None;
     parts[0].log.telemetry.readings.clear();
     let log = merge(parts).unwrap().log;
