@@ -29,7 +29,8 @@ pub enum ForeignFigures {
     /// Computed from the tool's requests, like ours.
     Computed(Box<LatencyRow>),
     /// As the tool reports them, without intervals.
-    Told(ReportedFigures),
+    #[serde(rename = "told")]
+    Reported(ReportedFigures),
 }
 
 /// Figures that a tool reports, milliseconds; absent where it does not.
@@ -101,11 +102,11 @@ impl ForeignFigures {
             (Self::Computed(row), Statistic::Min) => Some(row.min),
             (Self::Computed(row), Statistic::Max) => Some(row.max),
             (Self::Computed(row), Statistic::Percentile(quantile)) => Some(row.percentile(quantile).figure),
-            (Self::Told(told), Statistic::Mean) => told.mean_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Min) => told.min_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Max) => told.max_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Percentile(quantile)) => {
-                told.percentile(quantile).map(Figure::Exact)
+            (Self::Reported(reported), Statistic::Mean) => reported.mean_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Min) => reported.min_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Max) => reported.max_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Percentile(quantile)) => {
+                reported.percentile(quantile).map(Figure::Exact)
             }
         }
     }
@@ -115,7 +116,7 @@ impl ForeignFigures {
     pub const fn n(&self) -> Option<u64> {
         match self {
             Self::Computed(row) => Some(row.n),
-            Self::Told(told) => told.n,
+            Self::Reported(reported) => reported.n,
         }
     }
 
@@ -124,7 +125,7 @@ impl ForeignFigures {
     pub fn computed(&self) -> Option<&LatencyRow> {
         match self {
             Self::Computed(row) => Some(row),
-            Self::Told(_) => None,
+            Self::Reported(_) => None,
         }
     }
 }

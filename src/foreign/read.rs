@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use strum::IntoEnumIterator;
 
 use super::fields::{FieldProblem, ResultFields};
 use super::lenient;
@@ -82,7 +83,7 @@ pub enum ForeignError {
 }
 
 fn looks() -> String {
-    ForeignTool::ALL.map(|tool| format!("\n  {tool}: {}", tool.looks_like())).concat()
+    ForeignTool::iter().map(|tool| format!("\n  {tool}: {}", tool.looks_like())).collect()
 }
 
 /// AIPerf's default name for its summary, and the ending of that name under another prefix.

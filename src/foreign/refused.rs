@@ -15,7 +15,7 @@ pub struct UnmatchedFigure {
 
 /// A total over everything.
 pub(super) const TOTAL: &str =
-    "a total over the whole run, its end included; ours are rates over a window in which load keeps coming";
+    "a total over the whole run, its end included; ours are rates over a window of steady load";
 /// Prompt and answer tokens added up.
 pub(super) const BLENDED: &str = "adds prompt and answer tokens, which cost a server very different work";
 /// Goodput of another kind.

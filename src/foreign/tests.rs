@@ -60,9 +60,9 @@ fn figure(run: &ForeignRun, subject: FigureKey) -> Option<f64> {
     run.figure(subject).and_then(Figure::exact)
 }
 
-fn near(found: Option<f64>, told: &Value) {
-    let (found, told) = (found.unwrap(), told.as_f64().unwrap());
-    assert!((found - told).abs() <= 1e-9 * told.abs(), "{found} is not {told}");
+fn near(found: Option<f64>, reported: &Value) {
+    let (found, reported) = (found.unwrap(), reported.as_f64().unwrap());
+    assert!((found - reported).abs() <= 1e-9 * reported.abs(), "{found} is not {reported}");
 }
 
 fn is_computed(run: &ForeignRun, metric: Metric) -> bool {
@@ -144,8 +144,9 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     old.as_object_mut().unwrap().remove("latencies");
     let old = changed_run(&old);
     assert_eq!(old.requests.failed, Some(5));
-    let (mean, told) = (figure(&old, mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
-    assert!((mean - told.as_f64().unwrap()).abs() < 0.5, "{mean} {told}");
+    let (mean, reported) =
+        (figure(&old, mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
+    assert!((mean - reported.as_f64().unwrap()).abs() < 0.5, "{mean} {reported}");
 }
 
 #[test]
@@ -205,21 +206,21 @@ fn every_benchmark_of_guidellm_is_a_run() {
     let (runs, file) = (runs("guidellm.json"), raw("guidellm.json"));
     assert_eq!(runs.len(), 2);
     for (run, benchmark) in runs.iter().zip(file["benchmarks"].as_array().unwrap()) {
-        let told = |name: &str| benchmark["metrics"][name]["successful"].clone();
+        let reported = |name: &str| benchmark["metrics"][name]["successful"].clone();
         // All answers have eight tokens, so that weighing by tokens changes nothing.
         for (metric, name) in
             [(Metric::TtftFromSend, "time_to_first_token_ms"), (Metric::Tpot, "inter_token_latency_ms")]
         {
             assert!(is_computed(run, metric));
-            near(figure(run, mean(metric)), &told(name)["mean"]);
+            near(figure(run, mean(metric)), &reported(name)["mean"]);
             let ends =
                 [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::Latency(end, metric)));
-            near(ends[0], &told(name)["min"]);
-            near(ends[1], &told(name)["max"]);
+            near(ends[0], &reported(name)["min"]);
+            near(ends[1], &reported(name)["max"]);
         }
         let (e2e, whole) = (
             figure(run, mean(Metric::E2eFromSend)).unwrap(),
-            told("request_latency")["mean"].as_f64().unwrap() * 1e3,
+            reported("request_latency")["mean"].as_f64().unwrap() * 1e3,
         );
         assert!(e2e <= whole && whole - e2e < 0.05 * whole, "{e2e} {whole}");
         assert!(is_refused(run, "time_per_output_token_ms") && is_refused(run, "request_scheduled_latency"));
@@ -236,12 +237,12 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
     let mut file = raw("guidellm.json");
     let benchmark = &mut file["benchmarks"][0];
     benchmark["requests"]["successful"].as_array_mut().unwrap().truncate(5);
-    let told = benchmark["metrics"]["time_to_first_token_ms"]["successful"].clone();
+    let reported = benchmark["metrics"]["time_to_first_token_ms"]["successful"].clone();
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
     assert_eq!(
         figure(&run, percentile(Quantile::P95, Metric::TtftFromSend)),
-        told["percentiles"]["p95"].as_f64()
+        reported["percentiles"]["p95"].as_f64()
     );
     assert_eq!(run.figure(mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));

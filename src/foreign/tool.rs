@@ -4,10 +4,14 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
+use strum::{EnumIter, EnumString, IntoStaticStr, VariantNames};
 
 /// A benchmark tool whose results are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, EnumIter, EnumString, IntoStaticStr, VariantNames,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ForeignTool {
     /// `vllm bench serve`.
     Vllm,
@@ -20,17 +24,10 @@ pub enum ForeignTool {
 }
 
 impl ForeignTool {
-    pub const ALL: [Self; 4] = [Self::Vllm, Self::Sglang, Self::GuideLlm, Self::AiPerf];
-
     /// Its name on the command line and in JSON.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
-            Self::GuideLlm => "guidellm",
-            Self::AiPerf => "aiperf",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What its results look like, for the message about a wrong file.

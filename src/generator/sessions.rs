@@ -256,7 +256,7 @@ pub(super) fn opening(
         input_tokens: lengths.input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
         output_tokens: lengths.output_tokens,
         priority,
-        slo: workload.promise(class as u16, priority, tenant),
+        slo: workload.slo_of(class as u16, priority, tenant),
         row: row.map(|row| row.row),
         images,
         prefix,

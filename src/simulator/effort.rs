@@ -32,7 +32,7 @@ pub struct WorkTotals {
     /// Time in passes while a request waited for free KV blocks, seconds.
     pub short_of_blocks_s: f64,
     /// While one waited for a slot in the batch (`max_num_seqs`), seconds.
-    pub short_of_seats_s: f64,
+    pub short_of_slots_s: f64,
     /// While one waited for room in the step (`max_num_batched_tokens`), seconds.
     pub short_of_tokens_s: f64,
 }
@@ -43,7 +43,7 @@ pub(super) enum Shortage {
     /// Too few KV blocks were free.
     Blocks,
     /// Every slot was taken.
-    Seats,
+    Slots,
     /// The step's token budget was used up.
     Tokens,
 }
@@ -76,7 +76,7 @@ impl WorkTotals {
         }
         match shortage {
             Some(Shortage::Blocks) => self.short_of_blocks_s += seconds,
-            Some(Shortage::Seats) => self.short_of_seats_s += seconds,
+            Some(Shortage::Slots) => self.short_of_slots_s += seconds,
             Some(Shortage::Tokens) => self.short_of_tokens_s += seconds,
             None => {}
         }
@@ -95,7 +95,7 @@ impl WorkTotals {
             communication_s: seconds(self.communication_s, other.communication_s),
             kv_held_s: seconds(self.kv_held_s, other.kv_held_s),
             short_of_blocks_s: seconds(self.short_of_blocks_s, other.short_of_blocks_s),
-            short_of_seats_s: seconds(self.short_of_seats_s, other.short_of_seats_s),
+            short_of_slots_s: seconds(self.short_of_slots_s, other.short_of_slots_s),
             short_of_tokens_s: seconds(self.short_of_tokens_s, other.short_of_tokens_s),
         }
     }

@@ -222,7 +222,7 @@ impl DatasetChange {
             }
             return self.format_of(path).is_none().then(|| {
                 format!(
-                    "`--dataset` is {path:?}, whose ending does not tell the format; add --dataset-format: one of \
+                    "`--dataset` is {path:?}, whose extension does not imply a format; add --dataset-format: one of \
                      sharegpt, jsonl, csv"
                 )
             });

@@ -148,9 +148,9 @@ impl WorkloadSpec {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
             let seed = fields.optional("seed", 0, |place| place.bits());
-            let horizon_s = fields.optional("horizon_s", None, |place| place.number(SECONDS).map(Some));
-            let requests = fields.optional("requests", None, |place| place.whole(REQUESTS).map(Some));
-            let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
+            let horizon_s = fields.option("horizon_s", |place| place.number(SECONDS));
+            let requests = fields.option("requests", |place| place.whole(REQUESTS));
+            let warmup_s = fields.option("warmup_s", |place| place.number(WAIT));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
             let common = read_common(fields, seed, survey);
             let trace = match &common {
@@ -168,9 +168,9 @@ impl WorkloadSpec {
             });
             let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
-            let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
+            let models = fields.option("models", ModelMix::read);
             let checks = GoldenCheck::read_all(fields);
-            let check_every_s = fields.optional("check_every_s", None, |place| place.number(WAIT).map(Some));
+            let check_every_s = fields.option("check_every_s", |place| place.number(WAIT));
             if let Some(Some(every_s)) = check_every_s
                 && every_s > 0.0
                 && every_s < SOONEST_CHECK_S
@@ -214,7 +214,7 @@ impl WorkloadSpec {
 
     /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
     #[must_use]
-    pub fn promise(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
+    pub fn slo_of(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
         if let Some(slo) = tenant.and_then(|tenant| tenant.slo) {
             return slo;
@@ -267,12 +267,12 @@ fn read_common(
         Given::Right(trace) => Some(trace),
         Given::Wrong => return Err(Mistaken::beside(Some(Trace::whole("")))),
     };
-    let given = fields.optional("arrival", None, |place| {
+    let given = fields.option("arrival", |place| {
         if trace.is_some() {
             place.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
             return None;
         }
-        ArrivalPattern::read(place).map(Some)
+        ArrivalPattern::read(place)
     });
     let given = given.ok_or_else(|| Mistaken::beside(trace.clone()))?;
     let (field, mut arrival) = match trace {

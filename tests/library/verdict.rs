@@ -43,7 +43,7 @@ fn a10g() -> Fleet {
 /// A server of `places` places that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
 fn places(places: usize, seed: u64) -> Fleet {
     let ttft = Delay::LogNormal(0.08, 0.45);
-    Fleet::of_one(EngineModel::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
+    Fleet::of_one(EngineModel::Plain { slots, ttft, itl: Delay::Constant(0.02) }, seed)
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {

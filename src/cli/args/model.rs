@@ -288,7 +288,7 @@ impl ModelArgs {
             ("itl", json!(itl.to_string())),
             ("places", json!(self.places)),
         ];
-        Ok((EngineModel::Plain { places: self.places.get(), ttft, itl }, None, named(facts)))
+        Ok((EngineModel::Plain { slots: self.places.get(), ttft, itl }, None, named(facts)))
     }
 
     fn batching(&self) -> Result<Parts, Stop> {

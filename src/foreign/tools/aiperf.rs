@@ -76,7 +76,7 @@ pub(crate) fn read(
         Some(answers) => {
             if let Some((own, usage)) = recounted.filter(|_| !per_chunk_usage) {
                 reservations.push(format!(
-                    "tpot divides by the tokens that the server told ({usage} in all); AIPerf's own {ITL} by those of its tokenizer \
+                    "tpot divides by the tokens that the server reported ({usage} in all); AIPerf's own {ITL} by those of its tokenizer \
                      ({own})"
                 ));
             }
@@ -91,15 +91,15 @@ pub(crate) fn read(
                  nothing says how sure they are"
                     .to_owned(),
             );
-            let told = told(fields, tpot)?;
+            let reported = reported(fields, tpot)?;
             if recounted.is_some() {
                 refused.push(UnmatchedFigure {
                     name: ITL,
-                    reason: "divides by the tokens of AIPerf's own tokenizer, and the server told another number",
+                    reason: "divides by the tokens of AIPerf's own tokenizer, and the server reported another number",
                 });
             }
             let keeps = |latency: &ForeignLatency| recounted.is_none() || latency.theirs != ITL;
-            told.into_iter().filter(keeps).collect()
+            reported.into_iter().filter(keeps).collect()
         }
     };
     if let Some(duration) = fields.object("benchmark_duration")? {
@@ -201,14 +201,14 @@ fn is_in(figure: &ResultFields<'_>, name: &str, unit: &str) -> Result<(), FieldP
 }
 
 /// The figures that AIPerf computed, with numpy's default percentiles.
-fn told(fields: &ResultFields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, FieldProblem> {
+fn reported(fields: &ResultFields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for (metric, theirs) in [TTFT, (tpot, ITL), ICL, LATENCY] {
         let Some(figure) = fields.object(theirs)? else { continue };
         is_in(&figure, theirs, "ms")?;
         let n = figure.count("count")?;
-        if let Some(told) = ReportedFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
-            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
+        if let Some(reported) = ReportedFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
+            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(reported) });
         }
     }
     Ok(all)

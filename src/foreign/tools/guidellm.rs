@@ -21,7 +21,7 @@ const ITL: (Metric, &str) = (Metric::Tpot, "inter_token_latency_ms");
 const REFUSED: [(&str, &str); 15] = [
     (
         "time_per_output_token_ms",
-        "e2e ÷ N, with the wait for the first token in it; our runs tell it among their `aliases`, and our tpot is another",
+        "e2e ÷ N, with the wait for the first token in it; our runs report it among their `aliases`, and our tpot is another",
     ),
     (
         "request_scheduled_latency",
@@ -75,8 +75,8 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
     let requests =
         ForeignRequests { completed, failed: totals.count("errored")?, cut_off: totals.count("incomplete")? };
     let sum = |name| -> Result<Option<u64>, FieldProblem> {
-        let told = successful(&metrics, name)?;
-        let sum = told.map(|told| told.number("total_sum")).transpose()?.flatten();
+        let reported = successful(&metrics, name)?;
+        let sum = reported.map(|reported| reported.number("total_sum")).transpose()?.flatten();
         Ok(sum.map(|sum| sum.round() as u64))
     };
     let tokens = ForeignTokens {
@@ -96,7 +96,7 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
             "no request completed, and the zeros that GuideLLM writes then are no measurements".to_owned(),
         );
     } else if latency.is_empty() {
-        latency = told(&metrics)?;
+        latency = reported(&metrics)?;
         refused.push(UnmatchedFigure {
             name: ITL.1,
             reason: "GuideLLM's own figure counts each request as often as it has tokens; one a request needs its requests",
@@ -188,7 +188,7 @@ fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswe
 }
 
 /// The figures that GuideLLM computed and that mean the same here.
-fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
+fn reported(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for ((metric, theirs), factor) in [(TTFT, 1.0), (LATENCY, 1e3)] {
         let Some(found) = successful(metrics, theirs)? else { continue };
@@ -209,7 +209,7 @@ fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem>
             n,
             ..ranks
         };
-        all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(ends) });
+        all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(ends) });
     }
     Ok(all)
 }

@@ -63,7 +63,7 @@ pub(crate) fn errors<'a>(fields: &ResultFields<'a>) -> Result<Option<Vec<&'a str
 
 /// The figures that the tool computed, with numpy's default percentiles. Both tools write 0 for no samples: such
 /// figures are refused.
-pub(crate) fn told(
+pub(crate) fn reported(
     fields: &ResultFields<'_>,
     completed: u64,
     names: &[(Metric, &'static str)],
@@ -75,13 +75,15 @@ pub(crate) fn told(
         let one_each = matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
         let key = |statistic: &str| format!("{statistic}_{theirs}_ms");
         match ReportedFigures::read(fields, STATISTICS, key, 1.0, one_each.then_some(completed))? {
-            Some(told) if !one_each && told.is_zero() => {
+            Some(reported) if !one_each && reported.is_zero() => {
                 refused.push(UnmatchedFigure {
                     name: theirs,
                     reason: "no sample: the zeros are what is written for none",
                 });
             }
-            Some(told) => all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) }),
+            Some(reported) => {
+                all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(reported) })
+            }
             None => {}
         }
     }

@@ -3,7 +3,7 @@
 //! The meaning of its fields: `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
-use super::serving::{StoredRequests, errors, told};
+use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
@@ -19,7 +19,7 @@ const REFUSED: [(&str, &str); 11] = [
     ("output_throughput", TOTAL),
     ("total_throughput", BLENDED),
     ("goodput*", OTHER_GOODPUT),
-    ("total_output_tokens_retokenized", "counts the text again; the server's own count goes before"),
+    ("total_output_tokens_retokenized", "counts the text again; the server's own count takes precedence"),
     ("concurrency", "the sum of latencies ÷ duration, of completed requests only"),
     ("max_output_tokens_per_s", "counts chunks for tokens"),
     ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
@@ -55,7 +55,7 @@ impl GapMeaning {
 
     /// For reported figures: with speculative decoding it divides the gaps of OpenAI endpoints among the tokens of
     /// each chunk.
-    fn told(backend: &str, drafts: bool) -> Self {
+    fn reported(backend: &str, drafts: bool) -> Self {
         match Self::kept(backend) {
             Self::Chunks if drafts && backend.starts_with("sglang-oai") => Self::Tokens,
             gaps => gaps,
@@ -97,7 +97,10 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         None if completed == 0 => (Vec::new(), None),
         None => {
             let streamed = was_whole(fields)?.then_some(false);
-            (told(fields, completed, &GapMeaning::told(backend, drafts).names(), &mut refused)?, streamed)
+            (
+                reported(fields, completed, &GapMeaning::reported(backend, drafts).names(), &mut refused)?,
+                streamed,
+            )
         }
     };
     if streamed == Some(false) {

@@ -3,7 +3,7 @@
 //! The meaning of its fields: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
-use super::serving::{StoredRequests, errors, told};
+use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
@@ -63,7 +63,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     let latency = match &kept {
         Some(answers) => latencies(answers, &NAMES),
         None if completed == 0 => Vec::new(),
-        None => told(fields, completed, &NAMES, &mut refused)?,
+        None => reported(fields, completed, &NAMES, &mut refused)?,
     };
     if completed == 0 {
         reservations
@@ -79,7 +79,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         reservations.push("vLLM does not say how many requests failed (--save-detailed does)".to_owned());
     }
     if ours {
-        reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());
+        reservations.push("skyline wrote it for vLLM's readers: the run's own folder holds more".to_owned());
     } else if !latency.is_empty() && conditions.endpoint.as_deref() == Some("chat") {
         reservations.push(
             "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send before its \

@@ -28,7 +28,7 @@ pub enum DatasetError {
     },
     /// A row is unusable.
     #[error(
-        "{}, {row}\nhint: mend the row, or pass over such rows with skip_bad = true in the workload file or --skip-bad",
+        "{}, {row}\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad",
         path.display()
     )]
     BadRow {

@@ -146,7 +146,7 @@ impl Scan {
             State::FirstItem | State::Comma if byte == b']' => self.state = State::End,
             State::Comma if byte == b',' => self.state = State::Item,
             State::Comma => return Err(self.shape("a `,` or `]` is expected after an item")),
-            State::End => return Err(self.shape("something stands behind the end of the list")),
+            State::End => return Err(self.shape("there is more after the end of the list")),
             State::FirstItem | State::Item if matches!(byte, b',' | b']') => {
                 return Err(self.shape("an item is missing at a `,`"));
             }
@@ -247,7 +247,7 @@ mod tests {
             ("[1,\n2", "2: the file ends inside the item that begins here"),
             ("[1,\n{\"a\": [1, 2]\n", "2: the file ends inside the item that begins here"),
             ("[{}\n", "2: the file ends before the list does: there is no `]`"),
-            ("[1] x", "1: something stands behind the end of the list"),
+            ("[1] x", "1: there is more after the end of the list"),
         ] {
             assert_eq!(items(text, 4).unwrap_err(), said, "{text:?}");
         }

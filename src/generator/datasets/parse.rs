@@ -23,7 +23,7 @@ pub(super) struct DatasetRow {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AnswerLength {
     /// Nothing.
-    Untold,
+    Unknown,
     /// So many tokens.
     Tokens(u32),
     /// As long as this text.
@@ -99,12 +99,12 @@ impl RowParser {
                 .map_err(|error| named(name, format!("it is not UTF-8: {error}")))
         };
         let prompt = field(*prompt, prompt_name)?;
-        let told = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
-        let answer = if told.is_empty() {
-            AnswerLength::Untold
+        let cell = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
+        let answer = if cell.is_empty() {
+            AnswerLength::Unknown
         } else {
             let tokens =
-                told.parse().map_err(|_| named(answer_name, length_mistake(&format!("{told:?}"))))?;
+                cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
         Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer })
@@ -116,7 +116,7 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
         serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
     let prompt = turns.next().unwrap_or_default();
-    let answer = turns.next().map_or(AnswerLength::Untold, AnswerLength::Of);
+    let answer = turns.next().map_or(AnswerLength::Unknown, AnswerLength::Of);
     Ok(DatasetRow { prompt: Prompt::Text(prompt), answer })
 }
 
@@ -147,7 +147,7 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         }
     };
     let answer = match read.output_tokens {
-        None => AnswerLength::Untold,
+        None => AnswerLength::Unknown,
         Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
     Ok(DatasetRow { prompt, answer })

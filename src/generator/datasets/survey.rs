@@ -106,8 +106,8 @@ impl RowRule<'_> {
             return Ok(RowVerdict::LeftOut);
         }
         let input = self.input_tokens(&row.prompt);
-        let told = match &row.answer {
-            AnswerLength::Untold => None,
+        let answer_tokens = match &row.answer {
+            AnswerLength::Unknown => None,
             AnswerLength::Tokens(tokens) => Some(*tokens),
             AnswerLength::Of(answer) => Some(self.counter.count(answer)),
         };
@@ -126,7 +126,7 @@ impl RowRule<'_> {
         if !self.class.output_tokens.is_of_rows() {
             return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
         }
-        match told.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
+        match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
             Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
             None => Err(whole(
                 place,

@@ -25,7 +25,7 @@ use crate::workload::RequestClass;
 /// How often a prompt is rewritten until its token count is right.
 const ATTEMPTS: u64 = 8;
 /// How many words are tried at the end of a prompt whose count is still wrong.
-const MENDS: u32 = 64;
+const CORRECTIONS: u32 = 64;
 
 /// Tokens reserved for a lead alone: more than any lead has.
 const LEAD_ROOM: u32 = 256;
@@ -91,7 +91,7 @@ impl PromptBuilder {
     ) -> Result<Self, PromptError> {
         let texts = Self::texts_to_measure(classes);
         if texts.len() != counts.len() {
-            let cause = format!("{} texts were asked for, {} counts came", texts.len(), counts.len());
+            let cause = format!("{} texts were sent, {} counts came back", texts.len(), counts.len());
             return Err(PromptError::UnusableCounts { cause });
         }
         let counts: HashMap<_, _> = texts.into_iter().zip(counts.iter().map(|&count| count as u32)).collect();
@@ -242,21 +242,28 @@ impl PromptBuilder {
         }
         match closest {
             Some((0, text)) => text,
-            Some((_, text)) => self.mend(tokenizer, text, before.len(), whole, number),
+            Some((_, text)) => self.correct(tokenizer, text, before.len(), whole, number),
             None => before,
         }
     }
 
     /// Removes words from the end, but none of the first `kept` bytes, until the text is short enough, then adds
     /// words that fit until it is exact.
-    fn mend(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
+    fn correct(
+        &self,
+        tokenizer: &Tokenizer,
+        mut text: String,
+        kept: usize,
+        tokens: u32,
+        number: u64,
+    ) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
         while text.len() > kept && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);
             text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()).max(kept));
         }
         let mut stream = self.stream.branch(number ^ (ATTEMPTS << 56));
-        for _ in 0..MENDS {
+        for _ in 0..CORRECTIONS {
             if count(&text) == tokens {
                 break;
             }

@@ -54,7 +54,7 @@ pub enum TraceError {
     },
     /// A line is invalid.
     #[error(
-        "{path}, line {line}, {place}: {cause}; mend the line, or leave out what cannot be read with \
+        "{path}, line {line}, {place}: {cause}; correct the line, or leave out what cannot be read with \
          bad_lines = \"skip\" (--skip-bad), which is counted"
     )]
     Line {
@@ -69,7 +69,7 @@ pub enum TraceError {
     },
     /// A line of an access log is invalid.
     #[error(
-        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; mend it, or leave out \
+        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; correct it, or leave out \
          what cannot be used with --skip-bad, which is counted"
     )]
     LogLine {

@@ -44,8 +44,8 @@ impl RequestTrace {
         });
         let turns = log.records.iter().any(|record| !record.is_opener()).then(|| {
             "turns of conversations, and the requests of a user, become single requests at the moments at which they came, \
-             each with a new prompt of its whole length; fly the workload again where they should follow answers and say \
-             again what was said"
+             each with a new prompt of its whole length; run the workload again if they should follow answers and \
+             repeat the history"
                 .to_owned()
         });
         [shard, turns, Self::unkept_blocks(log)].into_iter().flatten().collect()

@@ -89,8 +89,8 @@ fn open(trace: &Trace, seed: u64) -> Result<(Replay, u32), TraceError> {
 }
 
 /// The index of the trace's name among the workload's.
-fn place_of<'n>(told: Option<&str>, mut names: impl Iterator<Item = &'n str>) -> Option<u16> {
-    told.and_then(|told| names.position(|name| name == told)).map(|place| place as u16)
+fn index_of<'n>(name: Option<&str>, mut names: impl Iterator<Item = &'n str>) -> Option<u16> {
+    name.and_then(|name| names.position(|known| known == name)).map(|index| index as u16)
 }
 
 impl Iterator for TracePlan {
@@ -107,9 +107,9 @@ impl Iterator for TracePlan {
         let images = draws.images();
         let priority = request.priority.unwrap_or_else(|| draws.priority());
         let tenants = self.workload.tenants.iter().map(|tenant| tenant.name.as_str());
-        let tenant = place_of(request.tenant.as_deref(), tenants).or_else(|| draws.tenant());
+        let tenant = index_of(request.tenant.as_deref(), tenants).or_else(|| draws.tenant());
         let models = self.workload.models.iter().flat_map(|models| &models.names).map(String::as_str);
-        let model = place_of(request.model.as_deref(), models)
+        let model = index_of(request.model.as_deref(), models)
             .or_else(|| self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16));
         let planned = PlannedRequest {
             index,
@@ -119,7 +119,7 @@ impl Iterator for TracePlan {
             input_tokens: request.input_tokens,
             output_tokens: request.output_tokens,
             priority,
-            slo: self.workload.promise(class as u16, priority, tenant),
+            slo: self.workload.slo_of(class as u16, priority, tenant),
             row: None,
             images,
             prefix: None,

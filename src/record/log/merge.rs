@@ -2,7 +2,7 @@
 //!
 //! Every moment in a log counts from its own run's zero. The merged run's zero is that of the shard that began
 //! first; what the others saw is put later by as much as they began later, by their wall clocks. Shards that were
-//! told the same moment to start at have the same zero, and are together as true as their machines' clocks agree.
+//! given the same moment to start at have the same zero, and are together as exact as their machines' clocks agree.
 //! No latency depends on that: each was taken on one machine's monotonic clock.
 
 #[cfg(test)]
@@ -54,14 +54,14 @@ pub enum MergeError {
     Nothing,
     /// A run is not a shard.
     #[error(
-        "{name} is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …"
+        "{name} is no shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …"
     )]
     NoShard {
         /// The run.
         name: String,
     },
     /// A shard did not run to the end.
-    #[error("{name} {what}, so the load was not that of the plan\nhint: fly all shards again, together")]
+    #[error("{name} {what}, so the load was not that of the plan\nhint: run all shards again, together")]
     NotWhole {
         /// The run.
         name: String,
@@ -91,7 +91,7 @@ pub enum MergeError {
         shard: Shard,
     },
     /// Shards are missing.
-    #[error("shard {missing} is missing; a plan flown in {of} shards is merged from all {of}")]
+    #[error("shard {missing} is missing; a plan run in {of} shards is merged from all {of}")]
     Missing {
         /// Those missing, as `1/3, 2/3`.
         missing: String,
@@ -100,8 +100,8 @@ pub enum MergeError {
     },
     /// They did not run together.
     #[error(
-        "{name} began {} after the first of the shards, so they were no common load (the bar is {}: {} % of the window, \
-         {} at most)\nhint: fly them again with the same --start-at",
+        "{name} began {} after the first of the shards, so they were no common load (the limit is {}: {} % of the window, \
+         {} at most)\nhint: run them again with the same --start-at",
         spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
     )]
     Apart {

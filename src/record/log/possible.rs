@@ -46,7 +46,7 @@ pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
 
 /// Checks a record against its header.
 pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
-    let told = || {
+    let check = || {
         match record.turn {
             Some(_) => of_a_session(header, record)?,
             None => countable("the index", record.index)?,
@@ -57,7 +57,7 @@ pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result
         countable("output_tokens", record.output_tokens)?;
         record.usage.as_ref().map_or(Ok(()), counted)
     };
-    told().map_err(|what: String| format!("request {}: {what}", record.index))
+    check().map_err(|what: String| format!("request {}: {what}", record.index))
 }
 
 /// Checks the record of a golden prompt against its header.
@@ -78,8 +78,8 @@ pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
     one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
     in_time("the moment of a reading", reading.answered)?;
     let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
-    let mut told = reading.gauges.values().chain(of_devices);
-    match told.find(|value| value.abs() > Reading::LARGEST) {
+    let mut values = reading.gauges.values().chain(of_devices);
+    match values.find(|value| value.abs() > Reading::LARGEST) {
         Some(value) => {
             Err(format!("a reading has a value of {value:e}, more than anything that is measured"))
         }

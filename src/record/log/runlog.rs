@@ -54,7 +54,7 @@ pub enum RunLogError {
     /// A line says what no run can have written.
     #[error(
         "{path}, line {line}: {message}\n\
-         hint: the log was damaged or changed since it was written; use a copy that was not, or fly the run again"
+         hint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run"
     )]
     Damaged {
         /// The file.

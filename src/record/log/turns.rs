@@ -51,7 +51,7 @@ pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     let conversation = class.and_then(|class| class.conversation.as_ref());
     let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
     if users.is_none() && conversation.is_none() {
-        Err("it is a turn of a session, and the workload has none such".to_owned())
+        Err("it is a turn of a session, and the workload has no sessions".to_owned())
     } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
         Err(format!("it is said to be turn {number} of session {session}, whose index is another"))
     } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
@@ -59,7 +59,7 @@ pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
     } else if history_tokens > asked || turn.place() == 0 && history_tokens > 0 {
-        Err(format!("{history_tokens} of its {asked} prompt tokens were said before"))
+        Err(format!("{history_tokens} of its {asked} prompt tokens are history"))
     } else {
         Ok(())
     }
@@ -112,7 +112,7 @@ mod tests {
             (|log| log.records.swap(0, 1), "comes after turn 1"),
             (|log| log.records[1].index += 1, "whose index is another"),
             (|log| log.records[1].turn.as_mut().unwrap().session = 5, "whose index is another"),
-            (|log| log.header.workload.classes[0].conversation = None, "the workload has none such"),
+            (|log| log.header.workload.classes[0].conversation = None, "the workload has no sessions"),
             (
                 |log| {
                     log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default());
@@ -120,8 +120,8 @@ mod tests {
                 },
                 "turn 0 is none of its session",
             ),
-            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens were said before"),
-            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "were said before"),
+            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens are history"),
+            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "prompt tokens are history"),
             (
                 |log| log.records[1].turn.as_mut().unwrap().begun = 1,
                 "of a conversation that began with turn 1",

@@ -16,7 +16,7 @@ use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer
 /// Poisson arrivals, constant M/D/c.
 #[derive(Clone, Debug)]
 pub struct FixedQueue {
-    free_places: usize,
+    free_slots: usize,
     ttft: Delay,
     gap: Delay,
     ttfts: RandomStream,
@@ -41,9 +41,9 @@ struct Running {
 impl FixedQueue {
     /// A server with `slots` slots (at least one) that draws from its own streams of `seed`.
     #[must_use]
-    pub fn new(places: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
+    pub fn new(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
-            free_places: places.max(1),
+            free_slots: slots.max(1),
             ttft,
             gap,
             ttfts: RandomStream::named(seed, "simulator ttft"),
@@ -57,10 +57,10 @@ impl FixedQueue {
 
     /// Gives the free slots to waiting jobs.
     fn start_waiting(&mut self, at: Timestamp) {
-        while self.free_places > 0
+        while self.free_slots > 0
             && let Some(job) = self.waiting.pop_front()
         {
-            self.free_places -= 1;
+            self.free_slots -= 1;
             self.running.push(Reverse(Running {
                 next_token: at.after(self.ttft.draw(&mut self.ttfts)),
                 scheduled: at,
@@ -89,14 +89,14 @@ impl SimulatedServer for FixedQueue {
         self.running.retain(|running| running.0.id != id);
         let place_freed = before.1 > self.running.len();
         if place_freed {
-            self.free_places += 1;
+            self.free_slots += 1;
             self.woken = now;
         }
         place_freed || before.0 > self.waiting.len()
     }
 
     fn next_event(&self) -> Option<Timestamp> {
-        if self.free_places > 0 && !self.waiting.is_empty() {
+        if self.free_slots > 0 && !self.waiting.is_empty() {
             return Some(self.woken);
         }
         self.running.peek().map(|running| running.0.next_token)
@@ -119,7 +119,7 @@ impl SimulatedServer for FixedQueue {
                 self.counts.prompt_tokens += u64::from(job.input_tokens);
             }
             if finished {
-                self.free_places += 1;
+                self.free_slots += 1;
                 self.start_waiting(at);
             } else {
                 job.first = false;

@@ -243,7 +243,7 @@ impl Scheduler {
             *budget -= new;
             self.running.push(sequence);
         }
-        if *budget == 0 { Shortage::Tokens } else { Shortage::Seats }
+        if *budget == 0 { Shortage::Tokens } else { Shortage::Slots }
     }
 
     /// Removes every running sequence whose answer is complete.

@@ -35,7 +35,7 @@ pub enum EngineModel {
     /// A plain server without physics.
     Plain {
         /// Requests served at a time; others wait.
-        places: usize,
+        slots: usize,
         /// From the start of service to the first token.
         ttft: Delay,
         /// From each token to the next.
@@ -192,9 +192,9 @@ impl Fleet {
                     *transfer,
                 )?)
             }
-            (EngineModel::Plain { places, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
+            (EngineModel::Plain { slots, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
                 let seeds = (0..u64::from(*count)).map(|place| self.seed.wrapping_add(place));
-                let servers = seeds.map(|seed| FixedQueue::new(*places, *ttft, *itl, seed)).collect();
+                let servers = seeds.map(|seed| FixedQueue::new(*slots, *ttft, *itl, seed)).collect();
                 Box::new(Cluster::new(servers, rule.among(*count))?)
             }
             (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
@@ -202,8 +202,8 @@ impl Fleet {
         Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
     }
 
-    fn instances(&self, config: &BatchingConfig, places: std::ops::Range<u32>) -> Vec<BatchingEngine> {
-        let seeds = places.map(|place| self.seed.wrapping_add(u64::from(place)));
+    fn instances(&self, config: &BatchingConfig, range: std::ops::Range<u32>) -> Vec<BatchingEngine> {
+        let seeds = range.map(|index| self.seed.wrapping_add(u64::from(index)));
         seeds.map(|seed| BatchingEngine::new(BatchingConfig { seed, ..config.clone() })).collect()
     }
 
@@ -244,7 +244,7 @@ mod tests {
     use crate::simulator::job::{Job, JobId};
 
     fn plain(layout: FleetLayout) -> Fleet {
-        let engine = EngineModel::Plain { places: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
+        let engine = EngineModel::Plain { slots: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
         Fleet { layout, ..Fleet::of_one(engine, 0) }
     }
 

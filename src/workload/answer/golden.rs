@@ -76,11 +76,11 @@ impl Expectation {
         place.table("an expectation", |fields| {
             let contains = fields.optional("contains", Vec::new(), texts);
             let not_contains = fields.optional("not_contains", Vec::new(), texts);
-            let regex = fields.optional("regex", None, |place| RegexPattern::read(place).map(Some));
-            let exact = fields.optional("exact", None, |place| place.said().map(Some));
-            let json_schema = fields.optional("json_schema", None, |place| JsonSchema::read(place).map(Some));
+            let regex = fields.option("regex", RegexPattern::read);
+            let exact = fields.option("exact", |place| place.said());
+            let json_schema = fields.option("json_schema", JsonSchema::read);
             let min_characters =
-                fields.optional("min_characters", None, |place| place.whole(CHARACTERS).map(Some));
+                fields.option("min_characters", |place| place.whole(CHARACTERS));
             let expect = Self {
                 contains: contains?,
                 not_contains: not_contains?,
@@ -182,8 +182,8 @@ impl GoldenCheck {
     fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a check", |fields| {
             let name = fields.required("name", |place| place.name());
-            let prompt = fields.optional("prompt", None, |place| place.said().map(Some));
-            let messages = fields.optional("messages", None, |place| messages(place).map(Some));
+            let prompt = fields.option("prompt", |place| place.said());
+            let messages = fields.option("messages", messages);
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
             let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
             let expect = fields.required("expect", Expectation::read);

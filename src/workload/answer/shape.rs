@@ -194,7 +194,7 @@ impl ToolSpec {
                 }
                 Some(name)
             });
-            let description = fields.optional("description", None, |place| place.said().map(Some));
+            let description = fields.option("description", |place| place.said());
             let nothing = serde_json::json!({ "type": "object", "properties": {} });
             let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
             Some(Self { name: name?, description: description?, parameters: parameters? })

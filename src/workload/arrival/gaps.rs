@@ -1,11 +1,13 @@
 //! Families of independent inter-arrival gaps.
 
 use serde::Serialize;
+use strum::{EnumString, VariantNames};
 
 /// A family of gap distributions with one parameter beside the mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum GapFamily {
     /// Gamma.
     #[default]

@@ -91,8 +91,8 @@ fn either_or_cv(
     allowed: Allowed,
     family: GapFamily,
 ) -> Option<f64> {
-    let shape = fields.optional(name, None, |place| place.number(allowed).map(Some));
-    let cv = fields.optional("cv", None, |place| place.number(CV).map(Some));
+    let shape = fields.option(name, |place| place.number(allowed));
+    let cv = fields.option("cv", |place| place.number(CV));
     match (shape?, cv?) {
         (Some(shape), None) => Some(shape),
         (None, Some(cv)) => Some(match family.with_cv(cv) {
@@ -104,7 +104,7 @@ fn either_or_cv(
             None
         }
         (Some(_), Some(_)) => {
-            fields.complain_of("cv", &format!("says again what `{name}` says; keep one of them"));
+            fields.complain_of("cv", &format!("repeats `{name}`; keep one of them"));
             None
         }
     }
@@ -199,7 +199,7 @@ fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let clients = fields.required("clients", |place| place.whole(CLIENTS));
     let rates = fields.optional("rates", RateSpread::Zipf { exponent: 1.0 }, RateSpread::read);
     let cv = fields.optional("cv", 1.0, |place| place.number(CV));
-    let gaps = fields.optional("gaps", GapFamily::default(), GapFamily::read);
+    let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
     Some(ArrivalPattern::Population {
         rate_per_s: rate_per_s?,
         clients: clients?,
@@ -212,7 +212,7 @@ fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 fn users(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let users = fields.required("users", |place| place.whole(USERS));
     let think_time_s = fields.optional("think_time_s", ThinkTime::default(), ThinkTime::read);
-    let ramp_s = fields.optional("ramp_s", None, |place| place.number(SECONDS_OR_NONE).map(Some));
+    let ramp_s = fields.option("ramp_s", |place| place.number(SECONDS_OR_NONE));
     let (users, think_time_s) = (users?, think_time_s?);
     let ramp_s = ramp_s?.unwrap_or_else(|| ArrivalPattern::usual_ramp_s(users));
     Some(ArrivalPattern::Users { users, think_time_s, ramp_s })
@@ -278,15 +278,9 @@ impl Client {
         place.table("a client", |fields| {
             let rate_per_s = rate(fields);
             let cv = fields.optional("cv", 1.0, |place| place.number(CV));
-            let gaps = fields.optional("gaps", GapFamily::default(), GapFamily::read);
+            let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
             Some(Self { rate_per_s: rate_per_s?, cv: cv?, gaps: gaps? })
         })
-    }
-}
-
-impl GapFamily {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.choice(&[("gamma", Self::Gamma), ("weibull", Self::Weibull)])
     }
 }
 

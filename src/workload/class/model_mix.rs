@@ -32,8 +32,8 @@ impl ModelMix {
                     Some(name)
                 })
             });
-            let weights = fields.optional("weights", None, |place| place.list(weights::read).map(Some));
-            let skew = fields.optional("zipf", None, |place| place.number(SKEW).map(Some));
+            let weights = fields.option("weights", |place| place.list(weights::read));
+            let skew = fields.option("zipf", |place| place.number(SKEW));
             let (names, weights, skew) = (names?, weights?, skew?);
             if names.len() > MOST {
                 fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));

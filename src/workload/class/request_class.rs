@@ -72,42 +72,20 @@ impl RequestClass {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let arrival = fields.optional("arrival", None, |place| {
-                if trace.is_some() {
-                    place.complain("is given beside a trace, which says when requests arrive; leave it out");
-                    return None;
-                }
-                ArrivalPattern::read_of_class(place).map(Some)
-            });
+            let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
-            let shared_prefix = fields.optional("shared_prefix", None, |place| {
-                if trace.is_some() {
-                    place.complain(
-                        "is given beside a trace, which says what prompts have in common; leave it out",
-                    );
-                    return None;
-                }
-                SharedPrefixes::read(place).map(Some)
-            });
-            let conversation = fields.optional("conversation", None, |place| {
-                if trace.is_some() {
-                    place.complain(
-                        "is given beside a trace, which says when every request leaves; leave it out",
-                    );
-                    return None;
-                }
-                Conversation::read(place).map(Some)
-            });
+            let shared_prefix = without_trace(fields, "shared_prefix", trace, "what prompts have in common", SharedPrefixes::read);
+            let conversation = without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
-            let images = fields.optional("images", None, |place| Images::read(place).map(Some));
+            let images = fields.option("images", Images::read);
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
                 fit_trace(fields, prompt, trace);
             }
             let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
             let rows = dataset.map(RowLengths::of);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
-                let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
+                let sentence = "is given beside a dataset, whose prompts have their own lengths; leave it out";
                 fields.complain_of("input_tokens", sentence);
             }
             let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
@@ -133,11 +111,11 @@ impl RequestClass {
                 }
                 if let Some(Some(_)) = &images {
                     let sentence =
-                        "stands beside `conversation`, whose turns are texts; leave one of them out";
+                        "is given beside `conversation`, whose turns are texts; leave one of them out";
                     fields.complain_of("images", sentence);
                 }
             }
-            let answer = fields.optional("answer", None, |place| AnswerShape::read(place).map(Some));
+            let answer = fields.option("answer", AnswerShape::read);
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
@@ -164,9 +142,7 @@ impl RequestClass {
             Some((class, arrival?))
         })
     }
-}
 
-impl RequestClass {
     /// Mean number of requests per arrival: the turns of its conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
@@ -215,9 +191,7 @@ impl RequestClass {
         }
         kinds.iter().map(|kind| class(&kind.name, kind.requests as f64)).collect()
     }
-}
 
-impl RequestClass {
     /// SHA-256 of the files its requests come from, once read: dataset, then images.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
@@ -226,6 +200,23 @@ impl RequestClass {
             (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
         dataset.into_iter().chain(images)
     }
+}
+
+/// Reads an optional field that a class may have only without a trace, which says `what` already.
+fn without_trace<T>(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    trace: Option<&Trace>,
+    what: &str,
+    read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+) -> Option<Option<T>> {
+    fields.option(name, |place| {
+        if trace.is_some() {
+            place.complain(&format!("is given beside a trace, which says {what}; leave it out"));
+            return None;
+        }
+        read(place)
+    })
 }
 
 /// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
@@ -287,7 +278,7 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
 impl PriorityShare {
     fn read(place: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
         place.table("a priority share", |fields| {
-            let priority = fields.required("priority", Priority::read);
+            let priority = fields.required("priority", |place| place.variant());
             let weight = fields.optional("weight", 1.0, weights::read);
             let slo = fields.optional("slo", class_slo, Slo::read);
             Some(Self { priority: priority?, weight: weight?, slo: slo? })

@@ -69,7 +69,7 @@ impl Tenant {
         place.table("a tenant", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let slo = fields.optional("slo", None, |place| Slo::read(place).map(Some));
+            let slo = fields.option("slo", Slo::read);
             let classes = fields.optional("classes", Vec::new(), |place| {
                 place.list(|place| {
                     let name = place.text()?;

@@ -140,8 +140,7 @@ impl Distribution {
                 }),
                 ("empirical", |fields| {
                     let values = fields.required("values", |place| place.list(tokens));
-                    let weights =
-                        fields.optional("weights", None, |place| place.list(weights::read).map(Some));
+                    let weights = fields.option("weights", |place| place.list(weights::read));
                     let values = values?;
                     let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
                     if weights.len() != values.len() {

@@ -36,11 +36,8 @@ impl Conversation {
         place.table("a conversation", |fields| {
             let turns = fields.required("turns", Distribution::read_or_constant);
             let think_time_s = fields.required("think_time_s", ThinkTime::read);
-            let first_input_tokens = fields.optional("first_input_tokens", None, |place| {
-                Distribution::read_or_constant(place).map(Some)
-            });
-            let max_context_tokens =
-                fields.optional("max_context_tokens", None, |place| Distribution::tokens(place).map(Some));
+            let first_input_tokens = fields.option("first_input_tokens", Distribution::read_or_constant);
+            let max_context_tokens = fields.option("max_context_tokens", Distribution::tokens);
             let turns = turns?;
             if turns.most() > MOST_TURNS {
                 let most = count(turns.most().into());

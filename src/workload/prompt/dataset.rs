@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
@@ -48,9 +49,12 @@ pub struct Dataset {
 }
 
 /// Formats of datasets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DatasetFormat {
     /// `ShareGPT`'s JSON: a list of `{"conversations": [{"from": …, "value": …}, …]}`. The first turn is the prompt;
     /// the second is the answer whose length is requested.
@@ -63,9 +67,10 @@ pub enum DatasetFormat {
 }
 
 /// Order in which rows are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RowOrder {
     /// As in the file, then from the first row again.
     File,
@@ -74,9 +79,10 @@ pub enum RowOrder {
 }
 
 /// Rules that leave rows out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RowFilter {
     /// What `vllm bench serve` keeps of `ShareGPT`: conversations of at least two turns, prompts of 4 to 1,024
     /// tokens, answers of at least 4 (unless the answer length is given), together at most 2,048 (vLLM,
@@ -105,10 +111,6 @@ pub struct DatasetFindings {
 }
 
 impl DatasetFormat {
-    /// Every format with its name.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("sharegpt", Self::Sharegpt), ("jsonl", Self::Jsonl), ("csv", Self::Csv)];
-
     /// The format that a file name's extension implies.
     #[must_use]
     pub fn of_name(path: &str) -> Option<Self> {
@@ -123,23 +125,9 @@ impl DatasetFormat {
 
     /// Its name in specs and on the command line.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sharegpt => "sharegpt",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
-}
-
-impl RowOrder {
-    /// Every order with its name.
-    pub const ALL: [(&'static str, Self); 2] = [("file", Self::File), ("shuffled", Self::Shuffled)];
-}
-
-impl RowFilter {
-    /// Every filter with its name.
-    pub const ALL: [(&'static str, Self); 1] = [("vllm", Self::Vllm)];
 }
 
 impl Dataset {
@@ -162,21 +150,21 @@ impl Dataset {
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let path = fields.required("path", |place| place.said());
-        let format = fields.optional("format", None, |place| place.choice(&DatasetFormat::ALL).map(Some));
-        let order = fields.optional("order", RowOrder::File, |place| place.choice(&RowOrder::ALL));
-        let filter = fields.optional("filter", None, |place| place.choice(&RowFilter::ALL).map(Some));
-        let rows = fields.optional("rows", None, |place| place.whole(ROWS).map(Some));
+        let format = fields.option("format", |place| place.variant());
+        let order = fields.optional("order", RowOrder::File, |place| place.variant());
+        let filter = fields.option("filter", |place| place.variant());
+        let rows = fields.option("rows", |place| place.whole(ROWS));
         let skip_bad = fields.optional("skip_bad", false, |place| place.flag());
         let salt = fields.optional("salt", false, |place| place.flag());
-        let prompt_column = fields.optional("prompt_column", None, |place| place.said().map(Some));
-        let output_column = fields.optional("output_tokens_column", None, |place| place.said().map(Some));
-        let found = fields.optional("found", None, |place| DatasetFindings::read(place).map(Some));
+        let prompt_column = fields.option("prompt_column", |place| place.said());
+        let output_column = fields.option("output_tokens_column", |place| place.said());
+        let found = fields.option("found", DatasetFindings::read);
         let (path, filter, prompt_column, output_column) = (path?, filter?, prompt_column?, output_column?);
         let Some(format) = format?.or_else(|| DatasetFormat::of_name(&path)) else {
             fields.complain_of(
                 "path",
                 &format!(
-                    "is {path:?}, whose ending does not tell the format; add `format`: one of sharegpt, jsonl, csv"
+                    "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
                 ),
             );
             return None;
@@ -224,8 +212,7 @@ impl DatasetFindings {
                 filtered_rows: fields.required("filtered_rows", count)?,
                 bad_rows: fields.required("bad_rows", count)?,
                 mean_input_tokens: fields.required("mean_input_tokens", mean)?,
-                mean_output_tokens: fields
-                    .optional("mean_output_tokens", None, |place| mean(place).map(Some))?,
+                mean_output_tokens: fields.option("mean_output_tokens", mean)?,
             })
         })
     }

@@ -43,7 +43,7 @@ impl Images {
             let folder = fields.required("folder", |place| place.said());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
-            let found = fields.optional("found", None, |place| ImageFindings::read(place).map(Some));
+            let found = fields.option("found", ImageFindings::read);
             let per_request = per_request?;
             let most = per_request.most();
             if most > MOST_IMAGES {

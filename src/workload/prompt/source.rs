@@ -50,8 +50,7 @@ impl PromptSource {
                 }),
                 ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
                 ("random_tokens", |fields| {
-                    let vocabulary =
-                        fields.optional("vocabulary", None, |place| place.whole(VOCABULARY).map(Some));
+                    let vocabulary = fields.option("vocabulary", |place| place.whole(VOCABULARY));
                     Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
                 }),
             ],

@@ -72,6 +72,15 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name)))
     }
 
+    /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
+    pub(crate) fn option<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.optional(name, None, |place| read(place).map(Some))
+    }
+
     /// Reads a field that other fields may require.
     pub(crate) fn given<T>(
         &mut self,

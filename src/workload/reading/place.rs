@@ -1,5 +1,9 @@
 //! A value at its path in a spec, and how to read each kind of value from it.
 
+use std::str::FromStr;
+
+use strum::VariantNames;
+
 use super::allowed::Allowed;
 use super::mistakes::Mistakes;
 use super::near::nearest;
@@ -87,7 +91,7 @@ impl<'n> SpecValue<'n> {
 
     /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
-        self.node.value.json().or_else(|| self.refuse("what JSON can say, without dates and infinities"))
+        self.node.value.json().or_else(|| self.refuse("a value of JSON, without dates and infinities"))
     }
 
     /// Reads a text that is not blank.
@@ -126,6 +130,12 @@ impl<'n> SpecValue<'n> {
             NodeValue::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Reads the name of one of the enum's variants.
+    pub(crate) fn variant<T: FromStr + VariantNames>(&self) -> Option<T> {
+        let choices: Vec<_> = T::VARIANTS.iter().map(|name| (*name, *name)).collect();
+        self.choice(&choices)?.parse().ok()
     }
 
     /// Reads one of the named choices.

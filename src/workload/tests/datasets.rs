@@ -54,7 +54,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
     for (class, said) in [
         (
             r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
-            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose ending does not tell the format; add `format`: one of \
+            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose extension does not imply a format; add `format`: one of \
              sharegpt, jsonl, csv",
         ),
         (
@@ -75,7 +75,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             format!("{length}\nprompt = {{ kind = \"dataset\", path = \"a.json\" }}"),
-            "line 5: `classes[0].input_tokens` stands beside a dataset, whose prompts are as long as they are; leave it out",
+            "line 5: `classes[0].input_tokens` is given beside a dataset, whose prompts have their own lengths; leave it out",
         ),
         (
             format!("{length}\nprompt = {{ kind = \"random_tokens\", vocabulary = 1 }}"),

@@ -134,7 +134,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "kind = \"poisson\"",
         "kind = \"weibull\", shape = 2, cv = 2",
-        "line 3: `arrival.cv` says again what `shape` says; keep one of them",
+        "line 3: `arrival.cv` repeats `shape`; keep one of them",
     ),
     (
         "kind = \"poisson\"",

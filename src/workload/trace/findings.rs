@@ -80,19 +80,18 @@ fn is_zero(count: &u64) -> bool {
 impl TraceFindings {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("what was found in a trace", |fields| {
-            let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
+            let format = fields.required("format", |place| place.variant::<TraceFormat>());
             let requests = fields.required("requests", |place| place.whole(COUNT));
             let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
-            let warmup_s = fields
-                .optional("warmup_s", None, |place| place.number(Allowed::from(0.0, LONGEST_S)).map(Some));
+            let warmup_s = fields.option("warmup_s", |place| place.number(Allowed::from(0.0, LONGEST_S)));
             let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
             let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
             let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
             let same_moment = fields.required("same_moment", |place| place.whole(COUNT));
             let input_tokens = fields.required("input_tokens", |place| place.number(NUMBER));
             let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
-            let reusable_share = fields
-                .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let reusable_share =
+                fields.option("reusable_share", |place| place.number(Allowed::from(0.0, 1.0)));
             let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
             let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
             let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
@@ -127,9 +126,9 @@ impl TraceFindings {
 
     /// The kind of this name in the trace, or the one that combines rare kinds.
     #[must_use]
-    pub fn kind(&self, told: &str) -> Option<&TraceKind> {
-        let told = told.trim();
-        let own = self.kinds.iter().find(|kind| kind.is(told));
+    pub fn kind(&self, name: &str) -> Option<&TraceKind> {
+        let name = name.trim();
+        let own = self.kinds.iter().find(|kind| kind.is(name));
         own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
     }
 
@@ -155,7 +154,7 @@ impl TraceKind {
         place.table("a kind of request", |fields| {
             let name = fields.required("name", |place| place.name());
             let requests = fields.required("requests", |place| place.whole(COUNT));
-            let called = fields.optional("called", None, |place| place.text().map(Some));
+            let called = fields.option("called", |place| place.text());
             let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
             Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
         })

@@ -1,11 +1,15 @@
 //! How trace files are written, and where their clocks begin.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// How a trace file is written. Every format is read line by line; CSV columns are found by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TraceFormat {
     /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces): `timestamp` in milliseconds,
     /// `input_length`, `output_length`, `hash_ids` of 512 tokens each.
@@ -24,6 +28,7 @@ pub enum TraceFormat {
     /// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`): a folder whose files give the rates of
     /// clients and the lengths of their requests. The requests are drawn from the seed.
     #[serde(rename = "servegen")]
+    #[strum(serialize = "servegen")]
     ServeGen,
 }
 
@@ -37,27 +42,10 @@ pub enum TraceZero {
 }
 
 impl TraceFormat {
-    /// Every format with its name.
-    pub const NAMED: [(&'static str, Self); 6] = [
-        ("mooncake", Self::Mooncake),
-        ("azure", Self::Azure),
-        ("burst_gpt", Self::BurstGpt),
-        ("bailian", Self::Bailian),
-        ("skyline", Self::Skyline),
-        ("servegen", Self::ServeGen),
-    ];
-
     /// Its name in specs and options.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Mooncake => "mooncake",
-            Self::Azure => "azure",
-            Self::BurstGpt => "burst_gpt",
-            Self::Bailian => "bailian",
-            Self::Skyline => "skyline",
-            Self::ServeGen => "servegen",
-        }
+        self.into()
     }
 
     /// Where its clock begins. Azure's times are dates, and `BurstGPT`'s later files count from months before their

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, VariantNames};
 
 use super::findings::TraceFindings;
 use super::format::TraceFormat;
@@ -49,9 +50,10 @@ pub struct Trace {
 }
 
 /// What to do with unreadable lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum BadLines {
     /// Refuse the trace and name the first such line.
     #[default]
@@ -122,15 +124,13 @@ impl Trace {
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let path = fields.required("path", |place| place.said());
-        let format = fields.optional("format", None, |place| place.choice(&TraceFormat::NAMED).map(Some));
+        let format = fields.option("format", |place| place.variant());
         let from_s = fields.optional("from_s", 0.0, |place| place.number(TRACE_SECONDS));
-        let for_s = fields.optional("for_s", None, |place| place.number(SOME_TRACE_SECONDS).map(Some));
+        let for_s = fields.option("for_s", |place| place.number(SOME_TRACE_SECONDS));
         let time_scale = fields.optional("time_scale", 1.0, |place| place.number(SCALE));
         let rate_scale = fields.optional("rate_scale", 1.0, |place| place.number(SCALE));
-        let bad_lines = fields.optional("bad_lines", BadLines::Refuse, |place| {
-            place.choice(&[("refuse", BadLines::Refuse), ("skip", BadLines::Skip)])
-        });
-        let found = fields.optional("found", None, |place| TraceFindings::read(place).map(Some));
+        let bad_lines = fields.optional("bad_lines", BadLines::Refuse, |place| place.variant());
+        let found = fields.option("found", TraceFindings::read);
         Some(Self {
             path: path?,
             format: format?,

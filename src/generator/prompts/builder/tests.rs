@@ -174,7 +174,7 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
         let longer: Vec<u64> = ids.iter().copied().chain([50, 51]).collect();
         let whole = (ids.len() * 64).min(asked as usize);
         // The next turn of a conversation begins with all of what came before; a piece may be another at the very end,
-        // where a count was mended.
+        // where a count was corrected.
         let shared = common(&one, &tokens(&longer, 600, 2));
         assert!(shared + 4 >= whole, "{shared} of {whole}");
         assert!(common(&one, &tokens(&[70, 71, 72], asked, 3)) < 8, "other ids, other texts");

@@ -56,7 +56,7 @@ impl AccessLogFields {
     /// Reads the request of a log line.
     fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
         let line: Value = json(bytes)?;
-        let told = |field: &str| {
+        let value_at = |field: &str| {
             at(&line, field).ok_or_else(|| BadLine {
                 place: "column 1".to_owned(),
                 cause: format!("`{field}` is missing"),
@@ -65,7 +65,7 @@ impl AccessLogFields {
         let bad =
             |field: &str, cause: String| of_field(bytes, field.rsplit('.').next().unwrap_or(field), cause);
         let count = |field: &str| {
-            let value = told(field)?;
+            let value = value_at(field)?;
             let count = whole(value).ok_or_else(|| {
                 bad(field, format!("{} is not a whole number", excerpt(&value.to_string())))
             })?;
@@ -73,12 +73,12 @@ impl AccessLogFields {
         };
         let kind = match &self.class {
             None => None,
-            Some(field) => Some(match told(field)? {
+            Some(field) => Some(match value_at(field)? {
                 Value::String(text) => text.as_str().into(),
                 value => value.to_string().into(),
             }),
         };
-        let time = told(&self.time)?;
+        let time = value_at(&self.time)?;
         let at_ns = self.moment(time).ok_or_else(|| {
             bad(&self.time, format!("{} is neither a date nor a time", excerpt(&time.to_string())))
         })?;
@@ -192,14 +192,14 @@ mod tests {
         let log = br#"{"ts": 1700000000250, "usage": {"prompt_tokens": 7.0, "completion_tokens": 9}, "route": "/chat"}
 
             {"ts": "2023-11-14T22:13:20Z", "usage.prompt_tokens": 3, "usage": {"completion_tokens": 4}, "route": 1}"#;
-        let told: Vec<_> = read(log, BadLines::Refuse)
+        let requests: Vec<_> = read(log, BadLines::Refuse)
             .unwrap()
             .requests
             .into_iter()
             .map(|request| (request.at_ns, request.input_tokens, request.output_tokens, request.kind))
             .collect();
         let kind = |kind: &str| Some(Box::from(kind));
-        assert_eq!(told, [(0, 3, 4, kind("1")), (250_000_000, 7, 9, kind("/chat"))]);
+        assert_eq!(requests, [(0, 3, 4, kind("1")), (250_000_000, 7, 9, kind("/chat"))]);
     }
 
     #[test]

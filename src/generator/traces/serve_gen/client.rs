@@ -60,12 +60,12 @@ impl PoolClient {
             let begins_ns = nanoseconds(f64::from(stretch.at_s).max(self.from_s));
             let ends_ns = nanoseconds(f64::from(end.at_s));
             let tables = self.tables.iter().rposition(|tables| tables.at_s <= stretch.at_s);
-            let told = |place: &usize| {
+            let known = |place: &usize| {
                 self.tables
                     .get(*place)
-                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Told { .. }))
+                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Known { .. }))
             };
-            let tables = tables.filter(told);
+            let tables = tables.filter(known);
             if let (Some((rate, form)), Some(tables), true) = (stretch.sent, tables, begins_ns < ends_ns) {
                 let [gaps, input, output] =
                     self.streams.each_ref().map(|stream| stream.branch(place as u64 + 1));

@@ -40,9 +40,9 @@ impl ClientPool {
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;
-            let told = traced.with_file_name(format!("chunk-{number}-dataset.json"));
-            let tables = reading.tables(&told)?;
-            reading.check_told(&stretches, &tables, &told)?;
+            let dataset = traced.with_file_name(format!("chunk-{number}-dataset.json"));
+            let tables = reading.tables(&dataset)?;
+            reading.check_lengths(&stretches, &tables, &dataset)?;
             ends_s = ends_s.max(stretches.last().map_or(0, |stretch| stretch.at_s));
             let drawn = (seed, trace.from_s, trace.rate_scale);
             clients.push(PoolClient::new(&format!("chunk-{number}"), stretches, tables, drawn));
@@ -146,12 +146,12 @@ impl PoolReader {
     /// The tables of a client in the order of their moments.
     fn tables(&mut self, path: &Path) -> Result<Vec<LengthTables>, TraceError> {
         let text = read(path)?;
-        let told: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+        let moments: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
             let cause = format!("is not a JSON object with a table of lengths for each moment: {error}");
             TraceError::Heading { path: path.display().to_string(), line: error.line() as u64, cause }
         })?;
         let mut tables = Vec::new();
-        for (moment, fields) in &told {
+        for (moment, fields) in &moments {
             let none = Map::new();
             match LengthTables::read(moment, fields.as_object().unwrap_or(&none)) {
                 Ok(read) => {
@@ -163,7 +163,7 @@ impl PoolReader {
                     let line = line_of(&text, &moment, &field);
                     let place = format!("moment \"{moment}\", field \"{field}\"");
                     self.refuse(path, line, BadLine { place, cause })?;
-                    tables.extend(LengthTables::untold(&moment));
+                    tables.extend(LengthTables::left_out(&moment));
                 }
             }
         }
@@ -172,17 +172,17 @@ impl PoolReader {
     }
 
     /// Refuses stretches whose requests have no lengths: before the first table, or where a table was left out.
-    fn check_told(
+    fn check_lengths(
         &mut self,
         stretches: &[PoolStretch],
         tables: &[LengthTables],
         path: &Path,
     ) -> Result<(), TraceError> {
-        let untold = |stretch: &&PoolStretch| {
+        let without_lengths = |stretch: &&PoolStretch| {
             let holds = tables.iter().rfind(|tables| tables.at_s <= stretch.at_s);
-            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == PoolLengths::Untold)
+            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == PoolLengths::LeftOut)
         };
-        for stretch in stretches.iter().filter(untold) {
+        for stretch in stretches.iter().filter(without_lengths) {
             let place = format!("moment \"{}\"", stretch.at_s);
             let cause = "the client sends requests then, and no table says how long they are".to_owned();
             self.refuse(path, 1, BadLine { place, cause })?;

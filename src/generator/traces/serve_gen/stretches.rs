@@ -50,7 +50,7 @@ impl PoolStretch {
         let text = column(0)?;
         let at_s = text.parse().map_err(|_| bad(0, format!("{text:?} is not a whole number of seconds")))?;
         if after_s.is_some_and(|after| at_s <= after) {
-            return Err(bad(0, format!("{at_s} s does not lie after the line before")));
+            return Err(bad(0, format!("{at_s} s is not after the line before")));
         }
         let (rate, pattern) = (number(1)?, column(3)?);
         if !(0.0..=MOST_PER_S).contains(&rate) {

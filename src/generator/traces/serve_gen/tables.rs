@@ -31,7 +31,7 @@ pub(super) struct LengthTables {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PoolLengths {
     /// Both are known.
-    Told {
+    Known {
         /// Prompts.
         input: LengthTable,
         /// Answers.
@@ -40,7 +40,7 @@ pub(super) enum PoolLengths {
     /// All prompts or all answers have 0 tokens: nothing is sent.
     Nothing,
     /// The table could not be read and was left out.
-    Untold,
+    LeftOut,
 }
 
 /// What is wrong with a table.
@@ -68,15 +68,15 @@ impl LengthTables {
         };
         let input = INPUT.into_iter().find(|name| fields.contains_key(*name)).unwrap_or(INPUT[0]);
         let lengths = match (table(input)?, table(OUTPUT)?) {
-            (Some(input), Some(output)) => PoolLengths::Told { input, output },
+            (Some(input), Some(output)) => PoolLengths::Known { input, output },
             _ => PoolLengths::Nothing,
         };
         Ok(Some(Self { at_s, lengths }))
     }
 
     /// The tables of a moment that were left out.
-    pub(super) fn untold(moment: &str) -> Option<Self> {
-        Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::Untold })
+    pub(super) fn left_out(moment: &str) -> Option<Self> {
+        Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::LeftOut })
     }
 
     /// Draws prompt and answer tokens; `None` where lengths are unknown.
@@ -85,7 +85,7 @@ impl LengthTables {
         input_chance: &mut RandomStream,
         output_chance: &mut RandomStream,
     ) -> Option<(u32, u32)> {
-        let PoolLengths::Told { input, output } = &self.lengths else { return None };
+        let PoolLengths::Known { input, output } = &self.lengths else { return None };
         Some((input.draw(input_chance), output.draw(output_chance)))
     }
 }
@@ -106,7 +106,7 @@ impl LengthTable {
                 })
                 .ok_or_else(|| format!("entry {number}, {entry:?}, is not a count of tokens and a share"))?;
             if !(0.0..=1.0).contains(&share) {
-                return Err(format!("entry {number} has the share {share}, which does not lie from 0 to 1"));
+                return Err(format!("entry {number} has the share {share}, which is not between 0 and 1"));
             }
             total += share;
             let count = u32::try_from(count).ok().filter(|count| *count <= TOKEN_LIMIT);
