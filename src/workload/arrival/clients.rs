@@ -2,9 +2,15 @@
 
 use serde::Serialize;
 
-use super::gaps::{GapFamily, GapForm};
+use super::gaps::{CV, GapFamily, GapForm};
 use crate::random::normal_quantile;
-use crate::workload::lengths::weights::zipf;
+use crate::workload::lengths::weights::{SKEW, zipf};
+use crate::workload::limits::RATE;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::place::SpecValue;
+
+/// At 5 the largest of 100 clients sends nearly everything.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
 /// One client: independent gaps with mean 1/rate.
 ///
@@ -63,6 +69,36 @@ impl RateSpread {
         };
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| total_per_s * weight / all).collect()
+    }
+}
+
+impl Client {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a client", |fields| {
+            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE));
+            let cv = fields.optional("cv", 1.0, |place| place.number(CV));
+            let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+            Some(Self { rate_per_s: rate_per_s?, cv: cv?, gaps: gaps? })
+        })
+    }
+}
+
+impl RateSpread {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.tagged(
+            "spread",
+            &[
+                ("equal", |_| Some(Self::Equal)),
+                ("zipf", |fields| {
+                    let exponent = fields.required("exponent", |place| place.number(SKEW))?;
+                    Some(Self::Zipf { exponent })
+                }),
+                ("log_normal", |fields| {
+                    let sigma = fields.required("sigma", |place| place.number(SIGMA))?;
+                    Some(Self::LogNormal { sigma })
+                }),
+            ],
+        )
     }
 }
 

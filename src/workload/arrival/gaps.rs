@@ -3,6 +3,11 @@
 use serde::Serialize;
 use strum::{EnumString, VariantNames};
 
+use crate::workload::reading::allowed::Allowed;
+
+/// Coefficients of variation that both families can have.
+pub(super) const CV: Allowed = Allowed::from(0.04, 8.0);
+
 /// A family of gap distributions with one parameter beside the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

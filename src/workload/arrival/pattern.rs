@@ -1,17 +1,53 @@
-//! When requests arrive.
+//! When requests arrive: the declared processes, and how they are read from a spec.
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::clients::{Client, RateSpread};
-use super::gaps::GapFamily;
+use super::gaps::{CV, GapFamily, GapForm};
+use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
+use crate::workload::limits::{RATE, SECONDS, USERS};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::{Fields, KindReader};
+use crate::workload::reading::place::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
+/// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
+const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
+/// Coefficients of variation from 8.3 down to 0.013.
+const WEIBULL_SHAPE: Allowed = Allowed::from(0.25, 100.0);
+/// Above 0: without a swing it is a Poisson process.
+const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
+/// Most clients: each holds a random stream in memory.
+const MOST_CLIENTS: u32 = 10_000;
+const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
+
+/// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
+/// where files have `[trace]` or arrivals of their classes.
+const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
+    ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
+    ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
+    ("gamma", gamma),
+    ("weibull", weibull),
+    ("bursts", bursts),
+    ("stages", stages),
+    ("markov", markov),
+    ("diurnal", diurnal),
+    ("spikes", spikes),
+    ("clients", clients),
+    ("population", population),
+    ("users", users),
+    ("trace", |fields| Trace::read_fields(fields).map(|trace| ArrivalPattern::Trace(Box::new(trace)))),
+    ("by_class", by_class),
+];
+
 /// The arrival process of requests. Rates are requests per second.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ArrivalPattern {
     /// Independent users: exponential gaps with mean 1/rate.
     Poisson {
@@ -126,86 +162,24 @@ pub enum ArrivalPattern {
     },
 }
 
-/// One state of [`ArrivalPattern::Markov`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateState {
-    /// Requests per second in this state; may be 0.
-    pub rate_per_s: f64,
-    /// Mean time until the next state, seconds.
-    pub mean_s: f64,
-}
-
-/// One spike of [`ArrivalPattern::Spikes`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Spike {
-    /// When the rate leaves the base rate, seconds since the start of the run.
-    pub at_s: f64,
-    /// Requests per second at the top.
-    pub rate_per_s: f64,
-    /// Seconds of the linear rise; 0, a jump, when the file gives none.
-    pub rise_s: f64,
-    /// Seconds at the top.
-    pub hold_s: f64,
-    /// Seconds of the linear fall; 0, a jump, when the file gives none.
-    pub fall_s: f64,
-}
-
-/// One stage of [`ArrivalPattern::Stages`]: the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateStage {
-    /// Length, seconds.
-    pub duration_s: f64,
-    /// Requests per second at its start.
-    pub from_rate_per_s: f64,
-    /// Requests per second at its end; as at its start, if the file does not say.
-    pub to_rate_per_s: f64,
-}
-
-impl Spike {
-    /// When the rate is back at the base rate, seconds since the start of the run.
-    #[must_use]
-    pub fn end_s(&self) -> f64 {
-        self.at_s + self.rise_s + self.hold_s + self.fall_s
-    }
-
-    /// These spikes over a base rate as stages, the last of which never ends.
-    #[must_use]
-    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<RateStage> {
-        let base = base_rate_per_s;
-        let mut stages = Vec::new();
-        let mut add = |duration_s: f64, from_rate_per_s, to_rate_per_s| {
-            if duration_s > 0.0 {
-                stages.push(RateStage { duration_s, from_rate_per_s, to_rate_per_s });
-            }
-        };
-        let mut now = 0.0;
-        for spike in spikes {
-            add(spike.at_s - now, base, base);
-            add(spike.rise_s, base, spike.rate_per_s);
-            add(spike.hold_s, spike.rate_per_s, spike.rate_per_s);
-            add(spike.fall_s, spike.rate_per_s, base);
-            now = spike.end_s();
-        }
-        add(f64::INFINITY, base, base);
-        stages
-    }
-}
-
 impl ArrivalPattern {
     /// Shortest wait of a closed-loop user after a failed request, seconds: without it a server that refuses at once
     /// would get requests without end.
     pub const AFTER_FAILURE_S: f64 = 1.0;
 
+    /// Its kind in specs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.into()
+    }
+
     /// Closed-loop users with the default ramp.
     #[must_use]
     pub fn of_users(users: u64, think_time_s: ThinkTime) -> Self {
-        Self::Users { users, think_time_s, ramp_s: Self::usual_ramp_s(users) }
+        Self::Users { users, think_time_s, ramp_s: Self::default_ramp_s(users) }
     }
 
-    pub(super) fn usual_ramp_s(users: u64) -> f64 {
+    fn default_ramp_s(users: u64) -> f64 {
         (users as f64 / 20.0).min(5.0)
     }
 
@@ -242,4 +216,174 @@ impl ArrivalPattern {
     pub fn found(&self) -> Option<&TraceFindings> {
         self.trace()?.found.as_ref()
     }
+
+    /// Reads the process of a workload.
+    pub(in crate::workload) fn read(place: SpecValue<'_>) -> Option<Self> {
+        if let Some("trace" | "by_class") = place.field("kind") {
+            return place.tagged("arrival", &KINDS);
+        }
+        let [of_a_workload @ .., _trace, _by_class] = &KINDS;
+        place.tagged("arrival", of_a_workload)
+    }
+
+    /// Reads the process of one class.
+    pub(in crate::workload) fn read_of_class(place: SpecValue<'_>) -> Option<Self> {
+        let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
+        place.tagged("arrival", of_a_class)
+    }
+}
+
+fn rate(fields: &mut Fields<'_>) -> Option<f64> {
+    fields.required("rate_per_s", |place| place.number(RATE))
+}
+
+fn gamma(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let burstiness = either_or_cv(fields, "burstiness", BURSTINESS, GapFamily::Gamma);
+    Some(ArrivalPattern::Gamma { rate_per_s: rate_per_s?, burstiness: burstiness? })
+}
+
+fn weibull(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let shape = either_or_cv(fields, "shape", WEIBULL_SHAPE, GapFamily::Weibull);
+    Some(ArrivalPattern::Weibull { rate_per_s: rate_per_s?, shape: shape? })
+}
+
+/// The shape of gaps, given as such or by their coefficient of variation.
+fn either_or_cv(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    allowed: Allowed,
+    family: GapFamily,
+) -> Option<f64> {
+    let shape = fields.option(name, |place| place.number(allowed));
+    let cv = fields.option("cv", |place| place.number(CV));
+    match (shape?, cv?) {
+        (Some(shape), None) => Some(shape),
+        (None, Some(cv)) => Some(match family.with_cv(cv) {
+            GapForm::Gamma(shape) | GapForm::Weibull(shape) => shape,
+        }),
+        (None, None) => {
+            let cure = "give it, or `cv`, the coefficient of variation of the gaps";
+            fields.complain_of(name, &format!("is missing; {cure}"));
+            None
+        }
+        (Some(_), Some(_)) => {
+            fields.complain_of("cv", &format!("repeats `{name}`; keep one of them"));
+            None
+        }
+    }
+}
+
+fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE_OR_NONE));
+    let burst_rate_per_s = fields.required("burst_rate_per_s", |place| place.number(RATE));
+    let base_s = fields.required("base_s", |place| place.number(SECONDS));
+    let burst_s = fields.required("burst_s", |place| place.number(SECONDS));
+    Some(ArrivalPattern::Bursts {
+        base_rate_per_s: base_rate_per_s?,
+        burst_rate_per_s: burst_rate_per_s?,
+        base_s: base_s?,
+        burst_s: burst_s?,
+    })
+}
+
+fn stages(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let stages = fields.required("stages", |place| place.list(RateStage::read))?;
+    some_rate(fields, "stages", "stage", ArrivalPattern::Stages { stages })
+}
+
+fn markov(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let states = fields.required("states", |place| place.list(RateState::read))?;
+    if states.len() < 2 {
+        fields.complain_of("states", "has one state, between which nothing changes; give two or more");
+        return None;
+    }
+    some_rate(fields, "states", "state", ArrivalPattern::Markov { states })
+}
+
+/// The pattern, unless its rate is always zero.
+fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPattern) -> Option<ArrivalPattern> {
+    if pattern.mean_rate_per_s() > 0.0 {
+        return Some(pattern);
+    }
+    let sentence = format!("has a rate of 0 throughout; give at least one {item} a rate above 0");
+    fields.complain_of(name, &sentence);
+    None
+}
+
+fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let amplitude = fields.required("amplitude", |place| place.number(AMPLITUDE));
+    let period_s = fields.required("period_s", |place| place.number(SECONDS));
+    let phase_s = fields.optional("phase_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+    Some(ArrivalPattern::Diurnal {
+        rate_per_s: rate_per_s?,
+        amplitude: amplitude?,
+        period_s: period_s?,
+        phase_s: phase_s?,
+    })
+}
+
+fn spikes(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE));
+    let mut free_from = 0.0;
+    let spikes = fields.required("spikes", |place| {
+        place.list(|place| {
+            let spike = Spike::read(place)?;
+            if spike.at_s < free_from {
+                place.complain(&format!(
+                    "begins at {} s, and the spike before it ends at {free_from} s; put spikes in order, each after \
+                     the end of the last",
+                    spike.at_s
+                ));
+            }
+            free_from = spike.end_s();
+            Some(spike)
+        })
+    });
+    Some(ArrivalPattern::Spikes { base_rate_per_s: base_rate_per_s?, spikes: spikes? })
+}
+
+fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let clients = fields.required("clients", |place| place.list(Client::read))?;
+    let total = clients.iter().map(|client| client.rate_per_s).sum();
+    if clients.len() as f64 > f64::from(MOST_CLIENTS) || !RATE.has(total) {
+        let sentence = format!(
+            "has {} clients that send {total} requests/s together; the most is {MOST_CLIENTS} clients and a rate {RATE}",
+            clients.len()
+        );
+        fields.complain_of("clients", &sentence);
+        return None;
+    }
+    Some(ArrivalPattern::Clients { clients })
+}
+
+fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let clients = fields.required("clients", |place| place.whole(CLIENTS));
+    let rates = fields.optional("rates", RateSpread::Zipf { exponent: 1.0 }, RateSpread::read);
+    let cv = fields.optional("cv", 1.0, |place| place.number(CV));
+    let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+    Some(ArrivalPattern::Population {
+        rate_per_s: rate_per_s?,
+        clients: clients?,
+        rates: rates?,
+        cv: cv?,
+        gaps: gaps?,
+    })
+}
+
+fn users(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let users = fields.required("users", |place| place.whole(USERS));
+    let think_time_s = fields.optional("think_time_s", ThinkTime::default(), ThinkTime::read);
+    let ramp_s = fields.option("ramp_s", |place| place.number(SECONDS_OR_NONE));
+    let (users, think_time_s) = (users?, think_time_s?);
+    let ramp_s = ramp_s?.unwrap_or_else(|| ArrivalPattern::default_ramp_s(users));
+    Some(ArrivalPattern::Users { users, think_time_s, ramp_s })
+}
+
+fn by_class(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let classes = fields.required("classes", |place| place.list(ArrivalPattern::read_of_class))?;
+    Some(ArrivalPattern::ByClass { classes })
 }

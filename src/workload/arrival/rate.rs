@@ -3,7 +3,8 @@
 use std::f64::consts::TAU;
 
 use super::gaps::{GapFamily, GapForm};
-use super::pattern::{ArrivalPattern, RateStage, Spike};
+use super::pattern::ArrivalPattern;
+use super::stages::{RateStage, Spike};
 use crate::workload::trace::findings::TraceFindings;
 
 /// How a rate develops over a run.
@@ -240,7 +241,7 @@ fn expected_of_stages(stages: &[RateStage], until_s: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::workload::arrival::clients::{Client, RateSpread};
-    use crate::workload::arrival::pattern::RateState;
+    use crate::workload::arrival::stages::RateState;
 
     fn bursts() -> ArrivalPattern {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use crate::workload::arrival::clients::{Client, RateSpread};
 use crate::workload::arrival::gaps::GapFamily;
-use crate::workload::arrival::pattern::{ArrivalPattern, RateStage, RateState, Spike};
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::stages::{RateStage, RateState, Spike};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::model_mix::ModelMix;
 use crate::workload::class::request_class::{PriorityShare, RequestClass};
