@@ -69,7 +69,7 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec(printer)?;
     let tokenizer = args.tokenizer.as_deref();
-    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_taken()) {
+    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
         return Err(Stop::usage(format!(
             "--tokenizer counts the rows of a dataset, and `{}` has none\nhint: leave it out",
             spec.name

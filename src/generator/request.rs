@@ -52,7 +52,7 @@ impl PlannedRequest {
 
     /// The request with its prompt.
     #[must_use]
-    pub fn saying(self, prompt: Prompt) -> RequestSpec {
+    pub fn into_spec(self, prompt: Prompt) -> RequestSpec {
         RequestSpec { planned: self, prompt }
     }
 

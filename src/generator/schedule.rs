@@ -203,7 +203,7 @@ impl Schedule {
 }
 
 fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.say_after(&blocks, &request))
+    request.into_spec(prompts.prompt_after(&blocks, &request))
 }
 
 /// Hashes a request without its blocks.

@@ -118,7 +118,7 @@ impl SessionPlanner {
 
     /// Whether later turns may repeat what `request` and its answer say.
     #[must_use]
-    pub fn goes_on(&self, request: &PlannedRequest) -> bool {
+    pub fn has_next_turn(&self, request: &PlannedRequest) -> bool {
         let Some(turn) = request.turn else { return false };
         turn.place() + 1 < self.turns_of(request.class, &turn)
     }
@@ -129,7 +129,7 @@ impl SessionPlanner {
         let Some(turn) = last.turn else { return NextTurn::default() };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);
-        let (going_on, broken) = match end.answered {
+        let (later_turn, broken) = match end.answered {
             _ if left == 0 => (None, None),
             None => (None, Some(ConversationBreak::Unanswered(left))),
             Some(answered) => match self.next_turn(last, &turn, answered, end.at) {
@@ -137,7 +137,7 @@ impl SessionPlanner {
                 None => (None, Some(ConversationBreak::Full(left))),
             },
         };
-        let next = going_on.or_else(|| {
+        let next = later_turn.or_else(|| {
             let users = self.users.as_ref()?;
             // If the skipped numbers run out, the next one.
             let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
@@ -201,7 +201,7 @@ impl SessionPlanner {
         let index = Turn::index_of(turn.session, number);
         let draws = self.classes.get(usize::from(last.class))?;
         let turns = draws.turns()?;
-        let lengths = draws.of_index(index).going_on()?;
+        let lengths = draws.of_index(index).later_turn()?;
         let history_tokens = last.input_tokens.checked_add(answered)?;
         let input_tokens = history_tokens.checked_add(lengths.input_tokens)?;
         let whole = input_tokens.checked_add(lengths.output_tokens)?;

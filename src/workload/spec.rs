@@ -189,7 +189,7 @@ impl WorkloadSpec {
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
             let window = RunLength { horizon_s, requests, arrival: &arrival };
-            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
+            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
                 fields.complain_of(mistaken.field, &mistaken.sentence);

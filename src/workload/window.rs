@@ -21,7 +21,7 @@ impl RunLength<'_> {
 
     /// The default warm-up: a tenth of the run, at most 30 s. Servers settle in a fixed time (connections, graphs and
     /// caches, the number of requests in flight), which a long run need not exceed.
-    pub(super) fn usual_warmup_s(&self) -> f64 {
+    pub(super) fn default_warmup_s(&self) -> f64 {
         self.worth_while((self.length_s() / 10.0).min(30.0))
     }
 
@@ -172,7 +172,7 @@ mod tests {
         for (horizon_s, requests, warmup) in
             [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 2.0)]
         {
-            assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.usual_warmup_s(), warmup);
+            assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.default_warmup_s(), warmup);
         }
     }
 }

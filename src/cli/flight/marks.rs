@@ -93,5 +93,5 @@ fn alone(
 ) -> RequestSpec {
     let model = spec.models.as_ref().map(|_| model);
     let planned = PlannedRequest { class, model, input_tokens: prefix.tokens, ..PlannedRequest::default() };
-    planned.saying(Prompt::Text(prompts.prefix(class, prefix)))
+    planned.into_spec(Prompt::Text(prompts.prefix(class, prefix)))
 }

@@ -191,7 +191,7 @@ fn sentence(
 
 fn refuse_taken(sweep: &Sweep) -> Result<(), NoQueue> {
     let spec = &sweep.workload;
-    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_taken()) {
+    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
         return Err(NoQueue::Taken(spec.name.clone()));
     }
     Ok(())

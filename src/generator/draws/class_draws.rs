@@ -80,7 +80,7 @@ impl Turns {
 impl ClassDraws {
     pub(crate) fn new(workload: &WorkloadSpec, class: &RequestClass) -> Self {
         let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
-        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| LengthSampler::new(length));
+        let law = |length: &Distribution| (!length.is_from_file()).then(|| LengthSampler::new(length));
         let senders = workload.tenants.iter().map(|tenant| {
             // A tenant gets no requests of other classes, whatever its weight.
             if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
@@ -136,7 +136,7 @@ impl ClassDraws {
     }
 
     /// The lengths of a later turn.
-    pub(crate) fn going_on(&mut self) -> Option<DrawnLengths> {
+    pub(crate) fn later_turn(&mut self) -> Option<DrawnLengths> {
         let input_tokens = self.laws.input.as_ref()?.draw(&mut self.input);
         let output_tokens = self.laws.output.as_ref()?.draw(&mut self.output);
         Some(DrawnLengths { input_tokens, output_tokens })

@@ -142,14 +142,14 @@ impl PromptBuilder {
     /// The prompt of a request: a dataset row, token ids, or its shared prefix, if any, and its own text; with its
     /// images.
     #[must_use]
-    pub fn say(&self, request: &PlannedRequest) -> Prompt {
-        self.say_after(&Blocks::default(), request)
+    pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
+        self.prompt_after(&Blocks::default(), request)
     }
 
-    /// The prompt of a trace's request: as [`PromptBuilder::say`], but a written text begins with the trace's blocks,
+    /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the trace's blocks,
     /// if any. The text of a block depends on the salt and its id alone.
     #[must_use]
-    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+    pub fn prompt_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
         let prompt = match (self.datasets.source(class), request.row) {
@@ -171,7 +171,7 @@ impl PromptBuilder {
     /// The user's message in a later turn of a conversation: the turn's new tokens, written to follow another text.
     /// Depends on the salt, the class, the tokens and the index alone.
     #[must_use]
-    pub fn going_on(&self, request: &PlannedRequest) -> String {
+    pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
         let mut text = self.fitted(ANCHOR.to_owned(), request.new_tokens(), index, |budget, attempt| {

@@ -98,7 +98,7 @@ mod tests {
             let input_tokens = prefix.tokens + own;
             let planned =
                 PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
-            match builder.say(&planned) {
+            match builder.prompt(&planned) {
                 Prompt::Text(text) => text,
                 other => panic!("{other:?} is no text"),
             }

@@ -44,14 +44,14 @@ impl KindCounts {
         }
         let mut named: Vec<TraceKind> = Vec::with_capacity(kinds.len() + 1);
         for (kind, requests) in kinds {
-            let name = own_name(&as_name(&kind), &named);
+            let name = distinct_name(&as_name(&kind), &named);
             let called = (*name != *kind).then(|| kind.into());
             named.push(TraceKind { name, requests, called, rarer_kinds: 0 });
         }
         named.sort_by(|one, other| one.name.cmp(&other.name));
         if !rarer.is_empty() {
             named.push(TraceKind {
-                name: own_name("other", &named),
+                name: distinct_name("other", &named),
                 requests: rarer.iter().map(|(_, requests)| requests).sum::<u64>() + self.late,
                 called: None,
                 rarer_kinds: rarer.len() as u64 + u64::from(self.late > 0),
@@ -62,7 +62,7 @@ impl KindCounts {
 }
 
 /// The name, with a number if another kind has it.
-fn own_name(name: &str, taken: &[TraceKind]) -> String {
+fn distinct_name(name: &str, taken: &[TraceKind]) -> String {
     let free = |name: &String| taken.iter().all(|kind| kind.name != *name);
     let numbered = (2..).map(|number| {
         let number = format!("-{number}");

@@ -48,12 +48,12 @@ impl RequestTrace {
              repeat the history"
                 .to_owned()
         });
-        [shard, turns, Self::unkept_blocks(log)].into_iter().flatten().collect()
+        [shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()
     }
 
     /// That a run does not record the blocks of the trace it replayed; `None` if there were none.
     #[must_use]
-    pub fn unkept_blocks(log: &RunLog) -> Option<String> {
+    pub fn unstored_blocks(log: &RunLog) -> Option<String> {
         let replayed = log.header.workload.arrival.trace();
         let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;
         Some(format!(

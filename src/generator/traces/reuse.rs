@@ -22,7 +22,7 @@ impl PrefixReuse {
     }
 
     /// Counts the leading tokens of a prompt that were seen before, and remembers its blocks.
-    pub(super) fn look_at(&mut self, blocks: &Blocks, input_tokens: u32) {
+    pub(super) fn add(&mut self, blocks: &Blocks, input_tokens: u32) {
         let Some(met) = self.met.as_mut().filter(|_| self.block_tokens > 0) else { return };
         let mut left = input_tokens;
         let mut alike = true;
@@ -61,13 +61,13 @@ mod tests {
     #[test]
     fn too_many_blocks_are_no_share_of_none() {
         let mut reuse = PrefixReuse::new(16, 3);
-        reuse.look_at(&Blocks::of(&[1, 2], 16, 0), 32);
-        reuse.look_at(&Blocks::of(&[1, 3], 16, 0), 32);
+        reuse.add(&Blocks::of(&[1, 2], 16, 0), 32);
+        reuse.add(&Blocks::of(&[1, 3], 16, 0), 32);
         assert_eq!((reuse.share(64), reuse.too_many()), (Some(0.25), false));
-        reuse.look_at(&Blocks::of(&[4], 16, 0), 16);
+        reuse.add(&Blocks::of(&[4], 16, 0), 16);
         assert_eq!((reuse.share(80), reuse.too_many()), (None, true));
         let mut none = PrefixReuse::new(0, 3);
-        none.look_at(&Blocks::default(), 7);
+        none.add(&Blocks::default(), 7);
         assert_eq!((none.share(7), none.too_many()), (None, false));
     }
 }

@@ -173,7 +173,7 @@ impl Tally {
             self.kinds.add(kind);
         }
         let blocks = Blocks::of(&request.blocks, self.block_tokens, *copy);
-        self.reuse.look_at(&blocks, request.input_tokens);
+        self.reuse.add(&blocks, request.input_tokens);
     }
 
     fn findings(self, extent: &Extent, ends_s: f64, time_scale: f64) -> TraceFindings {

@@ -65,7 +65,7 @@ pub struct RequestParameters {
 impl RequestParameters {
     /// Whether these are the default parameters: temperature 0, the rest left to the server.
     #[must_use]
-    pub fn are_usual(&self) -> bool {
+    pub fn are_default(&self) -> bool {
         *self == Self { temperature: Some(0.0), ..Self::default() }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn parameters_are_told_in_words() {
         let usual = RequestParameters { temperature: Some(0.0), ..RequestParameters::default() };
-        assert!(usual.are_usual() && !RequestParameters::default().are_usual());
+        assert!(usual.are_default() && !RequestParameters::default().are_default());
         assert_eq!(usual.to_string(), "temperature 0");
         let all = RequestParameters {
             temperature: None,
@@ -157,6 +157,6 @@ mod tests {
             all.to_string(),
             "the server's temperature, top_p 0.9, top_k -1, sampling seed 7, priorities sent, extra body 6b86b273ff34"
         );
-        assert!(!all.are_usual());
+        assert!(!all.are_default());
     }
 }

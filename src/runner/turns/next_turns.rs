@@ -66,7 +66,7 @@ impl Sequels {
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens wants the words too.
-        let kept = if self.sessions.goes_on(&last) { landed.kept.clone() } else { None };
+        let kept = if self.sessions.has_next_turn(&last) { landed.kept.clone() } else { None };
         self.tell(News::Ended { last, kept, next });
         next.map(|next| next.phase)
     }

@@ -72,7 +72,7 @@ impl ServingModel {
     /// Whether `ranks` tensor-parallel ranks divide the query heads evenly, and the KV heads divide the ranks or the
     /// ranks the KV heads; vLLM refuses to start otherwise.
     #[must_use]
-    pub const fn shares_out_over(&self, ranks: u32) -> bool {
+    pub const fn divides_over(&self, ranks: u32) -> bool {
         match self.kv {
             _ if ranks == 0 => false,
             KvLayout::Heads { count, size } => {

@@ -84,7 +84,7 @@ impl Deployment {
         } else {
             let fitting = [2, 4, 8].into_iter().find(|&ranks| {
                 ranks > self.tensor_parallel
-                    && self.model.shares_out_over(ranks)
+                    && self.model.divides_over(ranks)
                     && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
             });
             fitting.map_or_else(

@@ -131,7 +131,7 @@ impl BlockPool {
 
     /// Returns a sequence's blocks: `hashes` are those of its shared ones, `full` and `begun` its private full and
     /// partial ones. Partial blocks are of no use to others and are reused first.
-    pub(crate) fn give_back(&mut self, hashes: &[u64], full: u32, begun: u32) {
+    pub(crate) fn release(&mut self, hashes: &[u64], full: u32, begun: u32) {
         if begun > 0 {
             self.free += u64::from(begun);
             self.queue.push_front(Free::Unnamed(u64::from(begun)));

@@ -76,7 +76,7 @@ impl Scheduler {
     pub(crate) fn remove(&mut self, id: JobId) -> bool {
         if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
             let sequence = self.running.remove(place);
-            give_back(&sequence, self.block_size, &mut self.pool);
+            release(&sequence, self.block_size, &mut self.pool);
             return true;
         }
         let turn = self.waiting.values().find(|sequence| sequence.job.id == id).map(|sequence| sequence.turn);
@@ -192,7 +192,7 @@ impl Scheduler {
             sequence.job.prefix = sequence.job.prefix.lengthened(full, sequence.turn.1);
             name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
         }
-        give_back(&sequence, self.block_size, &mut self.pool);
+        release(&sequence, self.block_size, &mut self.pool);
         let new = sequence.new;
         sequence.held = HeldBlocks::default();
         sequence.computed = 0;
@@ -251,7 +251,7 @@ impl Scheduler {
         self.running.retain(|sequence| {
             let finished = sequence.emitted >= sequence.job.output_tokens;
             if finished {
-                give_back(sequence, self.block_size, &mut self.pool);
+                release(sequence, self.block_size, &mut self.pool);
             }
             !finished
         });
@@ -264,10 +264,10 @@ fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
 }
 
 /// Returns all of a sequence's blocks.
-fn give_back(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
+fn release(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
     let HeldBlocks { shared, own } = sequence.held;
     let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
-    pool.give_back(sequence.shared(), full, own - full);
+    pool.release(sequence.shared(), full, own - full);
 }
 
 /// Makes the hashed blocks that this step fills findable, at once for the next in line, as in vLLM: within a pass

@@ -52,7 +52,7 @@ impl BandwidthMath {
             kv_capacity_tokens,
             kv_capacity_sequences: kv_capacity_tokens / u64::from(context),
             compute_bound_batch: compute_bound(LARGEST_BATCH)
-                .then(|| first_from(1, LARGEST_BATCH, compute_bound)),
+                .then(|| bisect(1, LARGEST_BATCH, compute_bound)),
         })
     }
 }
@@ -77,7 +77,7 @@ fn prefill_rate(roofline: &Roofline, budget: u32, context: u32) -> f64 {
 }
 
 /// The smallest number from `low` to `high` for which `holds`, if it holds for `high` and is monotonic.
-fn first_from(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
+fn bisect(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     while low < high {
         let middle = low + (high - low) / 2;
         if holds(middle) {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_first_is_found() {
         for first in [1, 2, 77, 1000] {
-            assert_eq!(first_from(1, 1000, |n| n >= first), first);
+            assert_eq!(bisect(1, 1000, |n| n >= first), first);
         }
     }
 }

@@ -77,7 +77,7 @@ impl Expectation {
             let contains = fields.optional("contains", Vec::new(), texts);
             let not_contains = fields.optional("not_contains", Vec::new(), texts);
             let regex = fields.option("regex", RegexPattern::read);
-            let exact = fields.option("exact", |place| place.said());
+            let exact = fields.option("exact", |place| place.nonblank());
             let json_schema = fields.option("json_schema", JsonSchema::read);
             let min_characters =
                 fields.option("min_characters", |place| place.whole(CHARACTERS));
@@ -103,14 +103,14 @@ impl Expectation {
 /// One text or several.
 fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
     match place.text_or_none() {
-        Some(_) => place.said().map(|text| vec![text]),
-        None => place.list(|text| text.said()),
+        Some(_) => place.nonblank().map(|text| vec![text]),
+        None => place.list(|text| text.nonblank()),
     }
 }
 
 impl RegexPattern {
     fn read(place: SpecValue<'_>) -> Option<Self> {
-        let text = place.said()?;
+        let text = place.nonblank()?;
         match Regex::new(&text) {
             Ok(regex) => Some(Self(regex)),
             Err(error) => {
@@ -182,7 +182,7 @@ impl GoldenCheck {
     fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a check", |fields| {
             let name = fields.required("name", |place| place.name());
-            let prompt = fields.option("prompt", |place| place.said());
+            let prompt = fields.option("prompt", |place| place.nonblank());
             let messages = fields.option("messages", messages);
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
             let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
@@ -201,7 +201,7 @@ fn messages(place: SpecValue<'_>) -> Option<Value> {
     place
         .list(|place| {
             place.table("a message", |fields| {
-                let role = fields.required("role", |place| place.said())?;
+                let role = fields.required("role", |place| place.nonblank())?;
                 let content = fields.required("content", |place| place.json())?;
                 Some(serde_json::json!({ "role": role, "content": content }))
             })

@@ -85,7 +85,7 @@ pub enum ShapeFault {
 impl ShapeFault {
     /// Its description, to follow "2 answers".
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::NotJson => "not JSON",
             Self::NotOfSchema => "not of the schema",
@@ -194,7 +194,7 @@ impl ToolSpec {
                 }
                 Some(name)
             });
-            let description = fields.option("description", |place| place.said());
+            let description = fields.option("description", |place| place.nonblank());
             let nothing = serde_json::json!({ "type": "object", "properties": {} });
             let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
             Some(Self { name: name?, description: description?, parameters: parameters? })

@@ -124,7 +124,7 @@ impl ArrivalPattern {
 
     /// How the rate develops over a run; for several classes, what all of them have in common.
     #[must_use]
-    pub fn course(&self) -> RateProfile {
+    pub fn rate_profile(&self) -> RateProfile {
         match self {
             Self::Poisson { .. }
             | Self::Constant { .. }
@@ -139,10 +139,12 @@ impl ArrivalPattern {
                 RateProfile::Changing
             }
             Self::ByClass { classes } => {
-                classes.iter().map(Self::course).fold(RateProfile::Level, |all, course| match (all, course) {
-                    (RateProfile::Level, course) => course,
-                    (all, course) if course == RateProfile::Level || course == all => all,
-                    _ => RateProfile::Changing,
+                classes.iter().map(Self::rate_profile).fold(RateProfile::Level, |all, course| {
+                    match (all, course) {
+                        (RateProfile::Level, course) => course,
+                        (all, course) if course == RateProfile::Level || course == all => all,
+                        _ => RateProfile::Changing,
+                    }
                 })
             }
         }
@@ -332,10 +334,10 @@ mod tests {
         };
         let shared: f64 = population.clients().unwrap().iter().map(|client| client.0).sum();
         assert!((shared - 4.0).abs() < 1e-12);
-        assert_eq!(clients.course(), RateProfile::Level);
+        assert_eq!(clients.rate_profile(), RateProfile::Level);
         let both = ArrivalPattern::ByClass { classes: vec![markov, clients, population] };
         assert_eq!(
-            (both.mean_rate_per_s(), both.peak_rate_per_s(), both.course()),
+            (both.mean_rate_per_s(), both.peak_rate_per_s(), both.rate_profile()),
             (14.0, 27.5, RateProfile::Changing)
         );
         let ArrivalPattern::ByClass { classes } = both.with_mean_rate(7.0) else {
@@ -348,7 +350,7 @@ mod tests {
     #[test]
     fn classes_of_one_period_have_it_together() {
         let course =
-            |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.course();
+            |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.rate_profile();
         let poisson = ArrivalPattern::Poisson { rate_per_s: 1.0 };
         assert_eq!(course(&[poisson.clone(), poisson.clone()]), RateProfile::Level);
         assert_eq!(course(&[poisson.clone(), bursts(), poisson, bursts()]), RateProfile::Periodic(10.0));

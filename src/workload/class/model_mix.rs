@@ -24,7 +24,7 @@ impl ModelMix {
             let mut seen = Vec::new();
             let names = fields.required("names", |place| {
                 place.list(|place| {
-                    let name = place.said()?;
+                    let name = place.nonblank()?;
                     if seen.contains(&name) {
                         place.complain(&format!("names \"{name}\" a second time; add the two weights"));
                     }

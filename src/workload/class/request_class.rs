@@ -27,11 +27,11 @@ pub struct RequestClass {
     pub weight: f64,
     /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class with
     /// a dataset, whose prompts have their own lengths, and in a workload with a trace.
-    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    #[serde(skip_serializing_if = "Distribution::is_from_file")]
     pub input_tokens: Distribution,
     /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a trace
     /// has none.
-    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    #[serde(skip_serializing_if = "Distribution::is_from_file")]
     pub output_tokens: Distribution,
     /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ impl RequestClass {
                 }
             }
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
-            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_taken), &shared_prefix)
+            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_verbatim), &shared_prefix)
             {
                 let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
                 fields.complain_of("shared_prefix", sentence);

@@ -97,7 +97,7 @@ pub enum Distribution {
 impl Distribution {
     /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
     #[must_use]
-    pub const fn is_said_elsewhere(&self) -> bool {
+    pub const fn is_from_file(&self) -> bool {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 

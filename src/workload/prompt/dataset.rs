@@ -149,15 +149,15 @@ impl Dataset {
     }
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |place| place.said());
+        let path = fields.required("path", |place| place.nonblank());
         let format = fields.option("format", |place| place.variant());
         let order = fields.optional("order", RowOrder::File, |place| place.variant());
         let filter = fields.option("filter", |place| place.variant());
         let rows = fields.option("rows", |place| place.whole(ROWS));
         let skip_bad = fields.optional("skip_bad", false, |place| place.flag());
         let salt = fields.optional("salt", false, |place| place.flag());
-        let prompt_column = fields.option("prompt_column", |place| place.said());
-        let output_column = fields.option("output_tokens_column", |place| place.said());
+        let prompt_column = fields.option("prompt_column", |place| place.nonblank());
+        let output_column = fields.option("output_tokens_column", |place| place.nonblank());
         let found = fields.option("found", DatasetFindings::read);
         let (path, filter, prompt_column, output_column) = (path?, filter?, prompt_column?, output_column?);
         let Some(format) = format?.or_else(|| DatasetFormat::of_name(&path)) else {
@@ -207,7 +207,7 @@ impl DatasetFindings {
             let count = |place: SpecValue<'_>| place.whole(BYTES);
             Some(Self {
                 bytes: fields.required("bytes", count)?,
-                sha256: fields.required("sha256", |place| place.said())?,
+                sha256: fields.required("sha256", |place| place.nonblank())?,
                 rows: fields.required("rows", count)?,
                 filtered_rows: fields.required("filtered_rows", count)?,
                 bad_rows: fields.required("bad_rows", count)?,

@@ -40,7 +40,7 @@ pub struct ImageFindings {
 impl Images {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("the images of a class", |fields| {
-            let folder = fields.required("folder", |place| place.said());
+            let folder = fields.required("folder", |place| place.nonblank());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
             let found = fields.option("found", ImageFindings::read);
@@ -73,7 +73,7 @@ impl ImageFindings {
             Some(Self {
                 images: fields.required("images", |place| place.whole(COUNT))?,
                 bytes: fields.required("bytes", |place| place.whole(COUNT))?,
-                sha256: fields.required("sha256", |place| place.said())?,
+                sha256: fields.required("sha256", |place| place.nonblank())?,
             })
         })
     }

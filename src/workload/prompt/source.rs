@@ -37,7 +37,7 @@ pub enum PromptSource {
 impl PromptSource {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
-            place.list(|text| text.said())
+            place.list(|text| text.nonblank())
         }
         place.tagged(
             "prompt",
@@ -68,7 +68,7 @@ impl PromptSource {
 
     /// Whether prompts are taken as they are, instead of being written to a length.
     #[must_use]
-    pub const fn is_taken(&self) -> bool {
+    pub const fn is_verbatim(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Fields<'n> {
     /// Required fields that are not there.
     missing: Vec<&'static str>,
     /// Whether unknown fields are not reported, because nothing says which are allowed.
-    given_up: bool,
+    accepts_any: bool,
 }
 
 /// An optional field.
@@ -43,7 +43,7 @@ impl<T> Given<T> {
 
 impl<'n> Fields<'n> {
     pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
-        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
+        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], accepts_any: false }
     }
 
     /// Reads a required field.
@@ -130,14 +130,14 @@ impl<'n> Fields<'n> {
     }
 
     /// Stops reporting unknown fields.
-    pub(super) fn give_up(&mut self) {
-        self.given_up = true;
+    pub(super) fn accept_any(&mut self) {
+        self.accepts_any = true;
     }
 
     /// Reports unknown, missing and duplicate fields. A missing field and a misspelled one that resembles it are one
     /// mistake.
     pub(super) fn finish(mut self) {
-        if self.given_up {
+        if self.accepts_any {
             return;
         }
         for (i, entry) in self.entries.iter().enumerate() {
@@ -200,7 +200,7 @@ impl SpecValue<'_> {
     pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             let Some((kind, read)) = fields.kind(noun, kinds) else {
-                fields.give_up();
+                fields.accept_any();
                 return None;
             };
             fields.rename(with_article(&format!("{kind} {noun}")));

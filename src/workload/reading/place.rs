@@ -95,7 +95,7 @@ impl<'n> SpecValue<'n> {
     }
 
     /// Reads a text that is not blank.
-    pub(crate) fn said(&self) -> Option<String> {
+    pub(crate) fn nonblank(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
     }

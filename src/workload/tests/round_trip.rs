@@ -162,13 +162,13 @@ fn class() -> impl Strategy<Value = RequestClass> {
             (prompt, images),
             priorities,
         )| {
-            let conversation = goes_on.filter(|_| !prompt.is_taken());
+            let conversation = goes_on.filter(|_| !prompt.is_verbatim());
             let class = RequestClass {
                 name: String::new(),
                 weight,
                 input_tokens,
                 output_tokens,
-                shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
+                shared_prefix: shared_prefix.filter(|_| !prompt.is_verbatim()),
                 images: images.filter(|_| {
                     !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()
                 }),

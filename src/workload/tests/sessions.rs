@@ -10,7 +10,7 @@ use crate::workload::tests::{LEAST, said_of};
 const GOES_ON: &str = "name = \"only\"\nconversation = { turns = 3, think_time_s = 2 }";
 
 /// The least spec, whose only class has this conversation.
-fn going_on(conversation: &str) -> String {
+fn with_conversation(conversation: &str) -> String {
     LEAST.replace("name = \"only\"", &format!("name = \"only\"\nconversation = {{ {conversation} }}"))
 }
 
@@ -24,7 +24,7 @@ fn read(toml: &str) -> WorkloadSpec {
 
 #[test]
 fn numbers_stand_for_what_is_always_the_same() {
-    let spec = read(&going_on("turns = 3, think_time_s = 2, first_input_tokens = 400"));
+    let spec = read(&with_conversation("turns = 3, think_time_s = 2, first_input_tokens = 400"));
     let conversation = spec.classes[0].conversation.as_ref().unwrap();
     assert_eq!(conversation.turns, Distribution::Constant { value: 3 });
     assert_eq!(conversation.think_time_s, ThinkTime::Constant { value: 2.0 });
@@ -51,23 +51,23 @@ fn each_mistake_has_its_sentence() {
     let tokens = format!("{LEAST}prompt = {{ kind = \"random_tokens\" }}");
     for (toml, said) in [
         (
-            going_on("turns = 0, think_time_s = 2"),
+            with_conversation("turns = 0, think_time_s = 2"),
             "line 6: `classes[0].conversation.turns` is 0; it must be a whole number from 1 to 1,000,000",
         ),
         (
-            going_on("turns = { kind = \"exponential\", mean = 4 }, think_time_s = 2"),
+            with_conversation("turns = { kind = \"exponential\", mean = 4 }, think_time_s = 2"),
             "line 6: `classes[0].conversation.turns` may be 1,000,000; give a `max` of 10,000 at most",
         ),
         (
-            going_on("turns = 3, think_time_s = -1"),
+            with_conversation("turns = 3, think_time_s = -1"),
             "line 6: `classes[0].conversation.think_time_s` is -1; it must be a number from 0 to 2,678,400",
         ),
         (
-            going_on("turns = 3, think_time_s = { kind = \"uniform\", min = 5, max = 2 }"),
+            with_conversation("turns = 3, think_time_s = { kind = \"uniform\", min = 5, max = 2 }"),
             "line 6: `classes[0].conversation.think_time_s.min` is 5, above `max`, which is 2; swap them or move one",
         ),
         (
-            going_on("turns = 3"),
+            with_conversation("turns = 3"),
             "line 6: `classes[0].conversation.think_time_s` is missing; a conversation needs it",
         ),
         (

@@ -123,7 +123,7 @@ impl Trace {
     }
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |place| place.said());
+        let path = fields.required("path", |place| place.nonblank());
         let format = fields.option("format", |place| place.variant());
         let from_s = fields.optional("from_s", 0.0, |place| place.number(TRACE_SECONDS));
         let for_s = fields.option("for_s", |place| place.number(SOME_TRACE_SECONDS));

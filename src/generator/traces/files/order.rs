@@ -23,7 +23,7 @@ pub(crate) struct SortedRequests {
     /// The latest moment read.
     latest: i64,
     /// The moment of the request emitted last.
-    let_go: i64,
+    released_ns: i64,
     reordered: u64,
     /// Whether the file has been read to its end.
     read: bool,
@@ -63,7 +63,7 @@ impl SortedRequests {
             reader,
             held: BinaryHeap::new(),
             latest: i64::MIN,
-            let_go: i64::MIN,
+            released_ns: i64::MIN,
             reordered: 0,
             read: false,
         }
@@ -79,10 +79,10 @@ impl SortedRequests {
     }
 
     /// Reads one request; false at the end.
-    fn take_in(&mut self) -> Result<bool, TraceError> {
+    fn read_next(&mut self) -> Result<bool, TraceError> {
         let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
         let (at_ns, line) = (request.at_ns, self.reader.line_number());
-        if at_ns < self.let_go {
+        if at_ns < self.released_ns {
             return Err(TraceError::Disorder {
                 path: self.reader.path().to_owned(),
                 line,
@@ -108,7 +108,7 @@ impl Iterator for SortedRequests {
             if settled || self.held.len() >= MOST_HELD {
                 break;
             }
-            match self.take_in() {
+            match self.read_next() {
                 Ok(more) => self.read = !more,
                 Err(error) => {
                     self.read = true;
@@ -118,7 +118,7 @@ impl Iterator for SortedRequests {
             }
         }
         let Reverse(held) = self.held.pop()?;
-        self.let_go = held.at_ns;
+        self.released_ns = held.at_ns;
         Some(Ok(held.request))
     }
 }
