@@ -5,13 +5,13 @@
 
 mod curve;
 mod draw;
-mod hidden;
+mod latent;
 mod renewal;
 mod states;
 mod superposition;
 
 pub use draw::{Arrival, Arrivals};
-pub use hidden::LatentStates;
+pub use latent::LatentStates;
 pub use states::{StateInterval, StatePath};
 pub use superposition::Superposition;
 

@@ -9,15 +9,15 @@ mod fields;
 mod figures;
 mod lenient;
 mod read;
-mod refused;
 mod run;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod tools;
+mod unmatched;
 
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::{ForeignError, ForeignFile};
-pub use refused::UnmatchedFigure;
 pub use run::{ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates};
 pub use tool::ForeignTool;
+pub use unmatched::UnmatchedFigure;

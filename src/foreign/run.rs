@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 use super::fields::{FieldProblem, ResultFields};
 use super::figures::ForeignLatency;
-use super::refused::UnmatchedFigure;
 use super::tool::ForeignTool;
+use super::unmatched::UnmatchedFigure;
 use crate::analysis::{Figure, FigureKey, Mark, Share, Statistic};
 
 /// A run of another tool, its figures under our names.

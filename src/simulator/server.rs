@@ -1,7 +1,7 @@
 //! The interface of every simulated server.
 
-use super::effort::WorkTotals;
 use super::job::{Job, JobId};
+use super::work_totals::WorkTotals;
 use crate::clock::Timestamp;
 
 /// A server in virtual time. It does nothing by itself: whoever drives it asks when something will happen next, and

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::SpecError;
-use crate::workload::reading::near::nearest;
+use crate::workload::reading::nearest::nearest;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Name and text, in the order of `skyline workloads`.

@@ -18,8 +18,8 @@ use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
-use crate::workload::reading::place::SpecValue;
 use crate::workload::reading::toml_text;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 

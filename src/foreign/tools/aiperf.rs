@@ -7,11 +7,11 @@ use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies, tpot_ms};
 use crate::foreign::fields::{FieldProblem, ResultFields};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 /// Request start to the first chunk with content, reasoning included.
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token");

@@ -7,11 +7,11 @@ use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token_ms");
 const LATENCY: (Metric, &str) = (Metric::E2eFromSend, "request_latency");

@@ -4,7 +4,7 @@ use crate::analysis::Metric;
 use crate::foreign::answer::ForeignAnswer;
 use crate::foreign::fields::{FieldProblem, ResultFields};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-use crate::foreign::refused::UnmatchedFigure;
+use crate::foreign::unmatched::UnmatchedFigure;
 
 /// Their statistics, in the order of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "median", "p90", "p95", "p99", "p99.9", "max"];

@@ -7,11 +7,11 @@ use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 const REFUSED: [(&str, &str); 11] = [
     ("request_throughput", TOTAL),

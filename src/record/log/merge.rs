@@ -11,8 +11,8 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::kin::{ShardDifference, difference};
 use super::runlog::RunLog;
+use super::shard_difference::{ShardDifference, difference};
 use crate::record::request::chunks::{ChunkTrain, TokenChunk};
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;

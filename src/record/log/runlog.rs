@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::possible;
+use super::plausibility;
 use super::turns::SessionChecker;
 use crate::record::request::check::CheckRecord;
 use crate::record::request::record::{CountedAnswer, RequestRecord};
@@ -146,14 +146,14 @@ impl RunLog {
             let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
             match (serde_json::from_slice(&text), &header) {
                 (Ok(LineIn::Header(found)), None) => {
-                    possible::check_header(&found).map_err(damaged)?;
+                    plausibility::check_header(&found).map_err(damaged)?;
                     header = Some(*found);
                 }
                 (Ok(_), _) if footer.is_some() => {
                     return Err(bad("the footer is the last line, and only that".to_owned()));
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
-                    possible::check_record(header, &record)
+                    plausibility::check_record(header, &record)
                         .and_then(|()| sessions.check(&record))
                         .map_err(damaged)?;
                     if record.is_uncounted() {
@@ -162,11 +162,11 @@ impl RunLog {
                     records.push(*record);
                 }
                 (Ok(LineIn::Check(check)), Some(header)) => {
-                    possible::check_check(header, &check).map_err(damaged)?;
+                    plausibility::check_check(header, &check).map_err(damaged)?;
                     checks.push(check);
                 }
                 (Ok(LineIn::Counted(answer)), Some(_)) => {
-                    possible::check_counted(&answer).map_err(damaged)?;
+                    plausibility::check_counted(&answer).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
                         let index = answer.index;
                         return Err(damaged(format!("request {index}: no answer of it was left to count")));
@@ -174,12 +174,12 @@ impl RunLog {
                     records[place].count(answer.tokens);
                 }
                 (Ok(LineIn::Reading(reading)), Some(header)) => {
-                    possible::check_reading(header, &reading).map_err(damaged)?;
+                    plausibility::check_reading(header, &reading).map_err(damaged)?;
                     telemetry.readings.push(reading);
                 }
                 (Ok(LineIn::Client(sample)), Some(_)) => telemetry.client.push(sample),
                 (Ok(LineIn::Footer(found)), Some(_)) => {
-                    possible::check_footer(&found).map_err(damaged)?;
+                    plausibility::check_footer(&found).map_err(damaged)?;
                     footer = Some(*found);
                 }
                 (Ok(_), _) => return Err(bad("the header is the first line, and only that".to_owned())),

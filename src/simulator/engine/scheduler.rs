@@ -6,9 +6,9 @@ use super::kv::{BlockPool, HeldBlocks};
 use super::limits::{SchedulerLimits, SchedulingPolicy};
 use super::sequence::Sequence;
 use crate::clock::Timestamp;
-use crate::simulator::effort::Shortage;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::step_time::work::StepWork;
+use crate::simulator::work_totals::Shortage;
 
 /// The waiting queue, the running set and their blocks.
 ///

@@ -5,9 +5,9 @@ use std::ops::Add as _;
 
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
-use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
 /// Replicas behind a router. Each has its own pace; the cluster's next event is the earliest of theirs.
 #[derive(Clone, Debug)]

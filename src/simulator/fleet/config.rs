@@ -9,9 +9,9 @@ use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
 use super::router::{PriorityLane, Routing};
 use crate::simulator::deployment::preset::{UnknownName, find};
+use crate::simulator::engine::batching::{BatchingConfig, BatchingEngine};
 use crate::simulator::engine::delay::Delay;
 use crate::simulator::engine::fixed_queue::FixedQueue;
-use crate::simulator::engine::instance::{BatchingConfig, BatchingEngine};
 use crate::simulator::server::SimulatedServer;
 
 /// The description of a whole deployment, from which servers are made on demand.

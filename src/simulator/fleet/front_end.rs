@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
 /// A server behind a front end (HTTP, tokenising, the network) that adds a fixed time on the way out.
 ///

@@ -9,10 +9,10 @@ use super::cluster::{Cluster, NoReplicas};
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
-use crate::simulator::effort::WorkTotals;
-use crate::simulator::engine::instance::BatchingEngine;
+use crate::simulator::engine::batching::BatchingEngine;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
 /// How a prompt's KV moves from a prefill to a decode engine.
 #[derive(Clone, Copy, Debug, PartialEq)]

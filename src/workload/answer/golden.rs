@@ -8,7 +8,7 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// A compiled schema. Two are equal when their JSON is. It is stored as the schema itself, even when it came from a
 /// file.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
 /// limit.

@@ -7,7 +7,7 @@ use crate::random::normal_quantile;
 use crate::workload::lengths::weights::{SKEW, zipf};
 use crate::workload::limits::RATE;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// At 5 the largest of 100 clients sends nearly everything.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);

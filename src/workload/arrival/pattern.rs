@@ -10,7 +10,7 @@ use super::think_time::ThinkTime;
 use crate::workload::limits::{RATE, SECONDS, USERS};
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::{Fields, KindReader};
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::workload::limits::{LONGEST_S, SECONDS};
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Rates that may be zero.
 pub(super) const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);

@@ -6,7 +6,7 @@ use crate::random::normal_cdf;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// A think time, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::workload::lengths::weights::{self, SKEW, zipf};
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Most models; each has its own line in reports.
 const MOST: usize = 1_000;

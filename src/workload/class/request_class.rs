@@ -13,7 +13,7 @@ use crate::workload::prompt::images::Images;
 use crate::workload::prompt::shared_prefix::SharedPrefixes;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 

@@ -6,7 +6,7 @@ use super::request_class::RequestClass;
 use super::slo::Slo;
 use crate::workload::lengths::weights;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::source::Trace;
 
 /// Most tenants; each has its own line in reports.

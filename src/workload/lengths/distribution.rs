@@ -6,7 +6,7 @@ use super::weights;
 use crate::units::count;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
 /// served today has such a context.

@@ -2,7 +2,7 @@
 
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
 /// first.

@@ -6,7 +6,7 @@ use super::source::PromptSource;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::distribution::Distribution;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;

@@ -8,7 +8,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Rows of a file: more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);

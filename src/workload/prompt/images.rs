@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Most images of one request.
 const MOST_IMAGES: u32 = 64;

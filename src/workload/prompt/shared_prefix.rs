@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::lengths::weights::SKEW;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Most prefixes of a class.
 const MOST: f64 = 100_000.0;

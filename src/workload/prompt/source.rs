@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::dataset::Dataset;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);

@@ -1,9 +1,9 @@
 //! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
 use super::mistakes::Mistakes;
-use super::near::nearest;
+use super::nearest::nearest;
 use super::node::{Entry, NodeValue};
-use super::place::{SpecValue, list};
+use super::value::{SpecValue, list};
 
 /// Reads one kind of a tagged value from the fields beside its `kind`.
 pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::format::TraceFormat;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 const NUMBER: Allowed = Allowed::from(0.0, 1e15);

@@ -10,7 +10,7 @@ use super::format::TraceFormat;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// Seconds of a trace: public traces last up to four months.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);

@@ -6,7 +6,7 @@ use strum::VariantNames;
 
 use super::allowed::Allowed;
 use super::mistakes::Mistakes;
-use super::near::nearest;
+use super::nearest::nearest;
 use super::node::{Node, NodeValue};
 
 /// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake, so

@@ -6,12 +6,12 @@ use super::speculative::Speculation;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
-use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::{Efficiency, Roofline};
 use crate::simulator::step_time::work::StepWork;
+use crate::simulator::work_totals::WorkTotals;
 
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
