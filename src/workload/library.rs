@@ -6,6 +6,7 @@ use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::reading::nearest::nearest;
+use crate::workload::reading::{json_text, toml_text};
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Name and text, in the order of `skyline workloads`.
@@ -54,9 +55,9 @@ impl WorkloadSpec {
             return Self::from_toml_with(source, name_or_path, survey);
         }
         let path = Path::new(name_or_path);
-        let read = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_in,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_in,
+        let parse = match path.extension().and_then(|extension| extension.to_str()) {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => toml_text::parse,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => json_text::parse,
             // A bare word that is no file was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());
@@ -73,7 +74,8 @@ impl WorkloadSpec {
             trace.anchor(folder);
             survey(trace, seed)
         };
-        let mut spec = read(folder, text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
+        let parsed = parse(text.trim_start_matches('\u{feff}'));
+        let mut spec = Self::from_node(parsed, name_or_path, Some(folder), &survey)?;
         spec.anchor(folder);
         Ok(spec)
     }

@@ -76,37 +76,12 @@ impl WorkloadSpec {
 
     /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
-        Self::from_json_with(text, origin, &unread)
+        Self::from_node(json_text::parse(text), origin, None, &unread)
     }
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
     pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         Self::from_node(toml_text::parse(text), origin, None, survey)
-    }
-
-    /// Reads JSON; `survey` reads the trace, if the spec has one.
-    pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(json_text::parse(text), origin, None, survey)
-    }
-
-    /// Reads TOML of a file in `folder`, where relative schema paths begin.
-    pub(super) fn from_toml_in(
-        folder: &Path,
-        text: &str,
-        origin: &str,
-        survey: TraceSurvey<'_>,
-    ) -> Result<Self, SpecError> {
-        Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
-    }
-
-    /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
-    pub(super) fn from_json_in(
-        folder: &Path,
-        text: &str,
-        origin: &str,
-        survey: TraceSurvey<'_>,
-    ) -> Result<Self, SpecError> {
-        Self::from_node(json_text::parse(text), origin, Some(folder), survey)
     }
 
     /// Reads what [`Serialize`] wrote.
@@ -123,7 +98,8 @@ impl WorkloadSpec {
         Self::from_node(Ok(Node::from(value)), origin, None, survey)
     }
 
-    fn from_node(
+    /// Reads a parsed text; relative schema paths begin at `folder`, if there is one.
+    pub(super) fn from_node(
         node: Result<Node, Mistakes>,
         origin: &str,
         folder: Option<&Path>,
