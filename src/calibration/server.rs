@@ -10,7 +10,7 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::conversation::ServerConnection;
+use super::connection::ServerConnection;
 use crate::clock::{RunClock, Timestamp};
 
 const LISTENER: Token = Token(usize::MAX);
@@ -38,8 +38,14 @@ impl ReferenceServer {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let stop = Waker::new(poll.registry(), STOP)?;
-        let hall =
-            Hall { poll, listener, clock, guests: Vec::new(), due: BinaryHeap::new(), writes: Writes::new() };
+        let hall = ServerState {
+            poll,
+            listener,
+            clock,
+            connections: Vec::new(),
+            due: BinaryHeap::new(),
+            writes: Writes::new(),
+        };
         let thread = std::thread::Builder::new().name("reference server".to_owned());
         let thread = Some(thread.spawn(move || hall.serve())?);
         Ok(Self { address, stop, thread })
@@ -68,18 +74,18 @@ impl Drop for ReferenceServer {
 }
 
 /// The state of the server's thread.
-struct Hall {
+struct ServerState {
     poll: Poll,
     listener: TcpListener,
     clock: RunClock,
     /// Connections by their token; closed ones leave a gap.
-    guests: Vec<Option<ServerConnection>>,
+    connections: Vec<Option<ServerConnection>>,
     /// Which connection writes next, and when.
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
     writes: Writes,
 }
 
-impl Hall {
+impl ServerState {
     fn serve(mut self) -> io::Result<Writes> {
         let mut events = Events::with_capacity(256);
         loop {
@@ -95,10 +101,10 @@ impl Hall {
                 match event.token() {
                     STOP => return Ok(self.close()),
                     LISTENER => self.welcome()?,
-                    Token(guest) => self.attend(guest),
+                    Token(connection) => self.poll(connection),
                 }
             }
-            self.speak();
+            self.write_due();
         }
     }
 
@@ -106,14 +112,14 @@ impl Hall {
         loop {
             match self.listener.accept() {
                 Ok((mut socket, _)) => {
-                    let token = Token(self.guests.len());
+                    let token = Token(self.connections.len());
                     socket.set_nodelay(true)?;
                     self.poll.registry().register(
                         &mut socket,
                         token,
                         Interest::READABLE | Interest::WRITABLE,
                     )?;
-                    self.guests.push(Some(ServerConnection::new(socket)));
+                    self.connections.push(Some(ServerConnection::new(socket)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -121,39 +127,42 @@ impl Hall {
         }
     }
 
-    fn attend(&mut self, guest: usize) {
-        let Some(conversation) = self.guests.get_mut(guest).and_then(Option::as_mut) else { return };
+    fn attend(&mut self, connection: usize) {
+        let Some(conversation) = self.connections.get_mut(connection).and_then(Option::as_mut) else {
+            return;
+        };
         let waits = conversation.stream.is_some();
-        if conversation.attend(self.clock).is_err() {
-            self.part(guest);
+        if conversation.poll(self.clock).is_err() {
+            self.close(connection);
         } else if let Some(stream) = conversation.stream.as_ref().filter(|_| !waits) {
-            self.due.push(Reverse((stream.due, guest)));
+            self.due.push(Reverse((stream.due, connection)));
         }
     }
 
     /// A connection is over. Its writes count even where the client did not wait for the rest.
-    fn part(&mut self, guest: usize) {
-        let stream = self.guests[guest].take().and_then(|conversation| conversation.stream);
+    fn close(&mut self, connection: usize) {
+        let stream = self.connections[connection].take().and_then(|conversation| conversation.stream);
         self.writes.extend(stream.map(|stream| (stream.index, stream.writes)));
     }
 
     fn close(mut self) -> Writes {
-        (0..self.guests.len()).for_each(|guest| self.part(guest));
+        (0..self.connections.len()).for_each(|connection| self.close(connection));
         self.writes
     }
 
     /// Writes every token that is due.
-    fn speak(&mut self) {
-        while let Some(&Reverse((due, guest))) = self.due.peek()
+    fn write_due(&mut self) {
+        while let Some(&Reverse((due, connection))) = self.due.peek()
             && due <= self.clock.now()
         {
             self.due.pop();
-            let Some(conversation) = self.guests[guest].as_mut() else { continue };
-            match conversation.speak(self.clock) {
-                Err(_) => self.part(guest),
+            let Some(conversation) = self.connections[connection].as_mut() else { continue };
+            match conversation.write_due(self.clock) {
+                Err(_) => self.close(connection),
                 Ok(Some(ended)) => _ = self.writes.insert(ended.index, ended.writes),
                 Ok(None) => {
-                    self.due.extend(conversation.stream.as_ref().map(|stream| Reverse((stream.due, guest))));
+                    self.due
+                        .extend(conversation.stream.as_ref().map(|stream| Reverse((stream.due, connection))));
                 }
             }
         }

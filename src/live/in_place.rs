@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::alt_screen as stage;
+use super::alt_screen;
 
 /// The line, on standard error; dropping it removes it. There is one at a time.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl InPlace {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        *stage::standing() = Some(bar.clone());
+        *alt_screen::progress_bar() = Some(bar.clone());
         Self(bar)
     }
 }
@@ -32,7 +32,7 @@ impl Deref for InPlace {
 
 impl Drop for InPlace {
     fn drop(&mut self) {
-        *stage::standing() = None;
+        *alt_screen::progress_bar() = None;
         self.0.finish_and_clear();
     }
 }

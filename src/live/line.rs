@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use console::Term;
 
-use super::alt_screen as stage;
+use super::alt_screen;
 use super::in_place::InPlace;
 use super::watched::WatchedRun;
 use crate::clock::Timestamp;
@@ -44,7 +44,7 @@ impl<'a> ProgressLine<'a> {
         let Self(watched) = self;
         while stopped.recv_timeout(PRINT) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
-            stage::say(&describe(&snapshot, now, watched.plan.window_end));
+            alt_screen::say(&describe(&snapshot, now, watched.plan.window_end));
         }
     }
 }
