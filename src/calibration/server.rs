@@ -99,16 +99,16 @@ impl ServerState {
             }
             for event in &events {
                 match event.token() {
-                    STOP => return Ok(self.close()),
-                    LISTENER => self.welcome()?,
-                    Token(connection) => self.poll(connection),
+                    STOP => return Ok(self.finish()),
+                    LISTENER => self.accept()?,
+                    Token(token) => self.serve_connection(token),
                 }
             }
             self.write_due();
         }
     }
 
-    fn welcome(&mut self) -> io::Result<()> {
+    fn accept(&mut self) -> io::Result<()> {
         loop {
             match self.listener.accept() {
                 Ok((mut socket, _)) => {
@@ -127,42 +127,39 @@ impl ServerState {
         }
     }
 
-    fn attend(&mut self, connection: usize) {
-        let Some(conversation) = self.connections.get_mut(connection).and_then(Option::as_mut) else {
-            return;
-        };
-        let waits = conversation.stream.is_some();
-        if conversation.poll(self.clock).is_err() {
-            self.close(connection);
-        } else if let Some(stream) = conversation.stream.as_ref().filter(|_| !waits) {
-            self.due.push(Reverse((stream.due, connection)));
+    fn serve_connection(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(token).and_then(Option::as_mut) else { return };
+        let waits = connection.stream.is_some();
+        if connection.poll(self.clock).is_err() {
+            self.close(token);
+        } else if let Some(stream) = connection.stream.as_ref().filter(|_| !waits) {
+            self.due.push(Reverse((stream.due, token)));
         }
     }
 
     /// A connection is over. Its writes count even where the client did not wait for the rest.
-    fn close(&mut self, connection: usize) {
-        let stream = self.connections[connection].take().and_then(|conversation| conversation.stream);
+    fn close(&mut self, token: usize) {
+        let stream = self.connections[token].take().and_then(|connection| connection.stream);
         self.writes.extend(stream.map(|stream| (stream.index, stream.writes)));
     }
 
-    fn close(mut self) -> Writes {
-        (0..self.connections.len()).for_each(|connection| self.close(connection));
+    fn finish(mut self) -> Writes {
+        (0..self.connections.len()).for_each(|token| self.close(token));
         self.writes
     }
 
     /// Writes every token that is due.
     fn write_due(&mut self) {
-        while let Some(&Reverse((due, connection))) = self.due.peek()
+        while let Some(&Reverse((due, token))) = self.due.peek()
             && due <= self.clock.now()
         {
             self.due.pop();
-            let Some(conversation) = self.connections[connection].as_mut() else { continue };
-            match conversation.write_due(self.clock) {
-                Err(_) => self.close(connection),
+            let Some(connection) = self.connections[token].as_mut() else { continue };
+            match connection.write_due(self.clock) {
+                Err(_) => self.close(token),
                 Ok(Some(ended)) => _ = self.writes.insert(ended.index, ended.writes),
                 Ok(None) => {
-                    self.due
-                        .extend(conversation.stream.as_ref().map(|stream| Reverse((stream.due, connection))));
+                    self.due.extend(connection.stream.as_ref().map(|stream| Reverse((stream.due, token))));
                 }
             }
         }
