@@ -55,7 +55,8 @@ async fn execute(
     let prompts = Arc::new(PromptBuilder::with_word_list(&workload.classes, 1));
     let engine = Arc::new(engine.clone());
     let openers = schedule.generate_stream(Arc::clone(&prompts));
-    let feed = RequestFeed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), prompts);
+    let later = schedule.sessions(&plan).map(|sessions| (sessions, prompts));
+    let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
     let clock = RunClock::starting_in(ms(0));
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
