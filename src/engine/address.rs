@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_an_address_are_told_with_their_cure() {
+    fn mistakes_in_an_address_are_reported_with_their_cure() {
         for (text, cure) in [
             ("localhost:8000", "no scheme"),
             ("ftp://x", "only http and https"),

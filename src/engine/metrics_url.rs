@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_without_the_address() {
+    fn mistakes_are_reported_without_the_address() {
         for text in ["hunter2", "hunter2:9400/metrics", "ftp://hunter2", "http://me:hunter2@"] {
             let error = text.parse::<MetricsUrl>().unwrap_err();
             assert!(error.contains("write it like") && !error.contains("hunter2"), "{error}");

@@ -51,20 +51,20 @@ impl AltScreen {
     }
 
     /// Whether it is still taken: a panic elsewhere in the program gives the terminal back.
-    #[allow(clippy::unused_self)] // Only who was on the stage may ask.
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
     pub(super) fn is_taken(&self) -> bool {
         taken().is_some()
     }
 
     /// The last messages, oldest first.
-    #[allow(clippy::unused_self)] // Only who is on the stage shows them.
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
     pub(super) fn said(&self, most: usize) -> Vec<String> {
         let taken = taken();
         let said = taken.as_ref().map(|taken| taken.said.as_slice()).unwrap_or_default();
         said[said.len().saturating_sub(most)..].to_vec()
     }
 
-    #[allow(clippy::unused_self)] // Only who is on the stage draws.
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
     pub(super) fn frame_buffer(&self) -> FrameBuffer {
         FrameBuffer::default()
     }

@@ -178,7 +178,7 @@ async fn later_turns_of_the_window_are_awaited_and_openers_keep_coming() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_ends_its_conversation_and_is_told() {
+async fn a_failed_turn_ends_its_conversation_and_is_reported() {
     let engine = ConversationEngine { fails: vec![1], ..talker(1_000) };
     let executed = timed(TALKS, &engine, PATIENT, &[]).await;
     assert_eq!(executed.records.len(), 6);
