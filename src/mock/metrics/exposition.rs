@@ -139,6 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::mock::metrics::meters::Meters;
     use crate::simulator::ServerGauges;
 
     /// Every series here is one of a live vLLM 0.32, label by label; buckets of token counts go further
