@@ -6,7 +6,7 @@ use std::time::Duration;
 use console::Term;
 
 use super::alt_screen;
-use super::in_place::InPlace;
+use super::progress_lines::InPlace;
 use super::watched::WatchedRun;
 use crate::clock::Timestamp;
 use crate::runner::{LiveLatency, Snapshot};
