@@ -250,12 +250,8 @@ impl Field<'_> {
         let prompt_facts = PromptFacts { template_tokens: *template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let openers = schedule.generate_stream(Arc::clone(&prompts));
-        let feed = RequestFeed::with_sessions(
-            Arc::clone(&engine),
-            openers,
-            schedule.sessions(&plan),
-            Arc::clone(&prompts),
-        );
+        let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
+        let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = marks::prepare_cache(*setup, &spec, session, &prompts, *printer)?;

@@ -63,7 +63,7 @@ pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> ScrapeTimes {
 pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>, every: Duration) -> impl Fn(Reading) {
     let latest = RefCell::new(LatestReadings::every(every));
     move |reading| {
-        progress.server_told(latest.borrow_mut().with(&reading));
+        progress.server_reported(latest.borrow_mut().with(&reading));
         keep(reading);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 
-use super::answer::{self, MODEL, ServerEvent};
+use super::stream::{self, MODEL, ServerEvent};
 use crate::clock::{RunClock, Timestamp};
 
 /// A connection and its state.
@@ -42,7 +42,7 @@ impl ServerConnection {
     }
 
     /// Reads what has come and sends what is left; an error when the connection is over.
-    pub(super) fn attend(&mut self, clock: RunClock) -> io::Result<()> {
+    pub(super) fn poll(&mut self, clock: RunClock) -> io::Result<()> {
         self.flush()?;
         let mut buffer = [0; 4096];
         loop {
@@ -60,7 +60,7 @@ impl ServerConnection {
     }
 
     fn answer(&mut self, request: &Request, clock: RunClock) -> io::Result<()> {
-        let Some((index, tokens, gap)) = request.wish() else {
+        let Some((index, tokens, gap)) = request.answer_wanted() else {
             // Other requests: health, models, version.
             let body = format!(
                 "{{\"object\":\"list\",\"data\":[{{\"id\":\"{MODEL}\",\"object\":\"model\"}}],\"version\":\"0\"}}"
@@ -70,11 +70,11 @@ impl ServerConnection {
             self.outgoing.extend_from_slice(response.as_bytes());
             return self.flush();
         };
-        answer::head(&mut self.outgoing);
-        answer::event(&mut self.outgoing, ServerEvent::Role);
+        stream::head(&mut self.outgoing);
+        stream::event(&mut self.outgoing, ServerEvent::Role);
         if gap.is_zero() {
             (1..=tokens)
-                .for_each(|place| answer::event(&mut self.outgoing, ServerEvent::Token(place, tokens)));
+                .for_each(|place| stream::event(&mut self.outgoing, ServerEvent::Token(place, tokens)));
             self.close(tokens);
         } else {
             let due = clock.now().after(gap);
@@ -84,10 +84,10 @@ impl ServerConnection {
     }
 
     /// Writes the token that is due. After the last one, writes the answer's end and returns the answer.
-    pub(super) fn speak(&mut self, clock: RunClock) -> io::Result<Option<Stream>> {
+    pub(super) fn write_due(&mut self, clock: RunClock) -> io::Result<Option<Stream>> {
         let Some(mut stream) = self.stream.take() else { return Ok(None) };
         let place = stream.writes.len() as u32 + 1;
-        answer::event(&mut self.outgoing, ServerEvent::Token(place, stream.tokens));
+        stream::event(&mut self.outgoing, ServerEvent::Token(place, stream.tokens));
         stream.writes.push(clock.now());
         self.flush()?;
         if place == stream.tokens {
@@ -102,8 +102,8 @@ impl ServerConnection {
     }
 
     fn close(&mut self, tokens: u32) {
-        answer::event(&mut self.outgoing, ServerEvent::Usage(tokens));
-        answer::event(&mut self.outgoing, ServerEvent::Done);
+        stream::event(&mut self.outgoing, ServerEvent::Usage(tokens));
+        stream::event(&mut self.outgoing, ServerEvent::Done);
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -138,7 +138,7 @@ impl Request {
     }
 
     /// Index, tokens and gap, if the request asks for an answer.
-    fn wish(&self) -> Option<(u64, u32, Duration)> {
+    fn answer_wanted(&self) -> Option<(u64, u32, Duration)> {
         let (head, body) = self.0.split_once("\r\n\r\n")?;
         let (_, prompt) = body.split_once("\"content\":\"")?;
         let (tokens, gap) = prompt.split_once('"')?.0.split_once(' ')?;

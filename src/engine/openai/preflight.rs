@@ -1,15 +1,16 @@
-//! Sends one short request before any load and diagnoses its failure.
+//! Checks before any load: one test request, each answer format, and whether the server is still the same.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use super::connect::hint_for;
+use super::control::Control;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent};
 use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::target::{PriorityField, Target};
-use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
+use crate::engine::wire::HttpAnswer;
+use crate::record::{EngineFacts, Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
-
-use super::connect::hint_for;
 
 /// Tokens requested.
 pub(super) const OUTPUT_TOKENS: u32 = 4;
@@ -68,7 +69,7 @@ impl SmokeReport {
 }
 
 /// The failure when `limit` passed without an answer.
-pub(super) fn timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
+pub(super) fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
     let came = match events.last() {
         None => "the request could not be sent",
         Some(AnswerEvent::Sent { .. }) => "not even headers came",
@@ -155,4 +156,68 @@ fn quotes(words: &str, model: &str) -> bool {
     [('`', '`'), ('"', '"'), ('\'', '\'')]
         .iter()
         .any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
+}
+
+/// An answer format that the server refuses. Its message has a `hint:` line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the server refuses answers of the form `{kind}`: {failure}\n\
+     hint: tools need a parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; SGLang: --tool-call-parser NAME; \
+     llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
+     out of the class"
+)]
+pub struct AnswerFormRefused {
+    /// The format's name in a workload.
+    pub kind: &'static str,
+    /// The server's error.
+    pub failure: Failure,
+}
+
+/// The server's refusal of a request for one token in some format; an incomplete answer is expected.
+pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
+    let failure = tokio::time::timeout(limit, answer.until_end()).await.ok()?.result.err()?;
+    matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError).then_some(failure)
+}
+
+/// The server is not the one that was connected to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its {what} was {before} when it was connected to, and is {now} now")]
+pub struct ServerChanged {
+    /// What changed.
+    pub what: &'static str,
+    /// Its value before.
+    pub before: String,
+    /// Its value now.
+    pub now: String,
+}
+
+/// Compares the server's version and models with those of the connection.
+pub(super) async fn verify_identity(
+    facts: &EngineFacts,
+    listed: &[String],
+    control: &Control,
+) -> Result<(), ServerChanged> {
+    if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
+        && *before != now
+    {
+        return Err(ServerChanged { what: "server version", before: before.clone(), now });
+    }
+    // A missing list proves nothing: the run will show what is wrong with the server.
+    let models = control.models().await.unwrap_or_default();
+    let asked_for = models.iter().find(|model| model.id == facts.model);
+    match asked_for {
+        None if !models.is_empty() && listed.contains(&facts.model) => {
+            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
+            Err(ServerChanged { what: "list of models", before: listed.join(", "), now: now.join(", ") })
+        }
+        None => Ok(()),
+        Some(model) => match (facts.max_model_len, model.max_len) {
+            (Some(before), Some(now)) if before != now => Err(ServerChanged {
+                what: "longest context",
+                before: before.to_string(),
+                now: now.to_string(),
+            }),
+            _ => Ok(()),
+        },
+    }
 }
