@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::{ForeignLatency, Refused, Tool};
-use crate::analysis::{Figure, Mark, Share, Statistic, Subject};
+use crate::analysis::{Figure, Mark, Share, Statistic, FigureKey};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -152,18 +152,18 @@ impl ForeignRun {
 
     /// One of its figures by our name; `None` where it has none that means the same.
     #[must_use]
-    pub fn figure(&self, subject: Subject) -> Option<Figure> {
+    pub fn figure(&self, subject: FigureKey) -> Option<Figure> {
         match subject {
-            Subject::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
-            Subject::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
-            Subject::Rate(_) | Subject::Share(_) => None,
+            FigureKey::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
+            FigureKey::of(Metric::ErrorRate) => self.requests.error_rate().map(Figure::Exact),
+            FigureKey::Rate(_) | FigureKey::Share(_) => None,
         }
     }
 
     /// The 95 % interval of a percentile, where it could be computed.
     #[must_use]
-    pub fn interval(&self, subject: Subject) -> (Option<f64>, Option<f64>) {
-        let (Subject::Latency(Statistic::Percentile(quantile), _), Some(row)) =
+    pub fn interval(&self, subject: FigureKey) -> (Option<f64>, Option<f64>) {
+        let (FigureKey::percentile(quantile, _), Some(row)) =
             (subject, self.latency(subject).and_then(|latency| latency.figures.computed()))
         else {
             return (None, None);
@@ -173,13 +173,13 @@ impl ForeignRun {
 
     /// A reservation about a percentile, as far as the number of its samples is known.
     #[must_use]
-    pub fn mark(&self, subject: Subject) -> Option<Mark> {
-        let Subject::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
+    pub fn mark(&self, subject: FigureKey) -> Option<Mark> {
+        let FigureKey::percentile(quantile, _) = subject else { return None };
         quantile.mark(self.latency(subject)?.figures.n()?)
     }
 
-    fn latency(&self, subject: Subject) -> Option<&ForeignLatency> {
-        let Subject::Latency(_, metric) = subject else { return None };
+    fn latency(&self, subject: FigureKey) -> Option<&ForeignLatency> {
+        let FigureKey::Latency(_, metric) = subject else { return None };
         self.latency.iter().find(|latency| latency.metric == metric)
     }
 }

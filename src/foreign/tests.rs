@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Cap, ForeignError, ForeignFigures, ForeignFile, ForeignRun, Tool};
-use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, FigureKey};
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
@@ -45,15 +45,15 @@ fn problem(value: &Value, from: Option<Tool>) -> String {
     changed(value, from).unwrap_err().to_string()
 }
 
-fn mean(metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Mean, metric)
+fn mean(metric: Metric) -> FigureKey {
+    FigureKey::latency(Statistic::Mean, metric)
 }
 
-fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+    FigureKey::percentile(quantile, metric)
 }
 
-fn figure(run: &ForeignRun, subject: Subject) -> Option<f64> {
+fn figure(run: &ForeignRun, subject: FigureKey) -> Option<f64> {
     run.figure(subject).and_then(Figure::exact)
 }
 
@@ -90,7 +90,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
             near(figure(&run, percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    assert_eq!(figure(&run, Subject::Share(Share::Errors)), Some(5.0 / 24.0));
+    assert_eq!(figure(&run, FigureKey::of(Metric::ErrorRate)), Some(5.0 / 24.0));
     near(run.whole_run.output_tokens_per_s, &file["output_throughput"]);
     near(run.whole_run.completed_requests_per_s, &file["request_throughput"]);
     let conditions = &run.conditions;
@@ -98,7 +98,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     assert_eq!((conditions.arrival.as_deref(), conditions.rate_per_s), (Some("poisson"), Some(20.0)));
     assert_eq!(conditions.max_concurrency, Some(Cap::Uncapped));
     // What counts from the schedule, or over a window, it does not have.
-    for subject in [mean(Metric::Ttft), mean(Metric::E2e), Subject::Rate(Flow::OutputTokens)] {
+    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::of(Metric::OutputTokens)] {
         assert_eq!(run.figure(subject), None);
     }
     assert!(is_refused(&run, "total_token_throughput") && !is_refused(&run, "request_goodput"));
@@ -209,7 +209,7 @@ fn every_benchmark_of_guidellm_is_a_run() {
         {
             assert!(is_computed(run, metric));
             near(figure(run, mean(metric)), &told(name)["mean"]);
-            let ends = [Statistic::Min, Statistic::Max].map(|end| figure(run, Subject::Latency(end, metric)));
+            let ends = [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
             near(ends[0], &told(name)["min"]);
             near(ends[1], &told(name)["max"]);
         }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
+use crate::analysis::{Flow, Metric, Quantile, Statistic, FigureKey};
 use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
 use crate::report::chart::{Axis, Ink, Row, Rows};
 use crate::report::compare::label;
@@ -14,18 +14,18 @@ use crate::report::matrix::{
 };
 use crate::report::printable;
 
-const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+    FigureKey::percentile(quantile, metric)
 }
 
 /// What is drawn row by row.
-const DRAWN: [Subject; 6] = [
+const DRAWN: [FigureKey; 6] = [
     percentile(Quantile::P50, Metric::Ttft),
     percentile(Quantile::P95, Metric::Ttft),
     percentile(Quantile::P50, Metric::Tpot),
     percentile(Quantile::P95, Metric::Tpot),
     percentile(Quantile::P50, Metric::E2e),
-    Subject::Rate(Flow::OutputTokens),
+    FigureKey::of(Metric::OutputTokens),
 ];
 
 /// The table as a page.
@@ -91,7 +91,7 @@ fn doubts(matrix: &Matrix) -> Markup {
 }
 
 /// One figure of all rows under one axis, and what to look for; nothing where no row has it.
-fn picture(matrix: &Matrix, subject: Subject) -> Option<(Markup, String)> {
+fn picture(matrix: &Matrix, subject: FigureKey) -> Option<(Markup, String)> {
     let rows: Vec<Row> = matrix
         .cells
         .iter()
