@@ -16,7 +16,7 @@ use super::exit::Stop;
 use super::printer::Printer;
 use super::whole_file::{try_whole_file, whole_file};
 use crate::experiment::{AbTest, Sweep};
-use crate::report::{Content, Document, Export, Format, Out, Told, UsualPlace};
+use crate::report::{Content, Export, ExportFile, Format, Out, Told, UsualPlace};
 
 /// The forms that a report is wanted in.
 #[derive(Debug, Args)]
@@ -138,7 +138,7 @@ pub(super) struct Outputs<'a> {
 /// A document that is to be written.
 struct Planned<W: 'static> {
     asked: String,
-    document: &'static Document<W>,
+    document: &'static ExportFile<W>,
     place: Place,
 }
 
@@ -262,7 +262,7 @@ impl Outputs<'_> {
     fn planned<W>(
         &self,
         subject: &str,
-        of: fn(&'static Export) -> &'static [Document<W>],
+        of: fn(&'static Export) -> &'static [ExportFile<W>],
     ) -> Result<Vec<Planned<W>>, Stop> {
         let mut all: Vec<Planned<W>> = Vec::new();
         for &asked in &self.asked {
@@ -308,7 +308,7 @@ impl Outputs<'_> {
 }
 
 /// Where a document goes, one of `several` of its format or the only one.
-fn place<W>(asked: &Asked, document: &Document<W>, several: bool) -> Result<Place, Stop> {
+fn place<W>(asked: &Asked, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
     match &asked.place {
         Place::Usual => Ok(Place::Usual),
         Place::StandardOutput if several => Err(Stop::usage(format!(

@@ -12,6 +12,7 @@ pub mod capacity;
 pub mod compare;
 mod comparison;
 mod diagnosis;
+mod driver;
 mod engine_fit;
 mod evidence;
 mod fitting;
@@ -26,14 +27,18 @@ mod virtual_log;
 mod virtual_run;
 
 pub use ab::{
-    AbClass, AbDesign, AbEstimate, AbMetric, AbOverall, AbPair, AbRound, AbSide, AbSides, AbTest, AbUnit,
-    AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power, Scale, TooFewRounds,
-    Unlike, fewest_rounds,
+    AbClass, AbDesign, AbEstimate, AbExperiment, AbMetric, AbOverall, AbPair, AbRound, AbRun, AbSide,
+    AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power,
+    Scale, TooFewRounds, Unlike, fewest_rounds,
 };
 pub use bottleneck::{Bottleneck, Limit};
 pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use diagnosis::{
     CouldNotTell, Diagnosis, JointDiagnosis, JointSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
+};
+pub use driver::{
+    CompletedRun, Executor, Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource,
+    RunsLeft, Step, VirtualExecutor, drive,
 };
 pub use engine_fit::{
     CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
@@ -44,12 +49,12 @@ pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, Pre
 pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
 pub use prediction::{Prediction, fly_virtually, predict};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats,
-    TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
+    AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatRun, RepeatedRun,
+    Repeats, RepeatsExperiment, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
     Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
-    Search, Step, StopReason, Sustained, Sweep, SweepPlan, SweepPoint, Swept, Trial, UnreadableSweep,
-    Unsearchable, Wanted, drive,
+    Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
+    Swept, Trial, UnreadableSweep, Unsearchable, Wanted,
 };
 pub use virtual_run::{Flown, VirtualRun};

@@ -31,11 +31,11 @@ pub struct Export {
     /// Where it goes unless another place is named.
     pub place: UsualPlace,
     /// What a run is written as; nothing: it is not for runs.
-    pub run: &'static [Document<WriteRun>],
+    pub run: &'static [ExportFile<WriteRun>],
     /// What a sweep is written as.
-    pub sweep: &'static [Document<WriteSweep>],
+    pub sweep: &'static [ExportFile<WriteSweep>],
     /// What an A/B experiment is written as.
-    pub ab: &'static [Document<WriteAb>],
+    pub ab: &'static [ExportFile<WriteAb>],
 }
 
 /// Where a format goes unless another place is named.
@@ -49,7 +49,7 @@ pub enum UsualPlace {
 
 /// One file of a format.
 #[derive(Debug)]
-pub struct Document<W> {
+pub struct ExportFile<W> {
     /// Its usual name.
     pub file: &'static str,
     /// What its bytes are.
@@ -78,7 +78,7 @@ pub type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
 /// Writes an A/B experiment.
 pub type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
 
-impl<W> Document<W> {
+impl<W> ExportFile<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
     }
@@ -99,13 +99,13 @@ impl Export {
             name: "text",
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text),
-            run: &[Document::text("summary.txt", |told, out| {
+            run: &[ExportFile::text("summary.txt", |told, out| {
                 out.write_all(text_beside(told.summary, told.beside, Style::PLAIN).as_bytes())
             })],
-            sweep: &[Document::text("sweep.txt", |sweep, out| {
+            sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
                 out.write_all(sweep_text(sweep, Style::PLAIN).as_bytes())
             })],
-            ab: &[Document::text("ab.txt", |test, out| {
+            ab: &[ExportFile::text("ab.txt", |test, out| {
                 out.write_all(ab_text(test, Style::PLAIN).as_bytes())
             })],
         },
@@ -113,35 +113,40 @@ impl Export {
             name: "json",
             what: "for programs, on standard output",
             place: UsualPlace::Shown(Format::Json),
-            run: &[Document::text("summary.json", |told, out| {
+            run: &[ExportFile::text("summary.json", |told, out| {
                 out.write_all(json_beside(told.summary, told.beside)?.as_bytes())
             })],
-            sweep: &[Document::text("sweep.json", |sweep, out| out.write_all(sweep_json(sweep)?.as_bytes()))],
-            ab: &[Document::text("ab.json", |test, out| out.write_all(ab_json(test)?.as_bytes()))],
+            sweep: &[ExportFile::text("sweep.json", |sweep, out| {
+                out.write_all(sweep_json(sweep)?.as_bytes())
+            })],
+            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(ab_json(test)?.as_bytes()))],
         },
         Self {
             name: "html",
             what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
-            run: &[Document::text("report.html", |told, out| {
+            run: &[ExportFile::text("report.html", |told, out| {
                 out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
             })],
-            sweep: &[Document::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
-            ab: &[Document::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+            sweep: &[ExportFile::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
+            ab: &[ExportFile::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
         },
         Self {
             name: "csv",
             what: "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
             place: UsualPlace::Folder,
-            run: &[Document::text("summary.csv", summary_csv), Document::text("requests.csv", requests_csv)],
-            sweep: &[Document::text("points.csv", points_csv)],
-            ab: &[Document::text("rounds.csv", rounds_csv)],
+            run: &[
+                ExportFile::text("summary.csv", summary_csv),
+                ExportFile::text("requests.csv", requests_csv),
+            ],
+            sweep: &[ExportFile::text("points.csv", points_csv)],
+            ab: &[ExportFile::text("rounds.csv", rounds_csv)],
         },
         Self {
             name: "jsonl",
             what: "an object a request: requests.jsonl",
             place: UsualPlace::Folder,
-            run: &[Document::text("requests.jsonl", requests_jsonl)],
+            run: &[ExportFile::text("requests.jsonl", requests_jsonl)],
             sweep: &[],
             ab: &[],
         },
@@ -150,8 +155,8 @@ impl Export {
             what: "for data frames: requests.parquet and tokens.parquet",
             place: UsualPlace::Folder,
             run: &[
-                Document::binary("requests.parquet", requests_parquet),
-                Document::binary("tokens.parquet", tokens_parquet),
+                ExportFile::binary("requests.parquet", requests_parquet),
+                ExportFile::binary("tokens.parquet", tokens_parquet),
             ],
             sweep: &[],
             ab: &[],
@@ -160,17 +165,17 @@ impl Export {
             name: "markdown",
             what: "the summary of a CI job: objectives, latency, failures, advice",
             place: UsualPlace::Folder,
-            run: &[Document::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
-            sweep: &[Document::text("sweep.md", |sweep, out| {
+            run: &[ExportFile::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
+            sweep: &[ExportFile::text("sweep.md", |sweep, out| {
                 out.write_all(sweep_markdown(sweep).as_bytes())
             })],
-            ab: &[Document::text("ab.md", |test, out| out.write_all(ab_markdown(test).as_bytes()))],
+            ab: &[ExportFile::text("ab.md", |test, out| out.write_all(ab_markdown(test).as_bytes()))],
         },
         Self {
             name: "junit",
             what: "JUnit XML: the run's validity and each objective are test cases",
             place: UsualPlace::Folder,
-            run: &[Document::text("junit.xml", |told, out| {
+            run: &[ExportFile::text("junit.xml", |told, out| {
                 out.write_all(junit(told).map_err(io::Error::other)?.as_bytes())
             })],
             sweep: &[],
@@ -181,7 +186,7 @@ impl Export {
             what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending; of a sweep, and \
                    of repeats where a place is named, a list of all runs",
             place: UsualPlace::Folder,
-            run: &[Document::listed("vllm.json", |told, out| vllm_json(told, out))],
+            run: &[ExportFile::listed("vllm.json", |told, out| vllm_json(told, out))],
             sweep: &[],
             ab: &[],
         },
@@ -189,7 +194,7 @@ impl Export {
             name: "br",
             what: "llm-d Benchmark Report 0.2; latencies count from sending",
             place: UsualPlace::Folder,
-            run: &[Document::text("benchmark-report.json", |told, out| benchmark_report(told, out))],
+            run: &[ExportFile::text("benchmark-report.json", |told, out| benchmark_report(told, out))],
             sweep: &[],
             ab: &[],
         },
@@ -197,7 +202,7 @@ impl Export {
             name: "openmetrics",
             what: "gauges as OpenMetrics text, for Prometheus",
             place: UsualPlace::Folder,
-            run: &[Document::text("metrics.prom", |told, out| {
+            run: &[ExportFile::text("metrics.prom", |told, out| {
                 out.write_all(openmetrics(told.summary).map_err(io::Error::other)?.as_bytes())
             })],
             sweep: &[],
@@ -207,7 +212,7 @@ impl Export {
             name: "percentiles",
             what: "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
             place: UsualPlace::Folder,
-            run: &[Document::text("percentiles.txt", |told, out| {
+            run: &[ExportFile::text("percentiles.txt", |told, out| {
                 out.write_all(percentile_block(told).as_bytes())
             })],
             sweep: &[],
@@ -217,7 +222,7 @@ impl Export {
             name: "decision",
             what: "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
             place: UsualPlace::Folder,
-            run: &[Document::text("decision.md", |told, out| {
+            run: &[ExportFile::text("decision.md", |told, out| {
                 out.write_all(decision_fields(told).as_bytes())
             })],
             sweep: &[],

@@ -7,7 +7,7 @@ use super::{Asked, Outputs, Place, cannot, place};
 use crate::cli::exit::Stop;
 use crate::cli::printer::Printer;
 use crate::cli::whole_file::whole_file;
-use crate::report::{Content, Document, Out, Told, WriteRun};
+use crate::report::{Content, ExportFile, Out, Told, WriteRun};
 
 /// Lists of runs that are asked for, with the runs so far.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(in crate::cli) struct RunList<'a> {
 #[derive(Debug)]
 struct List<'a> {
     asked: &'a Asked,
-    document: &'static Document<WriteRun>,
+    document: &'static ExportFile<WriteRun>,
     runs: Vec<Vec<u8>>,
 }
 

@@ -16,7 +16,7 @@ use crate::cli::planned::PlannedRun;
 use crate::cli::printer::Printer;
 use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, Step, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
+    Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
     fly_virtually,
 };
 use crate::generator::Datasets;
@@ -122,8 +122,8 @@ pub(super) fn run(
     let mut line = StepLine::start(if args.loads.quiet { Screen::Quiet } else { Screen::detect() });
     let stopped = loop {
         let wanted = match search.next() {
-            Step::Measure(wanted) => wanted,
-            Step::Done(reason) => break reason,
+            SearchStep::Measure(wanted) => wanted,
+            SearchStep::Done(reason) => break reason,
         };
         let Wanted { number, load, window_s, .. } = &wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));

@@ -7,7 +7,7 @@ use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
 use crate::cli::shelf::Shelf;
 use crate::experiment::{
-    HighestLoad, Load, PairedLoad, Search, Step, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
+    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
     seed_of_run,
 };
 use crate::report;
@@ -49,8 +49,8 @@ impl<'a> Climb<'a> {
     pub(super) fn go_up(&mut self) -> Result<Sweep, Stop> {
         let mut end = loop {
             let wanted = match self.search.next() {
-                Step::Measure(wanted) => wanted,
-                Step::Done(reason) => break End { stopped: reason, sentence: None },
+                SearchStep::Measure(wanted) => wanted,
+                SearchStep::Done(reason) => break End { stopped: reason, sentence: None },
             };
             match End::of(self.flown(&wanted)?) {
                 Ok(_) => {}

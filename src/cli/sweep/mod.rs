@@ -24,7 +24,7 @@ use super::planned::PlannedRun;
 use super::printer::Printer;
 use super::shelf::Shelf;
 use super::{command_line, datasets, folder};
-use crate::experiment::{Load, LoadAxis, LoadClass, Search, Step, StopReason, Sweep, Wanted};
+use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, Wanted};
 use crate::generator::Datasets;
 use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
 
@@ -130,7 +130,7 @@ fn check(
         )));
     }
     let search = Search::new(asked::plan(args, spec, axis.clone()), &args.objectives).map_err(Stop::usage)?;
-    let Step::Measure(lowest) = search.next() else {
+    let SearchStep::Measure(lowest) = search.next() else {
         return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
     };
     let highest = match axis {
@@ -238,7 +238,7 @@ mod tests {
         };
         let objectives = ["p50 ttft < 5s".parse().unwrap()];
         let mut search = Search::new(plan, &objectives).unwrap();
-        let Step::Measure(wanted) = search.next() else { panic!("nothing is measured") };
+        let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
         search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,

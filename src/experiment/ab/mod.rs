@@ -21,6 +21,7 @@
 
 mod design;
 mod differences;
+mod experiment;
 mod family;
 mod metric;
 mod outcome;
@@ -33,6 +34,7 @@ mod verdict;
 
 pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};
 pub use differences::Scale;
+pub use experiment::{AbExperiment, AbRun};
 pub use metric::{AbEstimate, AbMetric, AbPair, AbUnit};
 pub use outcome::{AbClass, AbTest, NotRounds};
 pub use power::{Power, fewest_rounds};

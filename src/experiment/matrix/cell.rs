@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::accept::Accept;
 use super::contract::{Contract, Cost};
@@ -13,6 +13,7 @@ use super::tested::{Believed, Standing, Tested};
 use super::variable::Variable;
 use super::variant::Variant;
 use crate::analysis::{Rule, Summary};
+use crate::experiment::driver::{FailedBy, Failure};
 use crate::experiment::sweep::OF_SERVERS;
 use crate::experiment::{Repeats, Trial};
 
@@ -57,27 +58,6 @@ pub struct CellRuns {
     pub runs: Vec<RowRun>,
     /// Why no more could be flown, where something failed.
     pub failed: Option<Failure>,
-}
-
-/// What kept a row from being flown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What went wrong, in a sentence.
-    pub why: String,
-    /// Who failed.
-    pub by: FailedBy,
-}
-
-/// Who failed where a row could not be flown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum FailedBy {
-    /// The server: it did not start, was never ready, or ended.
-    Server,
-    /// This side: its machine, its disk, a command around the runs, or something else in the server's place. That tells
-    /// nothing of the server.
-    Client,
 }
 
 /// What came of a row under a variant.

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::accept::Accept;
-use super::cell::{Cell, FailedBy};
+use super::cell::Cell;
 use super::file::Experiments;
 use super::variant::Variant;
+use crate::experiment::driver::FailedBy;
 
 /// What was decided.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,6 +11,7 @@ use super::hypotheses::Expected;
 use super::row::Row;
 use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
+use crate::experiment::repeats::RepeatsExperiment;
 use crate::workload::SpecError;
 use crate::workload::reading::{Fields, Given, Mistakes, Place, nearest, parse_json, parse_toml};
 
@@ -238,6 +239,14 @@ impl Experiments {
     #[must_use]
     pub fn has_one_variant(&self) -> bool {
         self.variants.len() == 1
+    }
+
+    /// Folder of run number `repeat` of the row in `slot`, inside that of the table.
+    #[must_use]
+    pub fn run_folder(&self, slot: Slot, repeat: u64) -> String {
+        let (row, variant) = (&self.rows[slot.row].name, &self.variants[slot.variant].name);
+        let run = RepeatsExperiment::folder(repeat);
+        if self.has_one_variant() { format!("row-{row}/{run}") } else { format!("{variant}/row-{row}/{run}") }
     }
 
     /// Lets relative paths of workload files begin at `folder`.

@@ -3,10 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::cell::{CellRuns, FailedBy, Failure};
+use super::cell::CellRuns;
 use super::decision::Stopped;
 use super::file::{Experiments, Slot};
 use super::result::Unstopped;
+use crate::experiment::driver::{FailedBy, Failure};
 use crate::workload::SpecError;
 use crate::workload::reading::parse_json;
 

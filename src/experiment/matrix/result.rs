@@ -55,6 +55,7 @@ impl Matrix {
         let of = |cell| flown_of(experiments, cell);
         let cells: Vec<Cell> = flown
             .iter()
+            .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
             .map(|cell| {
                 let here = of(cell);
                 let believed = here.believed(trust);

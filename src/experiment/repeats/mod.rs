@@ -7,6 +7,7 @@
 //! it, more of them do not.
 
 mod across_runs;
+mod experiment;
 mod figures;
 mod judgement;
 mod seeds;
@@ -15,6 +16,7 @@ mod summary;
 mod tests;
 
 pub use across_runs::{AcrossRuns, TARGET_PRECISION, Unresolvable, repeats_for};
+pub use experiment::{RepeatRun, RepeatsExperiment};
 pub use figures::Figures;
 pub use judgement::AcrossJudgement;
 pub use seeds::{repeats_of, seed_of_run};

@@ -6,20 +6,19 @@ use super::loads::{Tally, tallies};
 use super::refine::Refinement;
 use super::{Load, LoadAxis, StopReason, SweepPlan, Trial, Wanted};
 use crate::analysis::Objective;
-use crate::experiment::seed_of_run;
+use crate::experiment::driver::RETRIES;
+use crate::experiment::repeats::seed_of_run;
 
 /// The shortest window, seconds: under it a server hardly settles.
 const SHORTEST_S: f64 = 10.0;
 /// A search ends before a run of more than these has to be flown for it: no server that one asks about answers so many.
 pub(super) const MOST_REQUESTS: f64 = 1e6;
-/// Runs that cannot be trusted are flown again, so many of a load at the most.
-const FLOWN_AGAIN: u64 = 2;
 /// More users are worth measuring while they raise the rate by this share.
 const GAIN: f64 = 0.02;
 
 /// What the search wants.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// This run, and to be told of it.
     Measure(Wanted),
     /// Nothing any more.
@@ -81,25 +80,25 @@ impl Search {
 
     /// The next run, or why there is none.
     #[must_use]
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> SearchStep {
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.next_of_search(),
             listed => self.next_of(listed.loads()),
         }
     }
 
-    fn next_of_search(&self) -> Step {
+    fn next_of_search(&self) -> SearchStep {
         // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
         let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
         match lost {
-            Some(tally) if tally.trials.len() as u64 > FLOWN_AGAIN => {
-                return Step::Done(StopReason::Untrusted);
+            Some(tally) if tally.trials.len() as u64 > RETRIES => {
+                return SearchStep::Done(StopReason::Untrusted);
             }
             Some(tally) => return self.measure(tally.load),
             None => {}
         }
         if self.without_figure().is_some() {
-            return Step::Done(StopReason::NoFigure);
+            return SearchStep::Done(StopReason::NoFigure);
         }
         let next = match self.refined_from {
             Some(from) => Refinement { search: self, from }.next(),
@@ -107,13 +106,13 @@ impl Search {
         };
         match next {
             Next::Measure(_) if self.trials.len() as u64 >= self.plan.most_trials => {
-                Step::Done(StopReason::TrialsSpent)
+                SearchStep::Done(StopReason::TrialsSpent)
             }
-            Next::Measure(rate) if self.is_beyond_all(rate) => Step::Done(StopReason::Endless),
+            Next::Measure(rate) if self.is_beyond_all(rate) => SearchStep::Done(StopReason::Endless),
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
-            Next::Done(reason) => Step::Done(reason),
+            Next::Done(reason) => SearchStep::Done(reason),
             // Once a bracket is rough enough, the refinement has begun.
-            Next::Refine => Step::Done(StopReason::Narrow),
+            Next::Refine => SearchStep::Done(StopReason::Narrow),
         }
     }
 
@@ -146,19 +145,19 @@ impl Search {
     }
 
     /// The next of `loads`, which ascend.
-    fn next_of(&self, loads: Vec<Load>) -> Step {
+    fn next_of(&self, loads: Vec<Load>) -> SearchStep {
         let tallies = self.tallies();
         let mut in_a_row = 0;
         let mut best_per_s = 0.0;
         for load in loads {
             if in_a_row >= self.plan.saturated_in_a_row.max(1) {
-                return Step::Done(StopReason::Saturated);
+                return SearchStep::Done(StopReason::Saturated);
             }
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
             let flown = tally.trials.len() as u64;
-            if tally.trusted < self.plan.repeats && flown < self.plan.repeats + FLOWN_AGAIN {
+            if tally.trusted < self.plan.repeats && flown < self.plan.repeats + RETRIES {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);
@@ -170,7 +169,7 @@ impl Search {
             in_a_row = if saturated { in_a_row + 1 } else { 0 };
             best_per_s = f64::max(best_per_s, per_s);
         }
-        Step::Done(StopReason::AllMeasured)
+        SearchStep::Done(StopReason::AllMeasured)
     }
 
     /// Requests per second of so many arrivals.
@@ -183,10 +182,23 @@ impl Search {
         !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
     }
 
-    fn measure(&self, load: Load) -> Step {
+    /// Runs that are still wanted at most, if none is repeated.
+    pub(super) fn runs_left(&self) -> u64 {
+        let trusted = |load: Load| {
+            self.trials.iter().filter(|trial| trial.load == load && trial.is_valid()).count() as u64
+        };
+        match &self.plan.axis {
+            LoadAxis::Automatic { .. } => self.plan.most_trials.saturating_sub(self.trials.len() as u64),
+            listed => {
+                listed.loads().into_iter().map(|load| self.plan.repeats.saturating_sub(trusted(load))).sum()
+            }
+        }
+    }
+
+    fn measure(&self, load: Load) -> SearchStep {
         let number = self.trials.len() as u64 + 1;
         let repeat = self.trials.iter().filter(|trial| trial.load == load).count() as u64 + 1;
-        Step::Measure(Wanted {
+        SearchStep::Measure(Wanted {
             number,
             load,
             repeat,
@@ -240,8 +252,8 @@ mod tests {
 
     fn window_s_of(plan: SweepPlan) -> f64 {
         match Search::new(plan, &[]).unwrap().next() {
-            Step::Measure(wanted) => wanted.window_s,
-            Step::Done(reason) => panic!("{reason:?}"),
+            SearchStep::Measure(wanted) => wanted.window_s,
+            SearchStep::Done(reason) => panic!("{reason:?}"),
         }
     }
 
@@ -264,11 +276,11 @@ mod tests {
         let mut highest = 0.0;
         let reason = loop {
             match search.next() {
-                Step::Measure(wanted) => {
+                SearchStep::Measure(wanted) => {
                     highest = wanted.load.amount();
                     search.tell(Trial::kept_up(&wanted));
                 }
-                Step::Done(reason) => break reason,
+                SearchStep::Done(reason) => break reason,
             }
         };
         assert_eq!((reason, highest), (StopReason::Endless, 65_536.0));

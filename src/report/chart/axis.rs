@@ -1,25 +1,18 @@
 //! Where values lie along an axis, and where its ticks stand.
 
-use plotters::coord::combinators::LogCoord;
-use plotters::coord::ranged1d::Ranged;
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::IntoLogRange;
-
 use crate::units::count;
 
-/// Steps into which plotters is asked to divide an axis: it places by whole numbers.
-const STEPS: i32 = 1_000_000;
 /// Ticks that have room for their labels.
 const TICKS: usize = 6;
-/// Fewer ticks than these leave an axis unread.
+/// Fewer ticks than these leave an axis unreadable.
 const FEWEST: usize = 3;
 /// Beyond this a figure is none, and below its inverse it is nothing: what a damaged file may hold.
 const LARGEST: f64 = 1e300;
 /// The shortest axis as a share of its larger end: on a shorter one ticks would fall together.
 const SHORTEST: f64 = 1e-9;
-/// The largest value divided by the smallest from which on a straight axis hides the small ones.
+/// The largest value divided by the smallest from which on a linear axis hides the small ones.
 const WIDE: f64 = 12.0;
-/// The same up to which a logarithmic axis is as good as a straight one, and has hardly a tick.
+/// The same up to which a logarithmic axis is as good as a linear one, and has hardly a tick.
 const NARROW: f64 = 1.8;
 
 /// An axis with its title.
@@ -30,35 +23,36 @@ pub(crate) struct Axis {
     high: f64,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
-    Straight(RangedCoordf64),
-    /// Straight, of things that are counted: ticks at whole numbers alone.
-    Counted(RangedCoordf64),
-    Logarithmic(LogCoord<f64>),
+    Linear,
+    /// Linear, of things that are counted: ticks at whole numbers alone.
+    Counted,
+    Logarithmic,
 }
 
 impl Axis {
     /// From 0 to beyond the largest of `values`.
     pub(crate) fn from_zero(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let high = finite(values).fold(0.0, f64::max);
-        Self::straight(title, 0.0, if high > 0.0 { high * 1.06 } else { 1.0 })
+        Self::linear(title, 0.0, if high > 0.0 { high * 1.06 } else { 1.0 })
     }
 
     /// Around all of `values`, wherever 0 is.
     pub(crate) fn around(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = ends(values).unwrap_or((0.0, 1.0));
         let room = if high > low { (high - low) * 0.08 } else { high.abs().max(1.0) * 0.1 };
-        Self::straight(title, low - room, high + room)
+        Self::linear(title, low - room, high + room)
     }
 
-    /// From 0, or logarithmic where the values above 0 lie so far apart that a straight axis would hide the small ones.
+    /// From 0, or logarithmic where the values above 0 lie so far apart that a linear axis would hide the small ones.
     pub(crate) fn fitting(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = finite(values).collect();
         let above = ends(values.iter().copied().filter(|value| *value > 1.0 / LARGEST));
         match above.filter(|(low, high)| high / low > WIDE) {
             Some((low, high)) => Self {
                 title: format!("{title} (log)"),
-                scale: Scale::Logarithmic((low * 0.85..high * 1.2).log_scale().into()),
+                scale: Scale::Logarithmic,
                 low: low * 0.85,
                 high: high * 1.2,
             },
@@ -66,7 +60,7 @@ impl Axis {
         }
     }
 
-    /// Logarithmic, over all of `values` that are above 0; straight where they lie so near one another that a logarithmic
+    /// Logarithmic, over all of `values` that are above 0; linear where they lie so near one another that a logarithmic
     /// axis would have no round figure.
     pub(crate) fn logarithmic(title: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let above = values.into_iter().filter(|value| *value > 1.0 / LARGEST);
@@ -75,29 +69,24 @@ impl Axis {
             return Self::around(title, [low, high]);
         }
         let (low, high) = (low * 0.9, high * 1.1);
-        Self {
-            title: format!("{title} (log)"),
-            scale: Scale::Logarithmic((low..high).log_scale().into()),
-            low,
-            high,
-        }
+        Self { title: format!("{title} (log)"), scale: Scale::Logarithmic, low, high }
     }
 
     /// From `low` to `high` and no further.
     pub(crate) fn between(title: &str, low: f64, high: f64) -> Self {
-        Self::straight(title, low, if high > low { high } else { low + 1.0 })
+        Self::linear(title, low, if high > low { high } else { low + 1.0 })
     }
 
     /// Of things that are counted, from 1 to `last`.
     pub(crate) fn counted(title: &str, last: u64) -> Self {
         let (low, high) = (0.6, last.max(1) as f64 + 0.4);
-        Self { title: title.to_owned(), scale: Scale::Counted((low..high).into()), low, high }
+        Self { title: title.to_owned(), scale: Scale::Counted, low, high }
     }
 
-    fn straight(title: &str, low: f64, high: f64) -> Self {
+    fn linear(title: &str, low: f64, high: f64) -> Self {
         let least = low.abs().max(high.abs()) * SHORTEST;
         let (low, high) = if high - low < least { (low - least, high + least) } else { (low, high) };
-        Self { title: title.to_owned(), scale: Scale::Straight((low..high).into()), low, high }
+        Self { title: title.to_owned(), scale: Scale::Linear, low, high }
     }
 
     pub(super) fn title(&self) -> &str {
@@ -112,40 +101,49 @@ impl Axis {
     /// Where a value lies between the ends, 0 to 1; beyond them at the nearer one.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.high };
-        let step = match &self.scale {
-            Scale::Straight(scale) | Scale::Counted(scale) => scale.map(&value, (0, STEPS)),
-            Scale::Logarithmic(scale) => scale.map(&value, (0, STEPS)),
-        };
-        f64::from(step) / f64::from(STEPS)
+        match self.scale {
+            Scale::Linear | Scale::Counted => (value - self.low) / (self.high - self.low),
+            Scale::Logarithmic => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
+        }
     }
 
     /// Ticks by place and label.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
-        let within = |ticks: Vec<f64>| -> Vec<f64> {
-            ticks.into_iter().filter(|tick| (self.low..=self.high).contains(tick)).collect()
+        let mut ticks = match self.scale {
+            Scale::Linear => nice_numbers(self.low, self.high, TICKS, 0.0),
+            Scale::Counted => nice_numbers(self.low, self.high, 2 * TICKS, 1.0),
+            Scale::Logarithmic => round_figures(self.low, self.high),
         };
-        let ticks = match &self.scale {
-            Scale::Straight(scale) => within(scale.key_points(TICKS)),
-            Scale::Counted(scale) => {
-                let whole = scale.key_points(2 * TICKS).into_iter().map(f64::round);
-                let mut whole = within(whole.collect());
-                whole.dedup();
-                whole
-            }
-            Scale::Logarithmic(_) => {
-                let round = within(round_figures(self.low, self.high));
-                // Values that lie near one another may have none between them.
-                let straight = || within(RangedCoordf64::from(self.low..self.high).key_points(TICKS));
-                if round.len() < FEWEST { straight() } else { round }
-            }
-        };
+        ticks.retain(|tick| self.holds(*tick));
+        if self.scale == Scale::Logarithmic && ticks.len() < FEWEST {
+            // Values that lie near one another may have no round figure between them.
+            ticks = nice_numbers(self.low, self.high, TICKS, 0.0);
+        }
         let step = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs()).reduce(f64::min);
         ticks.iter().map(|tick| (self.place(*tick), tick_label(*tick, step.unwrap_or(tick.abs())))).collect()
     }
 }
 
-/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three of them the powers alone, within one of
-/// them more.
+/// Multiples of the smallest step of 1, 2 or 5 times a power of ten, no smaller than `least_step`, that has at most `most`
+/// of them from `low` to `high` (after Heckbert, *Nice Numbers for Graph Labels*, Graphics Gems, 1990).
+fn nice_numbers(low: f64, high: f64, most: usize, least_step: f64) -> Vec<f64> {
+    let power = ((high - low) / most as f64).log10().floor();
+    let steps =
+        (0..3).flat_map(|more| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powf(power + f64::from(more))));
+    // An end that rounding keeps a hair from a multiple has its tick.
+    let multiples = |step: f64| ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
+    let fits = |step: &f64| {
+        let (first, last) = multiples(*step);
+        *step > 0.0 && *step >= least_step && last - first < most as f64
+    };
+    let Some(step) = steps.into_iter().find(fits) else { return vec![low] };
+    let (first, last) = multiples(step);
+    let count = (last - first + 1.0).max(0.0) as u32;
+    (0..count).map(|i| ((first + f64::from(i)) * step).clamp(low, high)).collect()
+}
+
+/// 1, 2 and 5 times the powers of ten from `low` to `high`; over more than three powers the powers alone, within one power
+/// more of its multiples.
 fn round_figures(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let steps: &[f64] = match high / low {
@@ -167,9 +165,9 @@ fn tick_label(value: f64, step: f64) -> String {
     if !(1e-9..1e15).contains(&size) {
         return format!("{sign}{size:.2e}");
     }
-    let told = |decimals: usize| format!("{size:.decimals$}");
-    let near = |text: &String| text.parse::<f64>().is_ok_and(|told| (told - size).abs() <= exact);
-    let text = (0..12).map(told).find(near).unwrap_or_else(|| told(12));
+    let rounded = |decimals: usize| format!("{size:.decimals$}");
+    let near = |text: &String| text.parse::<f64>().is_ok_and(|parsed| (parsed - size).abs() <= exact);
+    let text = (0..12).map(rounded).find(near).unwrap_or_else(|| rounded(12));
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let whole = whole.parse().map_or(whole.to_owned(), count);
     if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_axis_begins_at_nothing_and_has_round_ticks() {
+    fn a_linear_axis_begins_at_zero_and_has_round_ticks() {
         let axis = Axis::from_zero("rate", [4.0, 10.0, f64::NAN]);
         assert_eq!(labels(&axis), ["0", "2", "4", "6", "8", "10"]);
         assert!((axis.place(5.3) - 0.5).abs() < 1e-5 && axis.place(99.0) == 1.0 && axis.place(0.0) == 0.0);
@@ -242,8 +240,8 @@ mod tests {
             assert!(ticks.len() >= FEWEST, "{low}: {:?}", labels(&axis));
             for (place, label) in &ticks {
                 // The label says where it stands.
-                let told: f64 = label.replace(',', "").replace('−', "-").parse().unwrap();
-                assert!((axis.place(told) - place).abs() < 2e-3, "{low}: {label} at {place}");
+                let said: f64 = label.replace(',', "").replace('−', "-").parse().unwrap();
+                assert!((axis.place(said) - place).abs() < 2e-3, "{low}: {label} at {place}");
             }
         }
     }

@@ -1,32 +1,71 @@
-//! Lines and points over two axes.
-
-use maud::{Markup, html};
+//! The model of a chart: axes, the marks of each series, zones and reference rules.
 
 use super::axis::Axis;
-use super::ground::{Field, Ground, Shade, WIDTH, n};
-use super::ink::Ink;
-use super::rules::Rule;
+use super::levels::Levels;
+use super::palette::Palette;
 
-const HEIGHT: f64 = 300.0;
-
-/// A chart in the making.
+/// A chart: one x axis with one or more panels above it.
 pub(crate) struct Plot {
-    /// What it shows, for who cannot see it.
+    /// What it shows, for a reader who has it read out.
     pub(crate) description: String,
+    pub(crate) width: Width,
     pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) series: Vec<Series>,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) shade: Option<Shade>,
+    pub(crate) panels: Vec<Panel>,
+    /// Stretches of the x axis that stand out.
+    pub(crate) zones: Vec<Zone>,
+    /// Stretches of the x axis, each with the figures of all panels in words.
+    pub(crate) slots: Vec<Slot>,
 }
 
-/// Points that belong together.
+/// How much of the page a chart takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    Column,
+    Page,
+}
+
+/// Series over one vertical axis.
+pub(crate) struct Panel {
+    pub(crate) y: Vertical,
+    pub(crate) series: Vec<Series>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// What lies along the height of a panel.
+pub(crate) enum Vertical {
+    Scale(Axis),
+    /// One row for each name; a point's `y` is the number of its row, and its interval lies along the x axis.
+    Rows(Vec<Row>),
+}
+
+/// A row of a panel.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Its figures in words.
+    pub(crate) words: String,
+}
+
+/// Marks that belong together; a series without a name is not in the legend.
 pub(crate) struct Series {
     pub(crate) name: String,
-    pub(crate) ink: Ink,
-    /// Whether a line joins the points, in their order.
-    pub(crate) line: Line,
-    pub(crate) points: Vec<Point>,
+    pub(crate) palette: Palette,
+    pub(crate) form: Form,
+}
+
+/// How a series is drawn.
+pub(crate) enum Form {
+    /// Points with their intervals, joined in their order.
+    Points { points: Vec<Point>, line: Line },
+    /// A line through many places, of which a few are marked.
+    Curve { through: Vec<(f64, f64)>, marked: Vec<Point> },
+    /// Many points without intervals.
+    Dots(Vec<Point>),
+    /// Bars that stand on the x axis.
+    Bars(Vec<Bar>),
+    /// Filled stretches of rows.
+    Spans(Vec<Span>),
+    /// Values over stretches of the x axis.
+    Levels(Levels),
 }
 
 /// How points are joined.
@@ -38,128 +77,141 @@ pub(crate) enum Line {
 }
 
 /// A value with its interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// Whether the value is known only to be at least `y`.
-    pub(crate) open_above: bool,
+    /// Whether the value is only a lower bound.
+    pub(crate) at_least: bool,
     /// Its figures in words.
     pub(crate) words: String,
 }
 
+/// A bar of a histogram.
+pub(crate) struct Bar {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) height: f64,
+    /// Its figures in words.
+    pub(crate) words: String,
+}
+
+/// A filled stretch of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) row: usize,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+/// A reference line across a panel, with its label.
+pub(crate) enum Rule {
+    /// At a height.
+    Height(f64, String),
+    /// At a place along the x axis.
+    Place(f64, String),
+}
+
+/// A stretch of the x axis that stands out.
+pub(crate) struct Zone {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) kind: ZoneKind,
+    pub(crate) label: String,
+}
+
+/// Why a stretch stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZoneKind {
+    /// The reader should look at it.
+    Marked,
+    /// Nothing in it counts.
+    Uncounted,
+    /// Its figures are not trusted.
+    Doubtful,
+}
+
+/// A stretch of the x axis with the figures of all panels in words.
+pub(crate) struct Slot {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) words: String,
+}
+
 impl Plot {
-    /// The chart as SVG.
-    pub(crate) fn draw(&self) -> Markup {
-        let ground = Ground {
-            description: &self.description,
-            width: WIDTH,
-            height: HEIGHT,
-            x: &self.x,
-            y: &self.y,
-            names: self.series.iter().map(|series| (series.ink, series.name.as_str())).collect(),
-            shades: self.shade.as_slice(),
-            rules: &self.rules,
-            drawn: self.series.iter().map(Series::places).collect(),
-        };
-        ground.draw(|field| html! { @for series in &self.series { (series.draw(field)) } })
+    /// Series over two axes.
+    pub(crate) fn new(description: String, x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self::of(description, x, vec![Panel::new(y, series)])
+    }
+
+    /// Series over rows under one axis: a forest plot or a Gantt chart.
+    pub(crate) fn rows(description: String, x: Axis, rows: Vec<Row>, series: Vec<Series>) -> Self {
+        Self::of(description, x, vec![Panel { y: Vertical::Rows(rows), series, rules: Vec::new() }])
+    }
+
+    /// Panels above one another.
+    pub(crate) fn of(description: String, x: Axis, panels: Vec<Panel>) -> Self {
+        Self { description, width: Width::Column, x, panels, zones: Vec::new(), slots: Vec::new() }
+    }
+
+    /// The chart as wide as the page.
+    pub(crate) fn wide(self) -> Self {
+        Self { width: Width::Page, ..self }
+    }
+
+    /// The chart with these rules across its last panel.
+    pub(crate) fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        if let Some(panel) = self.panels.last_mut() {
+            panel.rules.extend(rules);
+        }
+        self
+    }
+
+    /// The chart with these zones.
+    pub(crate) fn with_zones(mut self, zones: impl IntoIterator<Item = Zone>) -> Self {
+        self.zones.extend(zones);
+        self
+    }
+}
+
+impl Panel {
+    pub(crate) const fn new(y: Axis, series: Vec<Series>) -> Self {
+        Self { y: Vertical::Scale(y), series, rules: Vec::new() }
     }
 }
 
 impl Series {
-    fn places(&self) -> Vec<(f64, f64)> {
-        self.points.iter().map(|point| (point.x, point.y)).collect()
+    pub(crate) fn new(name: impl Into<String>, palette: Palette, form: Form) -> Self {
+        Self { name: name.into(), palette, form }
     }
 
-    fn draw(&self, field: &Field<'_>) -> Markup {
-        let (across, up) = (|x| field.across(x), |y| field.up(y));
-        let class = self.ink.class();
-        let joined: Vec<String> =
-            self.points.iter().map(|point| format!("{:.1},{:.1}", across(point.x), up(point.y))).collect();
-        html! {
-            @if self.line != Line::None && joined.len() > 1 {
-                @let dashes = if self.line == Line::Dashed { " dashed" } else { "" };
-                polyline class={ "line " (class) (dashes) } points=(joined.join(" ")) {}
-            }
-            @for point in &self.points {
-                @let (x, y) = (across(point.x), up(point.y));
-                g {
-                    title { (point.words) }
-                    @if let Some((low, high)) = point.low.zip(point.high) {
-                        path class={ "whisker " (class) } d=(whisker(field, x, (low, high))) {}
-                    }
-                    @if self.ink != Ink::Faint || self.line == Line::None { (self.ink.mark((x, y), point.open_above)) }
-                    circle class="hit" cx=(n(x)) cy=(n(y)) r="10" {}
-                }
-            }
+    /// Points joined by a line, or by none.
+    pub(crate) fn points(name: impl Into<String>, palette: Palette, line: Line, points: Vec<Point>) -> Self {
+        Self::new(name, palette, Form::Points { points, line })
+    }
+
+    /// The points that it marks.
+    pub(crate) fn marked(&self) -> &[Point] {
+        match &self.form {
+            Form::Points { points, .. } | Form::Dots(points) | Form::Curve { marked: points, .. } => points,
+            Form::Bars(_) | Form::Spans(_) | Form::Levels(_) => &[],
         }
     }
 }
 
-/// An interval upright at `x`, with a bar at each end that lies on the chart.
-fn whisker(field: &Field<'_>, x: f64, (low, high): (f64, f64)) -> String {
-    let bar = |end: f64| {
-        if field.shows(end) { format!("M{:.1} {:.1}h6", x - 3.0, field.up(end)) } else { String::new() }
-    };
-    format!("M{x:.1} {:.1}V{:.1}{}{}", field.up(low), field.up(high), bar(low), bar(high))
+impl Point {
+    /// A value without an interval.
+    pub(crate) fn at(x: f64, y: f64, words: String) -> Self {
+        Self { x, y, words, ..Self::default() }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::chart::ShadeKind;
-
-    fn plot(name: &str) -> Plot {
-        let point = |x: f64| Point {
-            x,
-            y: x * x,
-            low: Some(x),
-            high: Some(2.0 * x * x),
-            open_above: x > 3.0,
-            words: format!("{x}/s <b>"),
-        };
-        let series = |name: &str, ink| Series {
-            name: name.to_owned(),
-            ink,
-            line: Line::Solid,
-            points: vec![point(1.0), point(4.0)],
-        };
-        Plot {
-            description: "TTFT over rate".to_owned(),
-            x: Axis::from_zero("requests/s", [1.0, 4.0]),
-            y: Axis::from_zero("TTFT, ms", [32.0]),
-            series: vec![series(name, Ink::First), series("p99", Ink::Second)],
-            rules: vec![Rule::Height(20.0, "p99 ttft < 20ms".to_owned())],
-            shade: Some(Shade { from: 2.0, to: 3.0, kind: ShadeKind::Marked, label: "bracket".to_owned() }),
-        }
-    }
-
-    #[test]
-    fn every_text_is_escaped_and_every_point_told() {
-        let drawn = plot("<script>alert(1)</script>").draw().into_string();
-        assert!(!drawn.contains("<script>") && drawn.contains("&lt;script&gt;"), "{drawn}");
-        assert!(
-            drawn.contains("p99 ttft &lt; 20ms") && drawn.contains("<title>1/s &lt;b&gt;</title>"),
-            "{drawn}"
-        );
-        assert_eq!(drawn.matches("class=\"hit\"").count(), 4);
-        assert!(drawn.contains("hollow"), "a value that is only bounded has a shape of its own");
-    }
-
-    #[test]
-    fn nothing_is_drawn_outside_the_chart() {
-        let drawn =
-            plot("a series with a name that is so long that the legend needs a second line of its own")
-                .draw()
-                .into_string();
-        for (attribute, most) in [(" x=\"", WIDTH), (" cx=\"", WIDTH), (" y=\"", HEIGHT), (" cy=\"", HEIGHT)]
-        {
-            for rest in drawn.split(attribute).skip(1) {
-                let value: f64 = rest.split('"').next().unwrap().parse().unwrap();
-                assert!((0.0..=most).contains(&value), "{attribute}{value}");
-            }
+impl Rule {
+    pub(super) fn label(&self) -> &str {
+        match self {
+            Self::Height(_, label) | Self::Place(_, label) => label,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::ground::{Field, LEFT, cut, n};
+use super::frame::{Frame, cut, n};
+use super::plot::Rule;
 
 /// Height of a label's line.
 const LINE: f64 = 13.0;
@@ -16,14 +17,6 @@ const LONGEST: usize = 34;
 const ROOM: f64 = 4.0;
 /// The furthest that a label stands from where it would stand alone, in lines.
 const FURTHEST: u8 = 12;
-
-/// A line across the chart, with its label.
-pub(crate) enum Rule {
-    /// At a height: a bound.
-    Height(f64, String),
-    /// At a place along the x axis.
-    Place(f64, String),
-}
 
 /// Where on the chart a line is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,17 +37,17 @@ struct Patch {
 /// The lines with their labels, and with their whole text for who hovers over them.
 ///
 /// `drawn` are lines through points of the chart, by their values: labels keep off them where they can.
-pub(super) fn draw(rules: &[Rule], drawn: &[Vec<(f64, f64)>], field: &Field<'_>) -> Markup {
-    let within = Patch { left: LEFT, right: field.right(), top: field.top(), bottom: field.bottom() };
+pub(super) fn draw(rules: &[Rule], drawn: &[Vec<(f64, f64)>], frame: &Frame<'_>) -> Markup {
+    let within = Patch { left: frame.left, right: frame.right, top: frame.top, bottom: frame.bottom };
     let course = |rule: &Rule| match rule {
-        Rule::Height(height, _) => Course::Across { y: field.up(*height) },
-        Rule::Place(place, _) => Course::Upright { x: field.across(*place) },
+        Rule::Height(height, _) => Course::Across { y: frame.up(*height) },
+        Rule::Place(place, _) => Course::Upright { x: frame.across(*place) },
     };
     let courses: Vec<Course> = rules.iter().map(course).collect();
     let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);
     let texts: Vec<String> = rules.iter().map(|rule| cut(rule.label(), room)).collect();
     let drawn = drawn.iter().flat_map(|line| {
-        let points: Vec<(f64, f64)> = line.iter().map(|(x, y)| (field.across(*x), field.up(*y))).collect();
+        let points: Vec<(f64, f64)> = line.iter().map(|place| frame.place(*place)).collect();
         close_together(&points)
     });
     let places = lay_out(&courses, &texts, within, &drawn.collect::<Vec<_>>());
@@ -68,14 +61,6 @@ pub(super) fn draw(rules: &[Rule], drawn: &[Vec<(f64, f64)>], field: &Field<'_>)
                 @let (anchor, x) = if course.ends_beside(place, within) { ("end", place.right) } else { ("start", place.left) };
                 text class="note" x=(n(x)) y=(n(place.bottom - 3.0)) text-anchor=(anchor) { (text) }
             }
-        }
-    }
-}
-
-impl Rule {
-    fn label(&self) -> &str {
-        match self {
-            Self::Height(_, label) | Self::Place(_, label) => label,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::shell;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, Scale};
 use crate::record::{DeploymentFacts, EngineFacts};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row, Rows, Series};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Rule, Series, Zone, ZoneKind};
 use crate::report::compare::p_value;
 use crate::report::grid::{NOTHING, cell};
 
@@ -88,41 +88,31 @@ fn differences(test: &AbTest, metrics: &[AbMetric], caption: &str) -> Markup {
 }
 
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
-    let rows: Vec<Row> = metrics
-        .iter()
-        .filter(|metric| metric.scale == Scale::Ratio)
-        .map(|metric| {
-            let [value, low, high] = change(metric).unwrap_or([None, None, None]);
-            let ink = match metric.verdict {
-                Some(AbVerdict::Better | AbVerdict::Equivalent) => Ink::Third,
-                Some(AbVerdict::Worse) => Ink::Second,
-                Some(AbVerdict::Inconclusive) | None => Ink::First,
-            };
-            let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
-            Row {
-                name: metric.metric.clone(),
-                ink,
-                value,
-                open_above: false,
-                against: None,
-                low,
-                high,
-                words,
-            }
-        })
-        .collect();
-    let margin = test.margin * 100.0;
-    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten();
-    let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
-    Rows {
-        names: Vec::new(),
-        description: format!("Differences of {} metrics between B and A", rows.len()),
-        axis,
-        shown: rows,
-        origin: Some((0.0, "no difference".to_owned())),
-        band: Some((-margin, margin, format!("± {}", percent(test.margin)))),
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for metric in metrics.iter().filter(|metric| metric.scale == Scale::Ratio) {
+        let [value, low, high] = change(metric).unwrap_or([None, None, None]);
+        let palette = match metric.verdict {
+            Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
+            Some(AbVerdict::Worse) => Palette::Second,
+            Some(AbVerdict::Inconclusive) | None => Palette::First,
+        };
+        let point =
+            value.map(|value| Point { low, high, ..Point::at(value, rows.len() as f64, String::new()) });
+        series.extend(point.map(|point| Series::points("", palette, Line::None, vec![point])));
+        let words = format!("{}: {}, {}", metric.metric, shown_change(metric), word(metric));
+        rows.push(Row { name: metric.metric.clone(), words });
     }
-    .draw()
+    let margin = test.margin * 100.0;
+    let points = series.iter().flat_map(Series::marked);
+    let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten();
+    let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
+    let description = format!("Differences of {} metrics between B and A", rows.len());
+    let label = format!("± {}", percent(test.margin));
+    Plot::rows(description, axis, rows, series)
+        .with_rules([Rule::Place(0.0, "no difference".to_owned())])
+        .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }])
+        .draw()
 }
 
 fn word(metric: &AbMetric) -> &'static str {
@@ -193,32 +183,26 @@ fn table(caption: &str, metrics: &[AbMetric]) -> Table {
 }
 
 fn by_round(metric: &AbMetric) -> Markup {
-    let side = |side: AbSide, ink| {
+    let side = |side: AbSide, palette| {
         let points = metric.figures.iter().filter_map(|pair| {
             let y = match side {
                 AbSide::A => pair.a,
                 AbSide::B => pair.b,
             }?;
             let words = format!("round {}, {side}: {}", pair.round, shown(metric, y));
-            Some(Point { x: pair.round as f64, y, low: None, high: None, open_above: false, words })
+            Some(Point::at(pair.round as f64, y, words))
         });
-        Series { name: side.to_string(), ink, line: Line::Solid, points: points.collect() }
+        Series::points(side.to_string(), palette, Line::Solid, points.collect())
     };
-    let series = vec![side(AbSide::A, Ink::First), side(AbSide::B, Ink::Second)];
-    let values: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
+    let series = vec![side(AbSide::A, Palette::First), side(AbSide::B, Palette::Second)];
+    let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
     if values.iter().all(|value| *value == 0.0) {
         return html! {};
     }
     let title = titled(metric);
     let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
-    let plot = Plot {
-        description: format!("{} of A and B round by round", metric.metric),
-        x: Axis::counted("round", last),
-        y: Axis::from_zero(&title, values),
-        series,
-        rules: Vec::new(),
-        shade: None,
-    };
+    let description = format!("{} of A and B round by round", metric.metric);
+    let plot = Plot::new(description, Axis::counted("round", last), Axis::from_zero(&title, values), series);
     figure(&title, "", &plot.draw(), Some(&figures(metric)))
 }
 

@@ -10,7 +10,7 @@ use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, Capacity, Offer};
 use crate::report::capacity::{grid, sentences};
-use crate::report::chart::{Axis, Curve, Curves, Ink, Row, Rows, Rule};
+use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Rule, Series};
 use crate::report::grid::cell;
 use crate::report::printable;
 use crate::units::{count, three_digits};
@@ -114,7 +114,7 @@ fn one(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Markup {
         div.charts {
             @for (place, chart) in that_decide(sweep, &marked).into_iter().enumerate() {
                 @let behind = (place == 0).then(|| sweep::loads(sweep));
-                (figure(&format!("{}, one instance", chart.title), hint, &chart.picture, behind.as_ref()))
+                (figure(&format!("{}, one instance", chart.title), hint, &chart.plot.draw(), behind.as_ref()))
             }
         }
     }
@@ -153,57 +153,46 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
     let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else {
         return html! {};
     };
-    let row = |offer: &Offer| {
-        let value = read(offer);
-        let kept = if offer.keeps() { "keeps the contract" } else { "does not keep the contract" };
-        Row {
-            name: offer.name.clone(),
-            ink: if offer.keeps() { Ink::Third } else { Ink::Second },
-            value,
-            open_above: false,
-            against: None,
-            low: None,
-            high: None,
-            words: format!("{offer}, {kept}"),
-        }
-    };
-    let rows: Vec<Row> = capacity.offers.iter().map(row).collect();
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, offer) in capacity.offers.iter().enumerate() {
+        let (palette, kept) = if offer.keeps() {
+            (Palette::Third, "keeps the contract")
+        } else {
+            (Palette::Second, "does not keep the contract")
+        };
+        rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
+        let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
+        series.extend(point.map(|point| Series::points("", palette, Line::None, vec![point])));
+    }
     let description = format!("{what} of {} offers", rows.len());
-    let axis = Axis::from_zero(what, rows.iter().filter_map(|row| row.value));
-    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None }.draw();
-    figure("The offers compared", "green diamond: keeps the contract; square: does not", &picture, None)
+    let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.x).collect();
+    let plot = Plot::rows(description, Axis::from_zero(what, values), rows, series);
+    figure("The offers compared", "green diamond: keeps the contract; square: does not", &plot.draw(), None)
 }
 
 /// What more and fewer requests would take, by division.
 fn at_other_rates(capacity: &Capacity) -> Markup {
     let Some((what, read)) = compared(capacity) else { return html! {} };
     let target = capacity.contract.target_per_s;
-    let shown: Vec<Curve> = capacity
-        .offers
-        .iter()
-        .zip(Ink::SERIES)
-        .filter_map(|(offer, ink)| {
-            let (instances, value) = (offer.instances?, read(offer)?);
-            Some(Curve {
-                name: offer.name.clone(),
-                ink,
-                through: staircase(capacity, offer.per_instance?.per_s(), value / instances as f64),
-                told: vec![((target, value), format!("{} requests/s: {offer}", three_digits(target)))],
-            })
-        })
-        .collect();
-    let heights =
-        shown.iter().flat_map(|curve| curve.through.iter().chain(curve.told.iter().map(|(at, _)| at)));
-    let picture = Curves {
-        description: format!(
-            "{what} by the rate that is asked, up to {} requests/s",
-            three_digits(2.0 * target)
-        ),
-        x: Axis::between("requests/s asked of all", 0.0, 2.0 * target),
-        y: Axis::from_zero(what, heights.map(|(_, height)| *height).collect::<Vec<_>>()),
-        shown,
-        rules: vec![Rule::Place(target, "asked".to_owned())],
-    };
+    let mut heights = Vec::new();
+    let mut series = Vec::new();
+    for (offer, palette) in capacity.offers.iter().zip(Palette::SERIES) {
+        let (Some(instances), Some(value), Some(basis)) = (offer.instances, read(offer), offer.per_instance)
+        else {
+            continue;
+        };
+        let through = staircase(capacity, basis.per_s(), value / instances as f64);
+        heights.extend(through.iter().map(|(_, height)| *height).chain([value]));
+        let words = format!("{} requests/s: {offer}", three_digits(target));
+        let form = Form::Curve { through, marked: vec![Point::at(target, value, words)] };
+        series.push(Series::new(offer.name.clone(), palette, form));
+    }
+    let description =
+        format!("{what} by the rate that is asked, up to {} requests/s", three_digits(2.0 * target));
+    let x = Axis::between("requests/s asked of all", 0.0, 2.0 * target);
+    let picture = Plot::new(description, x, Axis::from_zero(what, heights), series)
+        .with_rules([Rule::Place(target, "asked".to_owned())]);
     figure(
         "At other rates",
         "by division, headroom included; marked: what is taken here",

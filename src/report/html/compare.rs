@@ -6,7 +6,7 @@ use super::parts::{Table, facts, figure, held_against, judgement, notes, one_sym
 use super::shell;
 use crate::analysis::FigureKey;
 use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Row as Bar, Rows, Series};
+use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
     side_in_words, standing_in_words, trend_cells, value,
@@ -56,48 +56,35 @@ fn changes(against: &Against) -> Markup {
         .iter()
         .filter_map(|row| Some((row, row.change.filter(|_| !is_share(row))?.value * 100.0)))
         .collect();
-    let rows: Vec<Bar> = relative
-        .iter()
-        .map(|(row, moved)| {
-            let ink = match row.standing {
-                Standing::Better => Ink::Third,
-                Standing::Worse => Ink::Second,
-                _ => Ink::First,
-            };
-            let end = |read: fn(&crate::experiment::compare::Interval) -> Option<f64>| {
-                row.change.as_ref().and_then(read).map(|end| end * 100.0)
-            };
-            Bar {
-                name: row.figure.clone(),
-                ink,
-                value: Some(*moved),
-                open_above: false,
-                against: None,
-                low: end(|change| change.low),
-                high: end(|change| change.high),
-                words: format!(
-                    "{}: {} → {}, {} ({})",
-                    label(row.subject),
-                    value(row, &row.baseline),
-                    value(row, &row.other),
-                    change(row),
-                    standing_in_words(row.standing)
-                ),
-            }
-        })
-        .collect();
-    let ends = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().chain([0.0]);
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, (row, moved)) in relative.iter().enumerate() {
+        let palette = match row.standing {
+            Standing::Better => Palette::Third,
+            Standing::Worse => Palette::Second,
+            _ => Palette::First,
+        };
+        let end = |read: fn(&crate::experiment::compare::Interval) -> Option<f64>| {
+            row.change.as_ref().and_then(read).map(|end| end * 100.0)
+        };
+        let words = format!(
+            "{}: {} → {}, {} ({})",
+            label(row.subject),
+            value(row, &row.baseline),
+            value(row, &row.other),
+            change(row),
+            standing_in_words(row.standing)
+        );
+        rows.push(chart::Row { name: row.figure.clone(), words });
+        let (low, high) = (end(|change| change.low), end(|change| change.high));
+        let point = Point { low, high, ..Point::at(*moved, place as f64, String::new()) };
+        series.push(Series::points("", palette, Line::None, vec![point]));
+    }
+    let points = series.iter().flat_map(Series::marked);
+    let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", rows.len(), against.side);
-    Rows {
-        description,
-        axis,
-        names: Vec::new(),
-        shown: rows,
-        origin: Some((0.0, "no change".to_owned())),
-        band: None,
-    }
-    .draw()
+    Plot::rows(description, axis, rows, series).with_rules([Rule::Place(0.0, "no change".to_owned())]).draw()
 }
 
 const fn is_share(row: &Row) -> bool {
@@ -182,19 +169,14 @@ fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
                 y,
                 low: level.low.map(|end| end * scale),
                 high: level.high.map(|end| end * scale),
-                open_above: false,
+                at_least: false,
                 words: format!("{}: {} ({})", side.name, cell(y), side.started_at.strftime("%Y-%m-%d %H:%M")),
             })
         })
         .collect();
     let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
-    Plot {
-        description: format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
-        x: Axis::counted("side, in the order of time", trend.order.len() as u64),
-        y: Axis::from_zero(&label(line.subject), tops),
-        series: vec![Series { name: line.figure.clone(), ink: Ink::First, line: Line::Solid, points }],
-        rules: Vec::new(),
-        shade: None,
-    }
-    .draw()
+    let description = format!("{} over {} sides in the order of time", line.figure, trend.order.len());
+    let x = Axis::counted("side, in the order of time", trend.order.len() as u64);
+    let series = vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)];
+    Plot::new(description, x, Axis::from_zero(&label(line.subject), tops), series).draw()
 }

@@ -6,7 +6,7 @@ use super::parts::{Table, facts, figure, held_against, judgement};
 use super::shell;
 use crate::experiment::Load;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, SweepAgainst};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::compare_sweeps::{answer_cells, cells, in_words};
 use crate::report::grid::cell;
 use crate::report::printable;
@@ -53,12 +53,12 @@ fn curves(
     read: fn(&AnswerOfSide) -> &Vec<(Load, Level)>,
 ) -> Option<Markup> {
     let lines = [Line::Solid, Line::Dashed];
-    let looks = lines.into_iter().flat_map(|line| Ink::SERIES.map(|ink| (ink, line)));
+    let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
     let series: Vec<Series> = compared
         .answers
         .iter()
         .zip(looks)
-        .map(|(side, (ink, line))| {
+        .map(|(side, (palette, line))| {
             let points = read(side).iter().filter_map(|(load, level)| {
                 let y = level.value.or(level.at_least)?;
                 Some(Point {
@@ -66,18 +66,18 @@ fn curves(
                     y,
                     low: level.low,
                     high: level.high,
-                    open_above: level.value.is_none(),
+                    at_least: level.value.is_none(),
                     words: format!("{}, {load}: {}", side.side, cell(y)),
                 })
             });
             let dashed = if line == Line::Dashed { " (dashed)" } else { "" };
-            Series { name: format!("{}{dashed}", side.side), ink, line, points: points.collect() }
+            Series::points(format!("{}{dashed}", side.side), palette, line, points.collect())
         })
         .collect();
-    if series.iter().all(|series| series.points.is_empty()) {
+    if series.iter().all(|series| series.marked().is_empty()) {
         return None;
     }
-    let points = || series.iter().flat_map(|series| &series.points);
+    let points = || series.iter().flat_map(Series::marked);
     let loads: Vec<f64> = points().map(|point| point.x).collect();
     let heights: Vec<f64> = points().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
     let unit = match compared.answers.first().and_then(|side| read(side).first()) {
@@ -86,15 +86,8 @@ fn curves(
             format!("{}/s asked", compared.answers.first().map_or("requests", |side| side.begun.name()))
         }
     };
-    let plot = Plot {
-        description: format!("{title} over load of {} sweeps", compared.answers.len()),
-        x: Axis::fitting(&unit, loads),
-        y: Axis::fitting(title, heights),
-        series,
-        rules: Vec::new(),
-        shade: None,
-    };
-    Some(plot.draw())
+    let description = format!("{title} over load of {} sweeps", compared.answers.len());
+    Some(Plot::new(description, Axis::fitting(&unit, loads), Axis::fitting(title, heights), series).draw())
 }
 
 fn by_load(against: &SweepAgainst) -> Markup {

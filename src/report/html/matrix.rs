@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::{Flow, Metric, Quantile, Statistic, FigureKey};
+use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
 use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
-use crate::report::chart::{Axis, Ink, Row, Rows};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;
 use crate::report::grid::{NOTHING, cell as cell_text};
 use crate::report::matrix::{
@@ -14,18 +14,18 @@ use crate::report::matrix::{
 };
 use crate::report::printable;
 
-const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-    FigureKey::percentile(quantile, metric)
+const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
+    Subject::Latency(Statistic::Percentile(quantile), metric)
 }
 
 /// What is drawn row by row.
-const DRAWN: [FigureKey; 6] = [
+const DRAWN: [Subject; 6] = [
     percentile(Quantile::P50, Metric::Ttft),
     percentile(Quantile::P95, Metric::Ttft),
     percentile(Quantile::P50, Metric::Tpot),
     percentile(Quantile::P95, Metric::Tpot),
     percentile(Quantile::P50, Metric::E2e),
-    FigureKey::of(Metric::OutputTokens),
+    Subject::Rate(Flow::OutputTokens),
 ];
 
 /// The table as a page.
@@ -44,7 +44,7 @@ pub fn matrix_page(matrix: &Matrix) -> String {
         div.charts {
             @for subject in DRAWN {
                 @if let Some((picture, hint)) = picture(matrix, subject) {
-                    (figure(&label(subject), &hint, &picture, None))
+                    (figure(&label(subject), &hint, &picture.draw(), None))
                 }
             }
         }
@@ -91,42 +91,40 @@ fn doubts(matrix: &Matrix) -> Markup {
 }
 
 /// One figure of all rows under one axis, and what to look for; nothing where no row has it.
-fn picture(matrix: &Matrix, subject: FigureKey) -> Option<(Markup, String)> {
-    let rows: Vec<Row> = matrix
-        .cells
-        .iter()
-        .map(|cell| {
-            let measured = cell.figures.figure(subject);
-            let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
-            let place = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
-            Row {
-                name: name(matrix, cell),
-                ink: Ink::SERIES.get(place).copied().unwrap_or(Ink::Faint),
-                value: measured.and_then(|measured| measured.value.or(measured.at_least)),
-                open_above: measured.is_some_and(|measured| measured.value.is_none()),
-                against: None,
-                low: measured.and_then(|measured| measured.low),
-                high: measured.and_then(|measured| measured.high),
-                words: format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject)),
-            }
-        })
-        .collect();
-    let values: Vec<f64> = rows.iter().flat_map(|row| [row.value, row.low, row.high]).flatten().collect();
+fn picture(matrix: &Matrix, subject: Subject) -> Option<(Plot, String)> {
+    let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, cell) in matrix.cells.iter().enumerate() {
+        let words = format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject));
+        rows.push(Row { name: name(matrix, cell), words });
+        let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
+        let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
+        series.extend(cell.figures.figure(subject).and_then(|measured| {
+            let point = Point {
+                low: measured.low,
+                high: measured.high,
+                at_least: measured.value.is_none(),
+                ..Point::at(measured.value.or(measured.at_least)?, place as f64, String::new())
+            };
+            Some(Series::points("", palette, Line::None, vec![point]))
+        }));
+    }
+    let points = || series.iter().flat_map(Series::marked);
+    let values: Vec<f64> =
+        points().flat_map(|point| [Some(point.x), point.low, point.high]).flatten().collect();
     if values.is_empty() {
         return None;
     }
-    let description = format!("{subject} of {} rows", rows.len());
-    let axis = Axis::fitting(&label(subject), values);
-    let more = matrix.variants.len() > Ink::SERIES.len();
     let hints = [
         (true, "whiskers: 95 % intervals"),
-        (rows.iter().any(|row| row.open_above && row.value.is_some()), "hollow: at least this"),
-        (rows.iter().any(|row| row.value.is_none()), "without a mark: nothing is known"),
-        (more, "grey: the fifth variant and those after it"),
+        (points().any(|point| point.at_least), "hollow: at least this"),
+        (series.len() < rows.len(), "without a mark: nothing is known"),
+        (variants.len() > Palette::SERIES.len(), "grey: the fifth variant and those after it"),
     ];
     let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
-    let picture = Rows { description, axis, names: Vec::new(), shown: rows, origin: None, band: None };
-    Some((picture.draw(), hints.join("; ")))
+    let description = format!("{subject} of {} rows", rows.len());
+    Some((Plot::rows(description, Axis::fitting(&label(subject), values), rows, series), hints.join("; ")))
 }
 
 fn hypotheses(matrix: &Matrix) -> Markup {

@@ -4,16 +4,16 @@ mod ab;
 mod capacity;
 mod compare;
 mod compare_sweeps;
-#[cfg(test)]
-mod contrast;
 mod matrix;
 mod parts;
 mod run;
-mod shell;
+
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod told;
+
+use crate::report::render::shell;
 
 pub use ab::ab_page;
 pub use capacity::capacity_page;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::escape::text;
 use super::table::{Table, sign};
 use crate::analysis::{Metric, Quantile, Statistic, Status, FigureKey};
 use crate::experiment::compare::{
@@ -13,6 +12,7 @@ use crate::report::compare::{
     self, DRIFTS, advice, change, marks, pairing_in_words, side_in_words, standing_in_words, trend_cells,
 };
 use crate::report::compare_sweeps;
+use crate::report::render::escape::text;
 use crate::units::count;
 
 /// Runs or repeats against a baseline as Markdown that `GitHub` shows as it is meant. What a server said stays text.

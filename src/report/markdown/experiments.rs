@@ -1,7 +1,7 @@
 //! Experiments in Markdown: a line that says all, and their text.
 
-use super::escape::{block, text};
 use crate::experiment::{AbOverall, AbTest, Sweep};
+use crate::report::render::escape::{block, text};
 use crate::report::{Style, ab_text, sweep_text};
 
 /// A sweep as Markdown: the answer as a heading, and its text in a block.

@@ -1,7 +1,6 @@
 //! What was found as Markdown: the summary of a job of continuous integration.
 
 mod compare;
-mod escape;
 mod experiments;
 mod run;
 mod table;
@@ -9,6 +8,5 @@ mod table;
 mod tests;
 
 pub use self::compare::{compared_markdown, compared_sweeps_markdown};
-pub(super) use self::escape::{block, code, text};
 pub use self::experiments::{ab_markdown, sweep_markdown};
 pub use self::run::run_markdown;

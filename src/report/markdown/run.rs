@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::escape::{block, code, text};
 use super::table::{Table, sign};
 use crate::analysis::wording::percent;
 use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Quantile, Summary};
 use crate::report::grid::{NOTHING, cell};
+use crate::report::render::escape::{block, code, text};
 use crate::report::{Told, arrivals, latency};
 use crate::units::{count, three_digits};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::escape::text;
 use crate::analysis::Status;
 use crate::report::grid::Grid;
+use crate::report::render::escape::text;
 
 /// A table whose rows are written as they come.
 pub(super) struct Table<'o> {

@@ -3,7 +3,9 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Mark, summarise};
-use crate::experiment::{Load, LoadClass, Search, Step, StopReason, Sustained, SweepPlan, Swept, Trial};
+use crate::experiment::{
+    Load, LoadClass, Search, SearchStep, StopReason, Sustained, SweepPlan, Swept, Trial,
+};
 use crate::record::{DeploymentFacts, Failure, FailureKind, RunEnding, RunLog};
 use crate::report::sweep_page;
 use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
@@ -40,7 +42,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let mut search = Search::new(plan, &objectives).unwrap();
     let mut last = None;
-    while let Step::Measure(wanted) = search.next() {
+    while let SearchStep::Measure(wanted) = search.next() {
         let place = [4.0, 8.0, 20.0].iter().position(|rate| Load::Rate(*rate) == wanted.load).unwrap();
         let mut log = minute([4, 8, 20][place], slowest[place] + wanted.repeat);
         spoil(wanted.number, &mut log);
@@ -144,11 +146,11 @@ fn what_no_run_has_a_figure_for_is_unknown() {
     let objectives = ["p50 tpot < 50ms".parse().unwrap()];
     let axis = LoadAxis::Automatic { from_per_s: 4.0 };
     let mut search = Search::new(SweepPlan { axis, ..sweep.plan }, &objectives).unwrap();
-    let Step::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
+    let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
     let mut log = minute(4, 200);
     whole(1, &mut log);
     search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
-    assert_eq!(search.next(), Step::Done(StopReason::NoFigure));
+    assert_eq!(search.next(), SearchStep::Done(StopReason::NoFigure));
 }
 
 /// A crash is neither overload nor a bound.

@@ -1,7 +1,12 @@
 //! The search for the highest load finds what the closed form says.
 
+use std::convert::Infallible;
+
 use skyline::analysis::{Objective, summarise};
-use skyline::experiment::{LoadAxis, Search, Sweep, SweepPlan, Swept, Trial, Wanted, drive};
+use skyline::experiment::{
+    CompletedRun, Experiment, LoadAxis, RunRequest, Search, Sweep, SweepExperiment, SweepPlan, SweepRun,
+    Swept, VirtualExecutor, drive,
+};
 use skyline::record::{DeploymentFacts, RunLog};
 use skyline::workload::WorkloadSpec;
 
@@ -39,21 +44,23 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
         saturated_in_a_row: 2,
         first_seed: seed,
     };
-    let mut search = Search::new(plan, &objectives).unwrap();
-    let fly_one = |wanted: &Wanted| -> Result<_, std::convert::Infallible> {
-        let workload = wanted.workload(&spec).unwrap();
-        let flown = fly(&workload, &mut queue.server(wanted.seed));
-        let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
-        Ok(Some(Trial::of(wanted, &summarise(&log, &objectives))))
-    };
-    let Ok(stopped) = drive(&mut search, fly_one);
+    let search = Search::new(plan, &objectives).unwrap();
     let swept = Swept {
         started_at: jiff::Timestamp::UNIX_EPOCH,
         engine: header(&spec).engine,
-        workload: spec,
+        workload: spec.clone(),
         deployment: DeploymentFacts::default(),
     };
-    Sweep::of(&search, swept, stopped)
+    let mut sweep = SweepExperiment::new(search, swept);
+    let run_one = |request: &RunRequest<SweepRun>, _: &SweepExperiment| -> Result<_, Infallible> {
+        let SweepRun::Load(wanted) = &request.part else { panic!("a search asks for loads alone") };
+        let workload = wanted.workload(&spec).unwrap();
+        let flown = fly(&workload, &mut queue.server(wanted.seed));
+        let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
+        Ok(CompletedRun::from(summarise(&log, &objectives)))
+    };
+    let Ok(()) = drive(&mut sweep, &mut VirtualExecutor(run_one));
+    sweep.result()
 }
 
 /// How many of `searches` come within 5 % of the truth, and how many intervals and brackets hold it.

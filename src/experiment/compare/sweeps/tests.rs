@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::{LoadAxis, Search, Step, StopReason, SweepPlan, Swept};
+use crate::experiment::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
 
 /// Twenty seconds of ten requests a second whose first tokens take so long; the plan is told by seed and load alone.
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
@@ -24,7 +24,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
     let objectives = ["p95 ttft < 500ms".parse().unwrap()];
     let mut search = Search::new(plan, &objectives).unwrap();
     let mut header = None;
-    while let Step::Measure(wanted) = search.next() {
+    while let SearchStep::Measure(wanted) = search.next() {
         let records = (0..200).map(|i| {
             let at = i * 100;
             record(i).sent_at(at, at, at).paced(at + ttft_ms(wanted.repeat), 20, 11).build()

@@ -7,7 +7,7 @@ use super::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
-use crate::report::chart::{Axis, Ending, Ink, Lane, Lanes, Stretch};
+use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Series, Span};
 use crate::report::grid::{NOTHING, cell, cut};
 use crate::units::{count, millis};
 
@@ -18,11 +18,11 @@ const READABLE: f64 = 0.02;
 const NAME: usize = 20;
 
 /// What the phases of a request are called, in their order.
-const PHASES: [(Ink, &str); 4] = [
-    (Ink::Faint, "waits to be sent"),
-    (Ink::Second, "sent, no token yet"),
-    (Ink::First, "first to last token"),
-    (Ink::Fourth, "last token to end"),
+const PHASES: [(Palette, &str); 4] = [
+    (Palette::Faint, "waits to be sent"),
+    (Palette::Second, "sent, no token yet"),
+    (Palette::First, "first to last token"),
+    (Palette::Fourth, "last token to end"),
 ];
 
 /// Where the bars begin.
@@ -48,17 +48,38 @@ pub(super) fn section(log: &RunLog) -> Markup {
     let median = lengths[lengths.len() / 2];
     let origin =
         if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
-    let lanes: Vec<Lane> = sampled.records.iter().map(|record| lane(log, record, origin)).collect();
-    let ends = lanes.iter().flat_map(|lane| &lane.stretches).map(|stretch| stretch.to);
+    let spans: Vec<(Palette, Span)> =
+        sampled.records.iter().enumerate().flat_map(|(row, record)| spans(record, row, origin)).collect();
     let (title, from) = match origin {
         Origin::Run => ("time since the run's zero, s", first.scheduled.as_secs_f64()),
         Origin::Scheduled => ("time since each request's scheduled moment, s", 0.0),
     };
-    let axis = Axis::between(title, from, ends.fold(from, f64::max));
-    let description = format!("{} requests phase by phase", lanes.len());
-    let seen = |ink| lanes.iter().flat_map(|lane| &lane.stretches).any(|stretch| stretch.ink == ink);
-    let names = PHASES.into_iter().filter(|(ink, _)| seen(*ink)).collect();
-    let picture = Lanes { description, axis, names, shown: lanes };
+    let axis = Axis::between(title, from, spans.iter().map(|(_, span)| span.to).fold(from, f64::max));
+    let mut series: Vec<Series> = PHASES
+        .into_iter()
+        .filter_map(|(palette, name)| {
+            let of: Vec<Span> =
+                spans.iter().filter(|(other, _)| *other == palette).map(|(_, span)| *span).collect();
+            (!of.is_empty()).then(|| Series::new(name, palette, Form::Spans(of)))
+        })
+        .collect();
+    let end = |row: usize| {
+        let ends = spans.iter().filter(|(_, span)| span.row == row).map(|(_, span)| span.to);
+        ends.reduce(f64::max).unwrap_or(from)
+    };
+    let (mut failed, mut cut_off) = (Vec::new(), Vec::new());
+    for (row, record) in sampled.records.iter().enumerate() {
+        let at_end = Point::at(end(row), row as f64, String::new());
+        match record.outcome {
+            Outcome::Completed => {}
+            Outcome::Failed(_) => failed.push(at_end),
+            Outcome::Censored => cut_off.push(Point { at_least: true, ..at_end }),
+        }
+    }
+    series.push(Series::points("", Palette::Failure, Line::None, failed));
+    series.push(Series::points("", Palette::Faint, Line::None, cut_off));
+    let rows: Vec<Row> = sampled.records.iter().map(|record| row(log, record)).collect();
+    let picture = Plot::rows(format!("{} requests phase by phase", rows.len()), axis, rows, series).wide();
     html! {
         h2 { "Phase by phase" }
         (wide_figure(&hint(&sampled), &picture.draw(), Some(&table(log, &sampled))))
@@ -81,10 +102,10 @@ fn hint(sampled: &SampledRequests<'_>) -> String {
 
 /// The moments at which phases of a request end, from its scheduled one. One that never came further spent the rest in the
 /// phase that it was in.
-fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
+fn phases(record: &RequestRecord) -> Vec<(Timestamp, Palette)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
-    let [waits, sent, receives, closes] = PHASES.map(|(ink, _)| ink);
+    let [waits, sent, receives, closes] = PHASES.map(|(palette, _)| palette);
     // A request that never came further spent the rest in the phase that it was in.
     let rest = match (record.sent, first) {
         (None, _) => waits,
@@ -92,30 +113,30 @@ fn phases(record: &RequestRecord) -> Vec<(Timestamp, Ink)> {
         (Some(_), Some(_)) => closes,
     };
     let moments = [(record.sent, waits), (first, sent), (last, receives), (Some(record.ended), rest)];
-    moments.into_iter().filter_map(|(at, ink)| Some((at?, ink))).collect()
+    moments.into_iter().filter_map(|(at, palette)| Some((at?, palette))).collect()
 }
 
-fn lane(log: &RunLog, record: &RequestRecord, origin: Origin) -> Lane {
+/// The phases of a request as stretches of its row.
+fn spans(record: &RequestRecord, row: usize, origin: Origin) -> Vec<(Palette, Span)> {
     let zero = match origin {
         Origin::Run => Timestamp::ZERO,
         Origin::Scheduled => record.scheduled,
     };
     let at = |moment: Timestamp| moment.since(zero).as_secs_f64();
     let mut from = record.scheduled;
-    let mut stretches = Vec::new();
-    for (until, ink) in phases(record) {
+    let mut spans = Vec::new();
+    for (until, palette) in phases(record) {
         if until > from {
-            stretches.push(Stretch { from: at(from), to: at(until), ink });
+            spans.push((palette, Span { row, from: at(from), to: at(until) }));
         }
         from = from.max(until);
     }
-    let ending = match record.outcome {
-        Outcome::Completed => Ending::Whole,
-        Outcome::Failed(_) => Ending::Failed,
-        Outcome::Censored => Ending::CutOff,
-    };
+    spans
+}
+
+fn row(log: &RunLog, record: &RequestRecord) -> Row {
     let name = format!("#{} {}", record.index, class(log, record));
-    Lane { name: cut(&name, NAME), stretches, ending, words: words(log, record).join(", ") }
+    Row { name: cut(&name, NAME), words: words(log, record).join(", ") }
 }
 
 fn class<'a>(log: &'a RunLog, record: &RequestRecord) -> &'a str {
@@ -178,21 +199,26 @@ mod tests {
     use crate::record::{Failure, FailureKind};
 
     /// The phases of a request, each with the end of its stretch in milliseconds.
-    fn drawn(record: RequestRecord) -> Vec<(Ink, f64)> {
+    fn drawn(record: RequestRecord) -> Vec<(Palette, f64)> {
         let log = run(1_000, vec![record]);
-        let lane = lane(&log, &log.records[0], Origin::Run);
-        lane.stretches.iter().map(|stretch| (stretch.ink, (stretch.to * 1e3).round())).collect()
+        let spans = spans(&log.records[0], 0, Origin::Run);
+        spans.iter().map(|(palette, span)| (*palette, (span.to * 1e3).round())).collect()
     }
 
     #[test]
     fn what_never_came_further_stays_in_its_phase() {
         let reset = || Failure::new(FailureKind::HttpStatus(500), "no");
         let unanswered = record(0).sent_at(10, 10, 12).failed(40, reset()).build();
-        assert_eq!(drawn(unanswered), [(Ink::Faint, 12.0), (Ink::Second, 40.0)]);
+        assert_eq!(drawn(unanswered), [(Palette::Faint, 12.0), (Palette::Second, 40.0)]);
         let at_once = record(0).sent_at(10, 10, 10).failed(40, reset()).build();
-        assert_eq!(drawn(at_once), [(Ink::Second, 40.0)]);
+        assert_eq!(drawn(at_once), [(Palette::Second, 40.0)]);
         let broken = record(0).sent_at(10, 10, 12).chunks(&[(20, 1), (30, 1)]).failed(40, reset()).build();
-        let phases = [(Ink::Faint, 12.0), (Ink::Second, 20.0), (Ink::First, 30.0), (Ink::Fourth, 40.0)];
+        let phases = [
+            (Palette::Faint, 12.0),
+            (Palette::Second, 20.0),
+            (Palette::First, 30.0),
+            (Palette::Fourth, 40.0),
+        ];
         assert_eq!(drawn(broken), phases);
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::parts::{Table, figure};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{GapBar, GapHistogram, Metric, Quantile, Summary};
-use crate::report::chart::{Axis, Bar, Bars, Rule};
+use crate::report::chart::{Axis, Bar, Form, Palette, Plot, Rule, Series};
 use crate::report::grid::cell;
 use crate::units::count;
 
@@ -27,13 +27,13 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Markup 
         let ms = shown.figure.exact()?;
         Some(Rule::Place(ms, format!("{} {}", shown.quantile, cell(ms))))
     });
-    let picture = Bars {
-        description: format!("{} by their length", counted(all, "gap between tokens")),
-        x: Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [left(bar), bar.to_ms])),
-        y: Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
-        shown: bars.iter().map(bar).collect(),
-        rules: rules.collect(),
-    };
+    let picture = Plot::new(
+        format!("{} by their length", counted(all, "gap between tokens")),
+        Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [left(bar), bar.to_ms])),
+        Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
+        vec![Series::new("", Palette::First, Form::Bars(bars.iter().map(bar).collect()))],
+    )
+    .with_rules(rules);
     let mut table = Table::new("Gaps between tokens", ["gap, ms", "gaps", "%"]);
     for bar in &bars {
         table.row([length(bar), count(bar.count), share(bar, all)]);

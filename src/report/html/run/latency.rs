@@ -7,7 +7,7 @@ use super::super::told::told;
 use super::bounds::Bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, LatencyRow, Metric, Percentile, Quantile, Summary};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Curve, Curves, Ink, Rule};
+use crate::report::chart::{Axis, Form, Palette, Plot, Point, Rule, Series};
 use crate::report::grid::{NOTHING, cell};
 use crate::report::latency;
 use crate::units::count;
@@ -76,10 +76,10 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
     // A gap of nothing stands where the axis begins.
     let least = found.points.first().map_or(0.0, |(_, ms)| *ms);
-    let told = row.percentiles.iter().filter_map(|shown| {
+    let marked = row.percentiles.iter().filter_map(|shown| {
         let (share, ms) = (shown.quantile.fraction(), shown.figure.at_most()?);
         let words = format!("{name} {}: {} ms", shown.quantile, latency::percentile(shown));
-        known(share).then_some(((ms.max(least), share * 100.0), words))
+        known(share).then(|| Point::at(ms.max(least), share * 100.0, words))
     });
     let figure_of = |quantile| format!("{quantile} {} ms", latency::percentile(row.percentile(quantile)));
     let hints = [
@@ -89,19 +89,18 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) ->
     ];
     let hint = hints.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let through = found.points.iter().map(|(share, ms)| (*ms, share * 100.0)).collect();
-    let curves = Curves {
-        description: format!(
-            "{name} of {} {}, cumulative: {}, {}",
-            count(found.n),
-            things(metric),
-            figure_of(Quantile::P50),
-            figure_of(Quantile::P99)
-        ),
-        x: Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>()),
-        y: Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0),
-        shown: vec![Curve { name: name.to_owned(), ink: Ink::First, through, told: told.collect() }],
-        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Place(bound, label)).collect(),
-    };
+    let description = format!(
+        "{name} of {} {}, cumulative: {}, {}",
+        count(found.n),
+        things(metric),
+        figure_of(Quantile::P50),
+        figure_of(Quantile::P99)
+    );
+    let x = Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>());
+    let y = Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0);
+    let form = Form::Curve { through, marked: marked.collect() };
+    let curves = Plot::new(description, x, y, vec![Series::new(name, Palette::First, form)])
+        .with_rules(bounds.drawn.into_iter().map(|(bound, label)| Rule::Place(bound, label)));
     figure(&format!("{name}, cumulative"), &hint, &curves.draw(), Some(&behind(found, metric)))
 }
 

@@ -3,25 +3,25 @@
 use super::over_time::{Scale, Strand};
 use crate::analysis::{Bin, FollowedGauge, Timeline};
 use crate::record::{Gauge, RunLog};
-use crate::report::chart::{Ink, TrackForm};
+use crate::report::chart::{LevelStyle, Palette};
 
 /// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
-const GAUGES: [(&str, &str, Ink, Gauge, f64); 5] = [
-    ("server: requests", "running", Ink::First, Gauge::Running, 1.0),
-    ("server: requests", "waiting", Ink::Second, Gauge::Waiting, 1.0),
-    ("server: KV cache in use, %", "KV cache", Ink::First, Gauge::KvUsage, 100.0),
-    ("devices: busy, %", "busy", Ink::First, Gauge::Utilisation, 100.0),
-    ("devices: power, W", "power", Ink::First, Gauge::PowerW, 1.0),
+const GAUGES: [(&str, &str, Palette, Gauge, f64); 5] = [
+    ("server: requests", "running", Palette::First, Gauge::Running, 1.0),
+    ("server: requests", "waiting", Palette::Second, Gauge::Waiting, 1.0),
+    ("server: KV cache in use, %", "KV cache", Palette::First, Gauge::KvUsage, 100.0),
+    ("devices: busy, %", "busy", Palette::First, Gauge::Utilisation, 100.0),
+    ("devices: power, W", "power", Palette::First, Gauge::PowerW, 1.0),
 ];
 
 /// One strand for each gauge that was told, then those of this machine.
 pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
-    let gauges = GAUGES.into_iter().filter_map(|(panel, name, ink, gauge, times)| {
+    let gauges = GAUGES.into_iter().filter_map(|(panel, name, palette, gauge, times)| {
         let followed = FollowedGauge::of(log, gauge)?;
         let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
         let values = timeline.bins.iter().map(over).collect();
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
-        strand((panel, name), scale, ink, TrackForm::Line, values)
+        strand((panel, name), scale, palette, LevelStyle::Line, values)
     });
     let delay = largest(
         timeline,
@@ -33,8 +33,8 @@ pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     let delay = strand(
         ("this client: event-loop delay, ms", "longest"),
         Scale::Fitting,
-        Ink::First,
-        TrackForm::Line,
+        Palette::First,
+        LevelStyle::Line,
         delay,
     );
     gauges.chain(delay).chain(stood_still(log, timeline)).collect()
@@ -43,8 +43,8 @@ pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
 fn strand(
     (panel, name): (&str, &str),
     scale: Scale,
-    ink: Ink,
-    form: TrackForm,
+    palette: Palette,
+    form: LevelStyle,
     values: Vec<Option<f64>>,
 ) -> Option<Strand> {
     let told = values.iter().any(Option::is_some);
@@ -53,7 +53,7 @@ fn strand(
         panel: panel.to_owned(),
         scale,
         name: name.to_owned(),
-        ink,
+        palette,
         form,
         across,
         at_least: false,
@@ -106,8 +106,8 @@ fn stood_still(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
     strand(
         ("this machine stood still, ms", "stood still"),
         Scale::FromZero,
-        Ink::Failure,
-        TrackForm::Area,
+        Palette::Failure,
+        LevelStyle::Area,
         values,
     )
 }

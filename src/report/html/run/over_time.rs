@@ -7,7 +7,9 @@ use super::{meters, moment};
 use crate::analysis::wording::counted;
 use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Ink, Panel, Panels, Shade, ShadeKind, Slot, Track, TrackForm, Value};
+use crate::report::chart::{
+    Axis, Form, LevelStyle, Levels, Palette, Panel, Plot, Series, Slot, Value, Zone, ZoneKind,
+};
 use crate::report::grid::{NOTHING, cell};
 
 /// Requests from which on a 99th percentile is not about the largest of them.
@@ -22,7 +24,7 @@ pub(super) struct Clock {
     unit: &'static str,
     end_s: f64,
     /// Stretches that stand out, seconds.
-    stretches: Vec<(f64, f64, ShadeKind, String)>,
+    stretches: Vec<(f64, f64, ZoneKind, String)>,
 }
 
 impl Clock {
@@ -41,7 +43,7 @@ impl Clock {
         let mut stretches: Vec<_> = around
             .into_iter()
             .filter(|(from, to, _)| from < to)
-            .map(|(from, to, label)| (from, to, ShadeKind::Uncounted, label.to_owned()))
+            .map(|(from, to, label)| (from, to, ZoneKind::Uncounted, label.to_owned()))
             .collect();
         let mut pauses = meters::pauses(log);
         pauses.sort_unstable_by(|a, b| (b.1 - b.0).total_cmp(&(a.1 - a.0)));
@@ -49,7 +51,7 @@ impl Clock {
             (
                 from,
                 to,
-                ShadeKind::Doubtful,
+                ZoneKind::Doubtful,
                 format!("this machine stood still for {} ms", cell((to - from) * 1e3)),
             )
         }));
@@ -64,8 +66,8 @@ impl Clock {
         Axis::between(&format!("{title}, {}", self.unit), 0.0, self.at(self.end_s))
     }
 
-    pub(super) fn shades(&self) -> Vec<Shade> {
-        let shade = |(from, to, kind, label): &(f64, f64, ShadeKind, String)| Shade {
+    pub(super) fn shades(&self) -> Vec<Zone> {
+        let shade = |(from, to, kind, label): &(f64, f64, ZoneKind, String)| Zone {
             from: self.at(*from),
             to: self.at(*to),
             kind: *kind,
@@ -81,8 +83,8 @@ pub(super) struct Strand {
     pub(super) panel: String,
     pub(super) scale: Scale,
     pub(super) name: String,
-    pub(super) ink: Ink,
-    pub(super) form: TrackForm,
+    pub(super) palette: Palette,
+    pub(super) form: LevelStyle,
     /// Bins without a value that a line goes across, because it is not read in every bin.
     pub(super) across: usize,
     /// Whether its values are known only to be at least so much.
@@ -106,8 +108,8 @@ impl Strand {
     fn new(
         panel: &str,
         name: &str,
-        ink: Ink,
-        form: TrackForm,
+        palette: Palette,
+        form: LevelStyle,
         values: impl Iterator<Item = Option<f64>>,
     ) -> Self {
         let (panel, name) = (panel.to_owned(), name.to_owned());
@@ -115,7 +117,7 @@ impl Strand {
             panel,
             scale: Scale::FromZero,
             name,
-            ink,
+            palette,
             form,
             across: 0,
             at_least: false,
@@ -141,13 +143,11 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
         to: clock.at(bin.to_s()),
         words: words(&strands, place, bin, timeline),
     });
-    let picture = Panels {
-        description: format!("The run over time, in bins of {} s", cell(timeline.bin_s)),
-        x: clock.axis("time since the run's zero"),
-        shown: panels.collect(),
-        shades: clock.shades(),
-        slots: slots.collect(),
-    };
+    let description = format!("The run over time, in bins of {} s", cell(timeline.bin_s));
+    let mut picture = Plot::of(description, clock.axis("time since the run's zero"), panels.collect())
+        .wide()
+        .with_zones(clock.shades());
+    picture.slots = slots.collect();
     let doubtful = if meters::pauses(log).is_empty() { "" } else { "; red: this machine stood still" };
     let hint = format!(
         "bins of {} s; grey: outside the window, not counted{doubtful}; hover over a bin for its figures",
@@ -161,27 +161,33 @@ pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, cloc
 
 /// What flowed, was in flight and waited.
 fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
-    use TrackForm::{Area, Line, Steps};
+    use LevelStyle::{Area, Line, Steps};
 
     let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
     let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
     let requests = "requests/s";
     let mut strands =
-        vec![Strand::new(requests, "completed", Ink::First, Area, rate(|bin| bin.completed as f64))];
+        vec![Strand::new(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
     strands.push(if summary.run.load == LoadForm::Closed {
-        Strand::new(requests, "sent", Ink::Faint, Steps, rate(|bin| bin.sent as f64))
+        Strand::new(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
     } else {
-        Strand::new(requests, "offered", Ink::Faint, Steps, rate(|bin| bin.scheduled as f64))
+        Strand::new(requests, "offered", Palette::Faint, Steps, rate(|bin| bin.scheduled as f64))
     });
     if timeline.bins.iter().any(|bin| bin.failed > 0) {
-        strands.push(Strand::new(requests, "failed", Ink::Failure, Steps, rate(|bin| bin.failed as f64)));
+        strands.push(Strand::new(requests, "failed", Palette::Failure, Steps, rate(|bin| bin.failed as f64)));
     }
     let in_flight = "requests in flight";
-    strands.push(Strand::new(in_flight, "mean", Ink::First, Area, each(|bin| bin.in_flight_mean)));
-    strands.push(Strand::new(in_flight, "peak", Ink::Second, Steps, each(|bin| bin.in_flight_peak as f64)));
+    strands.push(Strand::new(in_flight, "mean", Palette::First, Area, each(|bin| bin.in_flight_mean)));
+    strands.push(Strand::new(
+        in_flight,
+        "peak",
+        Palette::Second,
+        Steps,
+        each(|bin| bin.in_flight_peak as f64),
+    ));
     if timeline.bins.iter().any(|bin| bin.output_tokens > 0.0) {
         let tokens = rate(|bin| bin.output_tokens);
-        strands.push(Strand::new("output tokens/s", "output tokens", Ink::First, Area, tokens));
+        strands.push(Strand::new("output tokens/s", "output tokens", Palette::First, Area, tokens));
     }
     let title = match timeline.metric {
         Metric::Ttft => "TTFT of what is scheduled then, ms",
@@ -193,18 +199,18 @@ fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
         let least = |figure: Figure| figure.at_most().is_none().then_some(figure.at_least());
         waits().map(move |wait| least(read(wait?)))
     };
-    let wait = |name: &str, ink, at_least, values: Vec<Option<f64>>| {
+    let wait = |name: &str, palette, at_least, values: Vec<Option<f64>>| {
         let told = values.iter().any(Option::is_some);
-        let strand = Strand::new(title, name, ink, Line, values.into_iter());
+        let strand = Strand::new(title, name, palette, Line, values.into_iter());
         told.then_some(Strand { scale: Scale::Fitting, at_least, ..strand })
     };
     let few = waits().flatten().any(|wait| wait.n < PLENTY);
     let p99 = if few { "p99 (of under 100: about the largest)" } else { "p99" };
-    strands.extend(wait("p50", Ink::First, false, known(|wait| wait.p50).collect()));
-    strands.extend(wait(p99, Ink::Second, false, known(|wait| wait.p99).collect()));
+    strands.extend(wait("p50", Palette::First, false, known(|wait| wait.p50).collect()));
+    strands.extend(wait(p99, Palette::Second, false, known(|wait| wait.p99).collect()));
     let cut_off = "at least, for some were cut off";
-    strands.extend(wait(&format!("p50 {cut_off}"), Ink::Faint, true, open(|wait| wait.p50).collect()));
-    strands.extend(wait(&format!("p99 {cut_off}"), Ink::Fourth, true, open(|wait| wait.p99).collect()));
+    strands.extend(wait(&format!("p50 {cut_off}"), Palette::Faint, true, open(|wait| wait.p50).collect()));
+    strands.extend(wait(&format!("p99 {cut_off}"), Palette::Fourth, true, open(|wait| wait.p99).collect()));
     strands
 }
 
@@ -216,10 +222,8 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
         Scale::Fitting => Axis::fitting(title, values),
         Scale::Percent => Axis::between(title, 0.0, 100.0),
     };
-    let track = |strand: &Strand| Track {
-        name: strand.name.clone(),
-        ink: strand.ink,
-        form: strand.form,
+    let levels = |strand: &Strand| Levels {
+        style: strand.form,
         across: clock.at(timeline.bin_s) * strand.across as f64,
         values: timeline
             .bins
@@ -231,7 +235,9 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
             })
             .collect(),
     };
-    Panel { y, tracks: strands.iter().map(track).collect() }
+    let series =
+        |strand: &Strand| Series::new(strand.name.clone(), strand.palette, Form::Levels(levels(strand)));
+    Panel::new(y, strands.iter().map(series).collect())
 }
 
 /// All figures of a bin, a line for each panel.

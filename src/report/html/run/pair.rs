@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::super::parts::figure;
 use super::super::told::told;
-use crate::experiment::{Latency, PairedFigure, PairedOpen};
-use crate::report::chart::{Against, Axis, Ink, Row, Rows};
+use crate::experiment::{Latency, PairedOpen};
+use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Series};
 use crate::report::paired_open;
 
 pub(super) fn section(pair: &PairedOpen) -> Markup {
@@ -14,17 +14,32 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
             [(format!("{name} p50"), paired.p50), (format!("{name} p99"), paired.p99)]
         })
     });
-    let rows: Vec<Row> = figures.map(|(name, figure)| row(name, figure)).collect();
-    let is_hollow = |row: &Row| row.open_above || row.against.is_some_and(|open| open.open_above);
-    let hollow = if rows.iter().any(is_hollow) { "; hollow: at least this" } else { "" };
+    let mut rows = Vec::new();
+    let mut joins = Vec::new();
+    let (mut closed, mut open) = (Vec::new(), Vec::new());
+    for (place, (name, figure)) in figures.enumerate() {
+        let [of_closed, of_open] = [figure.closed, figure.open].map(|latency| point(latency, place));
+        if let (Some(closed), Some(open)) = (&of_closed, &of_open) {
+            let through = vec![(closed.x, closed.y), (open.x, open.y)];
+            let form = Form::Curve { through, marked: Vec::new() };
+            joins.push(Series::new("", Palette::Faint, form));
+        }
+        closed.extend(of_closed);
+        open.extend(of_open);
+        let [of_closed, of_open] = [figure.closed, figure.open].map(paired_open::known);
+        rows.push(Row { words: format!("{name}: closed {of_closed} ms, open {of_open} ms"), name });
+    }
+    let points = || closed.iter().chain(&open);
+    let hollow = if points().any(|point| point.at_least) { "; hollow: at least this" } else { "" };
     let hint = format!(
         "where open lies above closed, the gap is what users who wait before they ask again do not feel{hollow}"
     );
-    let ends = rows.iter().flat_map(|row| [row.value, row.against.map(|open| open.value)]).flatten();
-    let axis = Axis::logarithmic("ms", ends.collect::<Vec<_>>());
+    let axis = Axis::logarithmic("ms", points().map(|point| point.x).collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
-    let names = vec![(Ink::First, "closed"), (Ink::Second, "open")];
-    let picture = Rows { description, axis, names, shown: rows, origin: None, band: None };
+    let mut series = joins;
+    series.push(Series::points("open", Palette::Second, Line::None, open));
+    series.push(Series::points("closed", Palette::First, Line::None, closed));
+    let picture = Plot::rows(description, axis, rows, series);
     html! {
         (told(|page| paired_open::table(page, pair)))
         div.charts {
@@ -38,20 +53,11 @@ pub(super) fn section(pair: &PairedOpen) -> Markup {
     }
 }
 
-/// A latency of both; where only a bound is known, that.
-fn row(name: String, PairedFigure { closed, open, .. }: PairedFigure) -> Row {
-    let words =
-        format!("{name}: closed {} ms, open {} ms", paired_open::known(closed), paired_open::known(open));
-    let (value, open_above) = known(closed).unzip();
-    let against = known(open).map(|(value, open_above)| Against { ink: Ink::Second, value, open_above });
-    let open_above = open_above.unwrap_or(false);
-    Row { name, ink: Ink::First, value, open_above, against, low: None, high: None, words }
-}
-
-/// A latency, and whether it is known only to be at least so much.
-fn known(latency: Latency) -> Option<(f64, bool)> {
-    match latency {
-        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => Some((ms, false)),
-        Latency { at_least_ms, .. } => Some((at_least_ms?, true)),
-    }
+/// A latency in its row; where only a bound is known, that.
+fn point(latency: Latency, row: usize) -> Option<Point> {
+    let (value, at_least) = match latency {
+        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => (ms, false),
+        Latency { at_least_ms, .. } => (at_least_ms?, true),
+    };
+    Some(Point { at_least, ..Point::at(value, row as f64, String::new()) })
 }

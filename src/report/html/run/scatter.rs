@@ -8,7 +8,7 @@ use super::moment;
 use super::over_time::Clock;
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Cloud, Ink, Rule, Speck};
+use crate::report::chart::{Axis, Form, Palette, Plot, Point, Rule, Series};
 use crate::report::grid::cell;
 use crate::units::count;
 
@@ -25,18 +25,19 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Markup 
     let bounds = Bounds::of(summary, scatter.metric);
     let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
     let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let picture = Cloud {
-        description: format!(
-            "{name} of {} requests by when they were scheduled",
-            count(scatter.dots.len() as u64)
-        ),
-        x: clock.axis("scheduled"),
-        y: Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
-        names: classes.names(&scatter),
-        specks: scatter.dots.iter().map(|dot| speck(dot, name, &classes, clock)).collect(),
-        rules: bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)).collect(),
-        shades: clock.shades(),
-    };
+    let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
+        let dots = scatter.dots.iter().filter(|dot| classes.palette_of(dot) == palette);
+        Series::new(class, palette, Form::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()))
+    });
+    let picture = Plot::new(
+        format!("{name} of {} requests by when they were scheduled", count(scatter.dots.len() as u64)),
+        clock.axis("scheduled"),
+        Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
+        series.collect(),
+    )
+    .wide()
+    .with_rules(bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)))
+    .with_zones(clock.shades());
     html! {
         h2 { (name) " of each request" }
         (wide_figure(&hint, &picture.draw(), Some(&slowest(&scatter, name, &classes))))
@@ -73,7 +74,7 @@ fn hint(scatter: &Scatter) -> String {
 /// Classes by their colours: the most frequent have one of their own.
 struct Classes {
     names: Vec<String>,
-    inks: Vec<Ink>,
+    inks: Vec<Palette>,
 }
 
 impl Classes {
@@ -83,41 +84,44 @@ impl Classes {
             .map(|place| (scatter.dots.iter().filter(|dot| usize::from(dot.class) == place).count(), place))
             .collect();
         frequent.sort_by_key(|(number, place)| (std::cmp::Reverse(*number), *place));
-        let mut inks = vec![Ink::Faint; names.len()];
-        for ((_, place), ink) in frequent.into_iter().zip(Ink::SERIES) {
-            inks[place] = ink;
+        let mut inks = vec![Palette::Faint; names.len()];
+        for ((_, place), palette) in frequent.into_iter().zip(Palette::SERIES) {
+            inks[place] = palette;
         }
         Self { names, inks }
     }
 
-    fn ink(&self, class: u16) -> Ink {
-        self.inks.get(usize::from(class)).copied().unwrap_or(Ink::Faint)
+    fn palette(&self, class: u16) -> Palette {
+        self.inks.get(usize::from(class)).copied().unwrap_or(Palette::Faint)
+    }
+
+    fn palette_of(&self, dot: &Dot) -> Palette {
+        if dot.failed.is_some() { Palette::Failure } else { self.palette(dot.class) }
     }
 
     fn name(&self, class: u16) -> &str {
         self.names.get(usize::from(class)).map_or("", String::as_str)
     }
 
-    fn names(&self, scatter: &Scatter) -> Vec<(Ink, String)> {
-        let told = self.names.iter().zip(&self.inks).filter(|(_, ink)| **ink != Ink::Faint);
-        let mut names: Vec<_> = told.map(|(name, ink)| (*ink, name.clone())).collect();
-        match self.inks.iter().filter(|ink| **ink == Ink::Faint).count() {
+    fn names(&self, scatter: &Scatter) -> Vec<(Palette, String)> {
+        let told = self.names.iter().zip(&self.inks).filter(|(_, palette)| **palette != Palette::Faint);
+        let mut names: Vec<_> = told.map(|(name, palette)| (*palette, name.clone())).collect();
+        match self.inks.iter().filter(|palette| **palette == Palette::Faint).count() {
             0 => {}
-            others => names.push((Ink::Faint, format!("{others} other classes"))),
+            others => names.push((Palette::Faint, format!("{others} other classes"))),
         }
         if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
-            names.push((Ink::Failure, "failed".to_owned()));
+            names.push((Palette::Failure, "failed".to_owned()));
         }
         names
     }
 }
 
-fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
-    Speck {
+fn point(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Point {
+    Point {
         x: clock.at(dot.scheduled_s),
         y: dot.fate.ms(),
-        ink: if dot.failed.is_some() { Ink::Failure } else { classes.ink(dot.class) },
-        open_above: matches!(dot.fate, Fate::AtLeast(_)),
+        at_least: matches!(dot.fate, Fate::AtLeast(_)),
         words: format!(
             "#{} {}, {} s: {}",
             dot.index,
@@ -125,6 +129,7 @@ fn speck(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Speck {
             moment(dot.scheduled_s, 3),
             fate(dot, name)
         ),
+        ..Point::default()
     }
 }
 

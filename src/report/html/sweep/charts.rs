@@ -5,7 +5,7 @@ use super::latencies::{bracket, is_trusted, loads, not_trusted, standing};
 use crate::experiment::{
     AcrossRuns, Begun, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
 };
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::grid::cell;
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -28,14 +28,11 @@ pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
 fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_asked: bool) -> Option<Chart> {
     let mut series: Vec<Series> = read
         .iter()
-        .zip(Ink::SERIES)
-        .map(|((name, read), ink)| Series {
-            name: (*name).to_owned(),
-            ink,
-            line: Line::Solid,
-            points: points(sweep, name, *read, is_trusted),
+        .zip(Palette::SERIES)
+        .map(|((name, read), palette)| {
+            Series::points(*name, palette, Line::Solid, points(sweep, name, *read, is_trusted))
         })
-        .filter(|series| !series.points.is_empty())
+        .filter(|series| !series.marked().is_empty())
         .collect();
     let doubtful =
         read.iter().flat_map(|(name, read)| points(sweep, name, *read, |point| !is_trusted(point)));
@@ -47,17 +44,17 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
         series.push(asked(sweep));
     }
     let heights: Vec<f64> =
-        series.iter().flat_map(|series| &series.points).map(|point| point.high.unwrap_or(point.y)).collect();
-    let plot = Plot {
-        description: format!("{title} over load"),
-        x: Axis::from_zero(&super::load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
-        y: Axis::from_zero(unit, heights),
+        series.iter().flat_map(Series::marked).map(|point| point.high.unwrap_or(point.y)).collect();
+    let description = format!("{title} over load");
+    let plot = Plot::new(
+        description,
+        Axis::from_zero(&super::load_unit(sweep), sweep.points.iter().map(|point| point.load.amount())),
+        Axis::from_zero(unit, heights),
         series,
-        rules: Vec::new(),
-        shade: bracket(sweep),
-    };
+    )
+    .with_zones(bracket(sweep));
     let hint = if with_asked { "where completed leaves asked, the server is saturated" } else { "" };
-    Some(Chart { title: title.to_owned(), hint: hint.to_owned(), picture: plot.draw() })
+    Some(Chart { title: title.to_owned(), hint: hint.to_owned(), plot })
 }
 
 fn points(sweep: &Sweep, name: &str, read: Read, which: fn(&SweepPoint) -> bool) -> Vec<Point> {
@@ -70,7 +67,7 @@ fn points(sweep: &Sweep, name: &str, read: Read, which: fn(&SweepPoint) -> bool)
             y,
             low: interval.map(|(low, _)| low),
             high: interval.map(|(_, high)| high),
-            open_above: false,
+            at_least: false,
             words: format!("{}: {} {name}{}", point.load, cell(y), standing(point)),
         })
     };
@@ -86,10 +83,10 @@ fn asked(sweep: &Sweep) -> Series {
             Begun::Requests => format!("asked: {} requests/s", cell(y)),
             Begun::Sessions => format!("asked: {} sessions/s, {} requests/s", cell(x), cell(y)),
         };
-        Point { x, y, low: None, high: None, open_above: false, words }
+        Point::at(x, y, words)
     };
     let points = sweep.points.iter().map(|point| at(point.load.amount()));
-    Series { name: "asked".to_owned(), ink: Ink::Faint, line: Line::Dashed, points: points.collect() }
+    Series::points("asked", Palette::Faint, Line::Dashed, points.collect())
 }
 
 /// Closed loops and open arrivals at the throughput that the users reached, on one plot.
@@ -103,39 +100,33 @@ pub(super) fn closed_and_open(sweep: &Sweep) -> Vec<Chart> {
 }
 
 fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>) -> Option<Chart> {
-    let side = |which: fn(&PairedFigure) -> Latency, title: &str, ink| {
+    let side = |which: fn(&PairedFigure) -> Latency, title: &str, palette| {
         let points = sweep.paired.iter().filter_map(|paired| {
             let latency = which(&read(&paired.pair)?);
             let y = latency.value_ms.or(latency.at_least_ms)?;
-            let open_above = latency.value_ms.is_none();
-            let sign = if open_above { "> " } else { "" };
+            let at_least = latency.value_ms.is_none();
+            let sign = if at_least { "> " } else { "" };
             let words = format!(
                 "{} users, {}/s, {title}: {name} {sign}{} ms",
                 paired.users,
                 cell(paired.pair.rate_per_s),
                 cell(y)
             );
-            Some(Point { x: paired.users as f64, y, low: None, high: None, open_above, words })
+            Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
         });
-        Series { name: title.to_owned(), ink, line: Line::Solid, points: points.collect() }
+        Series::points(title, palette, Line::Solid, points.collect())
     };
     let series = vec![
-        side(|figure| figure.closed, "closed loop", Ink::First),
-        side(|figure| figure.open, "open arrivals, same rate", Ink::Second),
+        side(|figure| figure.closed, "closed loop", Palette::First),
+        side(|figure| figure.open, "open arrivals, same rate", Palette::Second),
     ];
-    if series.iter().any(|series| series.points.is_empty()) {
+    if series.iter().any(|series| series.marked().is_empty()) {
         return None;
     }
-    let heights: Vec<f64> = series.iter().flat_map(|series| &series.points).map(|point| point.y).collect();
-    let plot = Plot {
-        description: format!("{name} of closed loops and of open arrivals at the same throughput"),
-        x: loads(sweep),
-        y: Axis::fitting(&format!("{name}, ms"), heights),
-        series,
-        rules: Vec::new(),
-        shade: None,
-    };
+    let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
+    let description = format!("{name} of closed loops and of open arrivals at the same throughput");
+    let plot = Plot::new(description, loads(sweep), Axis::fitting(&format!("{name}, ms"), heights), series);
     let hint =
         "where open lies above closed, the gap is what users who wait before they ask again do not feel";
-    Some(Chart { title: format!("{name}, closed and open"), hint: hint.to_owned(), picture: plot.draw() })
+    Some(Chart { title: format!("{name}, closed and open"), hint: hint.to_owned(), plot })
 }

@@ -3,7 +3,7 @@
 use super::Chart;
 use super::latencies::standing;
 use crate::experiment::{AcrossRuns, Frontier, FrontierPoint, PointFigures, Sweep};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Series};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::grid::cell;
 use crate::report::sweep::name;
 
@@ -15,13 +15,9 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
     let [gain, price] = [&frontier.gain, &frontier.price].map(|key| name(key));
     let price_unit = if frontier.price.ends_with("_ms") { format!("{price}, ms") } else { price.clone() };
-    let point = |at: &FrontierPoint| Point {
-        x: at.price,
-        y: at.gain,
-        low: None,
-        high: None,
-        open_above: false,
-        words: format!("{}: {} {gain} at {} {price_unit}", at.load, cell(at.gain), cell(at.price)),
+    let point = |at: &FrontierPoint| {
+        let words = format!("{}: {} {gain} at {} {price_unit}", at.load, cell(at.gain), cell(at.price));
+        Point::at(at.price, at.gain, words)
     };
     let unbeaten: Vec<Point> = frontier.points.iter().map(point).collect();
     let beaten: Vec<Point> = sweep
@@ -38,26 +34,15 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .collect();
     let (xs, ys): (Vec<f64>, Vec<f64>) =
         unbeaten.iter().chain(&beaten).map(|point| (point.x, point.y)).unzip();
-    let mut series =
-        vec![Series { name: "not beaten".to_owned(), ink: Ink::First, line: Line::Solid, points: unbeaten }];
+    let mut series = vec![Series::points("not beaten", Palette::First, Line::Solid, unbeaten)];
     if !beaten.is_empty() {
-        series.push(Series {
-            name: "beaten, saturated or not trusted".to_owned(),
-            ink: Ink::Fourth,
-            line: Line::None,
-            points: beaten,
-        });
+        let name = "beaten, saturated or not trusted";
+        series.push(Series::points(name, Palette::Fourth, Line::None, beaten));
     }
     let better = if frontier.cheaper_is_less { "up and left is better" } else { "up and right is better" };
-    let plot = Plot {
-        description: format!("{gain} against {price} of every load"),
-        x: Axis::fitting(&price_unit, xs),
-        y: Axis::from_zero(&gain, ys),
-        series,
-        rules: Vec::new(),
-        shade: None,
-    };
-    Chart { title: format!("{gain} against {price}"), hint: better.to_owned(), picture: plot.draw() }
+    let description = format!("{gain} against {price} of every load");
+    let plot = Plot::new(description, Axis::fitting(&price_unit, xs), Axis::from_zero(&gain, ys), series);
+    Chart { title: format!("{gain} against {price}"), hint: better.to_owned(), plot }
 }
 
 /// A figure by its key in a frontier.

@@ -3,7 +3,7 @@
 use super::{Chart, load_unit};
 use crate::analysis::{Metric, Objective, Quantile, Statistic, FigureKey};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
-use crate::report::chart::{Axis, Ink, Line, Plot, Point, Rule, Series, Shade, ShadeKind};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
 use crate::report::grid::cell;
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -69,20 +69,17 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let drawn = |(quantile, _): &(Quantile, Read)| {
         *quantile != Quantile::P95 || bounds(sweep, metric).iter().any(|bound| bound.is_of(*quantile))
     };
-    let percentiles = || percentiles.into_iter().zip([Ink::First, Ink::Third, Ink::Second]);
+    let percentiles = || percentiles.into_iter().zip([Palette::First, Palette::Third, Palette::Second]);
     let of = |(quantile, read): (Quantile, Read), which: fn(&SweepPoint) -> bool| -> Vec<Point> {
         let points = sweep.points.iter().filter(|point| which(point));
         points.filter_map(|point| place(point, quantile, read)).collect()
     };
     let mut series: Vec<Series> = percentiles()
         .filter(|(percentile, _)| drawn(percentile))
-        .map(|(percentile, ink)| Series {
-            name: percentile.0.to_string(),
-            ink,
-            line: Line::Solid,
-            points: of(percentile, is_trusted),
+        .map(|(percentile, palette)| {
+            Series::points(percentile.0.to_string(), palette, Line::Solid, of(percentile, is_trusted))
         })
-        .filter(|series| !series.points.is_empty())
+        .filter(|series| !series.marked().is_empty())
         .collect();
     let doubtful = percentiles().filter(|(percentile, _)| drawn(percentile));
     series.extend(not_trusted(
@@ -93,7 +90,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     }
     let (whole, parts): (Vec<Bound>, Vec<Bound>) =
         bounds(sweep, metric).into_iter().partition(|bound| bound.0.scope.is_none());
-    let heights = series.iter().flat_map(|series| &series.points);
+    let heights = series.iter().flat_map(Series::marked);
     let heights: Vec<f64> =
         heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
     let heights = with_whiskers(heights, &series);
@@ -104,7 +101,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let of_parts = parts
         .into_iter()
         .map(|bound| format!("not drawn, for it is about some requests alone: {}", bound.0.text));
-    let hint = match (&shade, series.iter().any(|series| series.points.iter().any(|p| p.low.is_some()))) {
+    let hint = match (&shade, series.iter().any(|series| series.marked().iter().any(|p| p.low.is_some()))) {
         (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
         (Some(_), false) => "shaded: the bracket of the highest load that meets the objectives",
         (None, true) => "whiskers: 95 % intervals over runs",
@@ -112,15 +109,11 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     };
     let hints: Vec<String> =
         [hint.to_owned()].into_iter().filter(|hint| !hint.is_empty()).chain(of_parts).collect();
-    let plot = Plot {
-        description: format!("{name} over load of {} loads", sweep.points.len()),
-        x,
-        y: Axis::fitting(&format!("{name}, ms"), heights),
-        series,
-        rules,
-        shade,
-    };
-    Some(Chart { title: format!("{name} over load"), hint: hints.join("; "), picture: plot.draw() })
+    let description = format!("{name} over load of {} loads", sweep.points.len());
+    let plot = Plot::new(description, x, Axis::fitting(&format!("{name}, ms"), heights), series)
+        .with_rules(rules)
+        .with_zones(shade);
+    Some(Chart { title: format!("{name} over load"), hint: hints.join("; "), plot })
 }
 
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
@@ -129,7 +122,7 @@ fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
     let (least, most) = heights
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
-    let points = || series.iter().flat_map(|series| &series.points);
+    let points = || series.iter().flat_map(Series::marked);
     heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
     heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));
     heights
@@ -147,17 +140,17 @@ fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
 /// A figure of a load with its interval; open where a run was cut off.
 fn place(point: &SweepPoint, name: Quantile, read: Read) -> Option<Point> {
     let figure = read(&point.figures)?;
-    let open_above = figure.mean.is_none();
+    let at_least = figure.mean.is_none();
     let y = figure.mean.or(figure.mean_at_least)?;
-    let interval = figure.interval().filter(|_| !open_above);
-    let sign = if open_above { "> " } else { "" };
+    let interval = figure.interval().filter(|_| !at_least);
+    let sign = if at_least { "> " } else { "" };
     let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
     Some(Point {
         x: point.load.amount(),
         y,
         low: interval.map(|(low, _)| low),
         high: interval.map(|(_, high)| high),
-        open_above,
+        at_least,
         words: format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point)),
     })
 }
@@ -178,8 +171,7 @@ pub(super) fn standing(point: &SweepPoint) -> &'static str {
 
 /// Points that no line goes through; nothing where there are none.
 pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
-    let series = Series { name: "not trusted".to_owned(), ink: Ink::Faint, line: Line::None, points };
-    (!series.points.is_empty()).then_some(series)
+    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, Line::None, points))
 }
 
 /// A bound that an objective sets on a latency.
@@ -201,13 +193,13 @@ fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
 }
 
 /// Between the largest load that passed and the smallest that failed.
-pub(super) fn bracket(sweep: &Sweep) -> Option<Shade> {
+pub(super) fn bracket(sweep: &Sweep) -> Option<Zone> {
     let answer = sweep.answer.as_ref()?;
     let (passed, failed) = answer.passed.zip(answer.failed)?;
-    Some(Shade {
+    Some(Zone {
         from: passed.amount(),
         to: failed.amount(),
-        kind: ShadeKind::Marked,
+        kind: ZoneKind::Marked,
         label: format!("bracket: {passed} passed, {failed} failed"),
     })
 }

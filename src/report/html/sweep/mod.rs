@@ -11,6 +11,7 @@ use super::parts::{Table, facts, figure, notes, symptoms};
 use super::shell;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, LoadAxis, Sweep};
+use crate::report::chart::Plot;
 use crate::report::html::told::class;
 use crate::report::sweep::{arrivals, axis, columns, deployment, headline, served, word};
 
@@ -26,20 +27,20 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         (asked(sweep))
         h2 { "Over the load" }
         div.charts {
-            @for chart in latencies::all(sweep).into_iter().chain(charts::throughput(sweep)) { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+            @for chart in latencies::all(sweep).into_iter().chain(charts::throughput(sweep)) { (figure(&chart.title, &chart.hint, &chart.plot.draw(), None)) }
         }
         @let frontiers = frontiers::all(sweep);
         @if !frontiers.is_empty() {
             h2 { "What no other load beats" }
             div.charts {
-                @for chart in frontiers { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+                @for chart in frontiers { (figure(&chart.title, &chart.hint, &chart.plot.draw(), None)) }
             }
         }
         @let pairs = charts::closed_and_open(sweep);
         @if !pairs.is_empty() {
             h2 { "What closed loops hide" }
             div.charts {
-                @for chart in pairs { (figure(&chart.title, &chart.hint, &chart.picture, None)) }
+                @for chart in pairs { (figure(&chart.title, &chart.hint, &chart.plot.draw(), None)) }
             }
             (notes(&sweep.paired.iter().map(|paired| paired.pair.sentence.as_str()).collect::<Vec<_>>()))
         }
@@ -62,7 +63,7 @@ pub fn sweep_page(sweep: &Sweep) -> String {
 pub(super) struct Chart {
     pub(super) title: String,
     pub(super) hint: String,
-    pub(super) picture: Markup,
+    pub(super) plot: Plot,
 }
 
 fn answer(sweep: &Sweep) -> Markup {

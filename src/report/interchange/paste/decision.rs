@@ -6,7 +6,7 @@ use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
 use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
-use crate::report::markdown::text;
+use crate::report::render::escape::text;
 use crate::report::{Told, arrivals, promises};
 use crate::units::count;
 

@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// A whole page. `body` begins with its heading.
-pub(super) fn page(title: &str, body: &Markup) -> String {
+pub(in crate::report) fn page(title: &str, body: &Markup) -> String {
     let (contents, body) = with_contents(body);
     let whole = html! {
         (DOCTYPE)

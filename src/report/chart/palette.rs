@@ -1,34 +1,34 @@
-//! The colours and shapes by which series are told apart.
+//! The colours and shapes by which series are distinguished.
 
 use maud::{Markup, html};
 
-/// What a series is drawn in: a colour of the page's palette (Okabe and Ito, *Color Universal Design*, 2008, which
-/// colour-blind people tell apart) and a shape.
+/// A colour of the palette of Okabe and Ito (*Color Universal Design*, 2008), which colour-blind readers distinguish, with a
+/// shape of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Ink {
+pub(crate) enum Palette {
     First,
     Second,
     Third,
     Fourth,
-    /// What is there to be compared with, not looked at.
+    /// For comparison, in the background.
     Faint,
-    /// What went wrong.
+    /// Failures.
     Failure,
 }
 
-/// How the name of something that is drawn is told apart from the others: by what it looks like on the chart.
+/// The shape beside a name of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     /// Points.
-    Mark(Ink),
+    Mark(Palette),
     /// A line, dashed where it is the second.
-    Line(Ink),
+    Line(Palette),
     /// A line that goes by steps.
-    Steps(Ink),
+    Steps(Palette),
     /// A filled stretch.
-    Area(Ink),
+    Area(Palette),
     /// A bar.
-    Bar(Ink),
+    Bar(Palette),
 }
 
 impl Sign {
@@ -36,24 +36,24 @@ impl Sign {
     pub(super) fn draw(self, (x, y): (f64, f64)) -> Markup {
         let (left, top) = (format!("{:.1}", x - 6.0), format!("{:.1}", y - 4.0));
         match self {
-            Self::Mark(ink) => ink.mark((x, y), false),
-            Self::Line(ink) => {
-                html! { path class={ "line " (ink.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            Self::Mark(palette) => palette.mark((x, y)),
+            Self::Line(palette) => {
+                html! { path class={ "line " (palette.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
             }
-            Self::Steps(ink) => {
-                html! { path class={ "line " (ink.class()) } d=(format!("M{left} {y:.1}h12")) {} }
+            Self::Steps(palette) => {
+                html! { path class={ "line " (palette.class()) } d=(format!("M{left} {y:.1}h12")) {} }
             }
-            Self::Area(ink) => {
-                html! { rect class={ "area " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            Self::Area(palette) => {
+                html! { rect class={ "area " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
             }
-            Self::Bar(ink) => {
-                html! { rect class={ "fill " (ink.class()) } x=(left) y=(top) width="12" height="8" {} }
+            Self::Bar(palette) => {
+                html! { rect class={ "fill " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
             }
         }
     }
 }
 
-impl Ink {
+impl Palette {
     /// Those of series, in their order.
     pub(crate) const SERIES: [Self; 4] = [Self::First, Self::Second, Self::Third, Self::Fourth];
 
@@ -69,7 +69,7 @@ impl Ink {
         }
     }
 
-    /// The class of a line without marks in it: the second one is dashed, for who cannot tell the colours.
+    /// The class of a line without marks in it: the second one is dashed for readers who cannot distinguish the colours.
     pub(super) const fn line_class(self) -> &'static str {
         match self {
             Self::Second => "i1 dash",
@@ -77,13 +77,19 @@ impl Ink {
         }
     }
 
-    /// Its shape around a point; hollow and pointing up where the value is known only to lie above.
-    pub(super) fn mark(self, (x, y): (f64, f64), open_above: bool) -> Markup {
+    /// A hollow arrow to larger values, upward on a scale and to the right in a row: the value is only a lower bound.
+    pub(super) fn arrow(self, (x, y): (f64, f64), is_in_row: bool) -> Markup {
+        let arrow = if is_in_row {
+            format!("M{:.1} {y:.1}l-8 5v-10z", x + 5.0)
+        } else {
+            format!("M{x:.1} {:.1}l5 8h-10z", y - 5.0)
+        };
+        html! { path class={ "mark hollow " (self.class()) } d=(arrow) {} }
+    }
+
+    /// Its shape around a point.
+    pub(super) fn mark(self, (x, y): (f64, f64)) -> Markup {
         let class = self.class();
-        if open_above {
-            let arrow = format!("M{:.1} {:.1}l5 8h-10z", x, y - 5.0);
-            return html! { path class={ "mark hollow " (class) } d=(arrow) {} };
-        }
         let at = |path: &str| format!("M{x:.1} {y:.1}{path}");
         match self {
             Self::First | Self::Faint => {

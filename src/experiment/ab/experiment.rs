@@ -1,0 +1,116 @@
+//! An A/B test as an experiment: rounds of two runs, whose order alternates.
+
+use super::design::{AbDesign, AbSide};
+use super::outcome::{AbTest, NotRounds};
+use super::rounds::{AbRound, InvalidRuns};
+use crate::analysis::Summary;
+use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
+
+/// The rounds of an A/B test.
+#[derive(Clone, Debug)]
+pub struct AbExperiment {
+    design: AbDesign,
+    invalid: InvalidRuns,
+    source: RunSource,
+    /// Rounds that have both runs: their numbers, and what A's and B's run found.
+    rounds: Vec<(u64, [Box<Summary>; 2])>,
+    /// Number of the round under way.
+    round: u64,
+    /// The first run of the round under way, once it is there.
+    first_run: Option<Box<Summary>>,
+    interrupted: bool,
+}
+
+/// One side of a round. Both sides execute the plan of repeat number `round`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbRun {
+    /// The side.
+    pub side: AbSide,
+    /// Number of the round, from 1.
+    pub round: u64,
+    /// How many rounds there are.
+    pub of: u64,
+}
+
+impl AbExperiment {
+    /// The rounds of `design`, of which none is there yet.
+    #[must_use]
+    pub const fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
+        let source = RunSource::StoredOrNew;
+        Self { design, invalid, source, rounds: Vec::new(), round: 1, first_run: None, interrupted: false }
+    }
+
+    /// The same from stored runs alone: a round without both of them is left out.
+    #[must_use]
+    pub fn stored_only(self) -> Self {
+        Self { source: RunSource::StoredOnly, ..self }
+    }
+
+    /// What was decided before the first round.
+    #[must_use]
+    pub const fn design(&self) -> &AbDesign {
+        &self.design
+    }
+
+    /// Name of the folder of a side's run.
+    #[must_use]
+    pub fn folder(round: u64, side: AbSide) -> String {
+        format!("round-{round}/{}", side.name())
+    }
+
+    fn next_round(&mut self) {
+        self.round += 1;
+        self.first_run = None;
+    }
+}
+
+impl Experiment for AbExperiment {
+    type Part = AbRun;
+    type Result = Result<AbTest, NotRounds>;
+
+    fn next(&self) -> Step<AbRun> {
+        let (round, of) = (self.round, self.design.rounds());
+        if self.interrupted || round > of {
+            return Step::Done;
+        }
+        let order = AbSide::order(round);
+        let side = if self.first_run.is_none() { order[0] } else { order[1] };
+        Step::Run(RunRequest {
+            name: Self::folder(round, side),
+            // Both sides of a round send the same texts.
+            number: round,
+            part: AbRun { side, round, of },
+            source: self.source,
+            group: order.map(|side| Self::folder(round, side)).to_vec(),
+        })
+    }
+
+    fn record(&mut self, request: &RunRequest<AbRun>, outcome: RunOutcome) {
+        match (outcome, self.first_run.take()) {
+            (RunOutcome::Completed(run), None) => self.first_run = Some(run.summary),
+            (RunOutcome::Completed(second), Some(first)) => {
+                let runs = match request.part.side {
+                    AbSide::A => [second.summary, first],
+                    AbSide::B => [first, second.summary],
+                };
+                self.rounds.push((self.round, runs));
+                self.next_round();
+            }
+            (RunOutcome::Absent, _) => self.next_round(),
+            (RunOutcome::Interrupted(_) | RunOutcome::Refused(_) | RunOutcome::Failed { .. }, _) => {
+                self.interrupted = true;
+            }
+        }
+    }
+
+    fn result(&self) -> Self::Result {
+        let rounds: Vec<_> =
+            self.rounds.iter().map(|(number, [a, b])| AbRound { number: *number, a, b }).collect();
+        AbTest::of(&self.design, &rounds, self.invalid)
+    }
+
+    fn remaining(&self) -> RunsLeft {
+        let rounds = if self.interrupted { 0 } else { (self.design.rounds() + 1).saturating_sub(self.round) };
+        RunsLeft::Exactly(2 * rounds - u64::from(self.first_run.is_some() && rounds > 0))
+    }
+}

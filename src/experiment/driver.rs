@@ -1,0 +1,440 @@
+//! Drives every experiment: asks which run comes next, has it carried out, and records what came of it.
+//!
+//! An [`Experiment`] is pure: it says which run comes next and what the runs mean. An [`Executor`] carries runs out: against
+//! a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules that all
+//! experiments share: stored runs are used again, an interrupt ends the experiment before the next new run, the executor
+//! rests between two new runs, and runs that this machine keeps spoiling end the experiment.
+
+use serde::{Deserialize, Serialize};
+
+use super::diagnosis::Diagnosis;
+use crate::analysis::{Rule, Summary};
+
+/// A run that cannot be trusted is repeated at most this many times.
+pub(super) const RETRIES: u64 = 2;
+/// After this many spoiled runs in a row no more runs are started.
+const MOST_SPOILED: u64 = 3;
+/// Rules that a run breaks through the fault of the measuring machine: they say nothing about the server.
+const FAULTS_OF_CLIENT: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
+
+/// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether a
+/// run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
+pub trait Experiment {
+    /// Which part of the experiment a run is, with what makes it differ from the others.
+    type Part: Clone;
+    /// What the runs mean together.
+    type Result;
+
+    /// The next step, from what was recorded so far.
+    fn next(&self) -> Step<Self::Part>;
+
+    /// Takes in what came of the run that `request` asked for, which the last [`next`](Self::next) returned.
+    fn record(&mut self, request: &RunRequest<Self::Part>, outcome: RunOutcome);
+
+    /// What the runs recorded so far mean.
+    fn result(&self) -> Self::Result;
+
+    /// How many runs remain.
+    fn remaining(&self) -> RunsLeft;
+
+    /// Whether a stored run stands for the one requested. One that does not is carried out again.
+    fn accepts_stored(&self, request: &RunRequest<Self::Part>, run: &Summary) -> bool {
+        let _ = (request, run);
+        true
+    }
+
+    /// Whether [`drive`] counts the requested run if this machine spoils it, and refuses it after too many of those.
+    fn counts_spoiled(&self, request: &RunRequest<Self::Part>) -> bool {
+        let _ = request;
+        false
+    }
+}
+
+/// What an experiment does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step<P> {
+    /// Carry out this run, then record it.
+    Run(RunRequest<P>),
+    /// Nothing: the experiment is over.
+    Done,
+}
+
+/// One run of an experiment, described for any executor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRequest<P> {
+    /// Its folder inside the experiment's: a name or a relative path.
+    pub name: String,
+    /// What tells the prompts of runs apart: runs of different numbers send different texts.
+    pub number: u64,
+    /// Which part of the experiment it is.
+    pub part: P,
+    /// Whether it may be carried out, or only read.
+    pub source: RunSource,
+    /// Folders of the runs that belong together, this one included, in their order; empty for a run by itself. Stored runs
+    /// of a group are used only if all of them are complete. Otherwise all are set aside before the first of them starts, so
+    /// that they follow one another in time.
+    pub group: Vec<String>,
+}
+
+/// Where a run may come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunSource {
+    /// It is read where it is stored, and carried out otherwise.
+    StoredOrNew,
+    /// It is read where it is stored; otherwise it is [absent](RunOutcome::Absent).
+    StoredOnly,
+}
+
+/// What came of a requested run.
+#[derive(Clone, Debug)]
+pub enum RunOutcome {
+    /// It ran to its end, now or before.
+    Completed(CompletedRun),
+    /// Something kept it from its end.
+    Failed {
+        /// What, and whether the server or this side is to blame.
+        failure: Failure,
+        /// What else cannot run for the same reason.
+        reach: Reach,
+    },
+    /// It was not started: this machine cannot be trusted with it, for the reason given.
+    Refused(String),
+    /// The user stopped it, or asked that no more runs start. A run that was stopped half-way is in it.
+    Interrupted(Option<CompletedRun>),
+    /// Only a stored run was requested, and there is none.
+    Absent,
+}
+
+/// What kept a run from its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong, in a sentence.
+    pub why: String,
+    /// Who failed.
+    pub by: FailedBy,
+}
+
+/// Who failed where a run could not be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailedBy {
+    /// The server: it did not start, was never ready, or ended.
+    Server,
+    /// This side: its machine, its disk, a command around the runs, or something else in the server's place. That says
+    /// nothing about the server.
+    Client,
+}
+
+/// How far a failure reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The requested run alone.
+    Run,
+    /// Every run against the same server: it never began to serve.
+    Server,
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct CompletedRun {
+    /// Its summary.
+    pub summary: Box<Summary>,
+    /// Its diagnosis, where the experiment shows one.
+    pub diagnosis: Option<Box<Diagnosis>>,
+}
+
+impl From<Summary> for CompletedRun {
+    fn from(summary: Summary) -> Self {
+        Self { summary: Box::new(summary), diagnosis: None }
+    }
+}
+
+/// How many runs an experiment has yet to carry out or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsLeft {
+    /// So many, if none fails.
+    Exactly(u64),
+    /// As many at most: what the runs find decides.
+    AtMost(u64),
+}
+
+/// What carries out the runs of an experiment.
+pub trait Executor<E: Experiment> {
+    /// What ends the whole experiment, such as a full disk.
+    type Error;
+
+    /// The requested run, if it is stored and complete.
+    ///
+    /// # Errors
+    ///
+    /// When what is stored cannot be read, or is of another plan.
+    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Self::Error> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// Whether the user asked that no more runs start.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
+    /// Why this machine cannot be trusted with the requested run, if it cannot.
+    ///
+    /// # Errors
+    ///
+    /// When the run cannot be planned.
+    fn refuses(&mut self, request: &RunRequest<E::Part>) -> Result<Option<String>, Self::Error> {
+        let _ = request;
+        Ok(None)
+    }
+
+    /// Pauses between a run that has just been carried out and the next.
+    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>) {
+        let _ = (after, before);
+    }
+
+    /// Carries the requested run out. `experiment` tells what is known so far.
+    ///
+    /// # Errors
+    ///
+    /// When the experiment cannot go on.
+    fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, Self::Error>;
+
+    /// A run was recorded: stores and shows what `experiment` knows now.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be stored.
+    fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Self::Error> {
+        let _ = (request, experiment);
+        Ok(())
+    }
+}
+
+/// Carries out the runs of `experiment` until it wants no more. [`Experiment::result`] then says what they mean.
+///
+/// # Errors
+///
+/// When `executor` cannot go on. What was recorded before stays in `experiment`.
+pub fn drive<E: Experiment, X: Executor<E>>(experiment: &mut E, executor: &mut X) -> Result<(), X::Error> {
+    let mut progress = Progress { last: None, spoiled_in_a_row: 0, too_many: None };
+    while let Step::Run(request) = experiment.next() {
+        let outcome = progress.outcome(&request, experiment, executor)?;
+        experiment.record(&request, outcome);
+        executor.recorded(&request, experiment)?;
+    }
+    Ok(())
+}
+
+/// What [`drive`] remembers from run to run.
+struct Progress<P> {
+    /// The last run that was carried out now.
+    last: Option<RunRequest<P>>,
+    /// Runs that this machine spoiled, one after another.
+    spoiled_in_a_row: u64,
+    /// What the last of them has against it, once they are too many.
+    too_many: Option<String>,
+}
+
+impl<P: Clone> Progress<P> {
+    fn outcome<E: Experiment<Part = P>, X: Executor<E>>(
+        &mut self,
+        request: &RunRequest<E::Part>,
+        experiment: &E,
+        executor: &mut X,
+    ) -> Result<RunOutcome, X::Error> {
+        let counts_spoiled = experiment.counts_spoiled(request);
+        if let Some(reason) = self.too_many.as_ref().filter(|_| counts_spoiled) {
+            return Ok(RunOutcome::Refused(reason.clone()));
+        }
+        let stored = executor.stored(request)?;
+        let outcome = match stored.filter(|run| experiment.accepts_stored(request, &run.summary)) {
+            Some(run) => RunOutcome::Completed(run),
+            None if request.source == RunSource::StoredOnly => RunOutcome::Absent,
+            None => self.carry_out(request, experiment, executor)?,
+        };
+        if let (RunOutcome::Completed(run), true) = (&outcome, counts_spoiled) {
+            self.count_spoiled(&run.summary);
+        }
+        Ok(outcome)
+    }
+
+    fn carry_out<E: Experiment<Part = P>, X: Executor<E>>(
+        &mut self,
+        request: &RunRequest<E::Part>,
+        experiment: &E,
+        executor: &mut X,
+    ) -> Result<RunOutcome, X::Error> {
+        if executor.is_interrupted() {
+            return Ok(RunOutcome::Interrupted(None));
+        }
+        if let Some(reason) = executor.refuses(request)? {
+            return Ok(RunOutcome::Refused(reason));
+        }
+        if let Some(last) = self.last.take() {
+            executor.rest(&last, request);
+            if executor.is_interrupted() {
+                return Ok(RunOutcome::Interrupted(None));
+            }
+        }
+        let outcome = executor.run(request, experiment)?;
+        self.last = Some(request.clone());
+        Ok(outcome)
+    }
+
+    fn count_spoiled(&mut self, run: &Summary) {
+        let mut reasons = run.verdict.reasons.iter();
+        let Some(reason) = reasons.find(|reason| FAULTS_OF_CLIENT.contains(&reason.rule)) else {
+            self.spoiled_in_a_row = 0;
+            return;
+        };
+        self.spoiled_in_a_row += 1;
+        if self.spoiled_in_a_row >= MOST_SPOILED {
+            let sentence = &reason.sentence;
+            self.too_many =
+                Some(format!("{MOST_SPOILED} runs in a row were spoiled by this machine: {sentence}"));
+        }
+    }
+}
+
+/// Carries out each requested run by a function, such as one in virtual time. It stores nothing and never pauses.
+#[derive(Debug)]
+pub struct VirtualExecutor<F>(pub F);
+
+impl<E: Experiment, X, F> Executor<E> for VirtualExecutor<F>
+where
+    F: FnMut(&RunRequest<E::Part>, &E) -> Result<CompletedRun, X>,
+{
+    type Error = X;
+
+    fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X> {
+        (self.0)(request, experiment).map(RunOutcome::Completed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::analysis::{Reason, summarise};
+
+    fn summary(spoiled: bool) -> Summary {
+        let mut summary = summarise(&run(1_000, vec![record(0).build()]), &[]);
+        let reason = |rule| Reason { rule, sentence: "late".to_owned(), cure: "free up CPU".to_owned() };
+        summary.verdict.reasons = spoiled.then(|| reason(Rule::ScheduleLag)).into_iter().collect();
+        summary
+    }
+
+    /// Five runs, whose outcomes it remembers in words.
+    #[derive(Default)]
+    struct Five {
+        heard: Vec<String>,
+        over: bool,
+    }
+
+    impl Experiment for Five {
+        type Part = u64;
+        type Result = ();
+
+        fn next(&self) -> Step<u64> {
+            let number = self.heard.len() as u64;
+            if self.over || number == 5 {
+                return Step::Done;
+            }
+            let source = if number == 4 { RunSource::StoredOnly } else { RunSource::StoredOrNew };
+            Step::Run(RunRequest {
+                name: number.to_string(),
+                number,
+                part: number,
+                source,
+                group: Vec::new(),
+            })
+        }
+
+        fn record(&mut self, _request: &RunRequest<u64>, outcome: RunOutcome) {
+            self.over = matches!(outcome, RunOutcome::Interrupted(_));
+            self.heard.push(match outcome {
+                RunOutcome::Completed(_) => "completed".to_owned(),
+                RunOutcome::Failed { failure, .. } => failure.why,
+                RunOutcome::Refused(reason) => reason,
+                RunOutcome::Interrupted(_) => "interrupted".to_owned(),
+                RunOutcome::Absent => "absent".to_owned(),
+            });
+        }
+
+        fn result(&self) {}
+
+        fn remaining(&self) -> RunsLeft {
+            RunsLeft::Exactly(5 - self.heard.len() as u64)
+        }
+
+        fn counts_spoiled(&self, _request: &RunRequest<u64>) -> bool {
+            true
+        }
+    }
+
+    #[derive(Default)]
+    struct Recorder {
+        stored: BTreeMap<u64, Summary>,
+        spoils: bool,
+        stops_after: Option<usize>,
+        did: Vec<String>,
+    }
+
+    impl Executor<Five> for Recorder {
+        type Error = Infallible;
+
+        fn stored(&mut self, request: &RunRequest<u64>) -> Result<Option<CompletedRun>, Infallible> {
+            Ok(self.stored.remove(&request.part).map(CompletedRun::from))
+        }
+
+        fn is_interrupted(&self) -> bool {
+            self.stops_after.is_some_and(|runs| self.did.len() >= runs)
+        }
+
+        fn rest(&mut self, after: &RunRequest<u64>, before: &RunRequest<u64>) {
+            self.did.push(format!("rest {}-{}", after.part, before.part));
+        }
+
+        fn run(&mut self, request: &RunRequest<u64>, _: &Five) -> Result<RunOutcome, Infallible> {
+            self.did.push(format!("run {}", request.part));
+            Ok(RunOutcome::Completed(summary(self.spoils).into()))
+        }
+    }
+
+    fn driven(mut executor: Recorder) -> (Vec<String>, Vec<String>) {
+        let mut five = Five::default();
+        let Ok(()) = drive(&mut five, &mut executor);
+        (five.heard, executor.did)
+    }
+
+    #[test]
+    fn stored_runs_are_read_and_it_rests_between_new_ones() {
+        let stored = BTreeMap::from([(1, summary(false))]);
+        let (heard, did) = driven(Recorder { stored, ..Recorder::default() });
+        assert_eq!(heard, ["completed", "completed", "completed", "completed", "absent"]);
+        assert_eq!(did, ["run 0", "rest 0-2", "run 2", "rest 2-3", "run 3"]);
+    }
+
+    #[test]
+    fn an_interrupt_spares_the_next_new_run() {
+        let stored = BTreeMap::from([(1, summary(false))]);
+        let (heard, did) = driven(Recorder { stored, stops_after: Some(1), ..Recorder::default() });
+        assert_eq!(
+            (heard, did.len()),
+            (["completed", "completed", "interrupted"].map(String::from).into(), 1)
+        );
+    }
+
+    #[test]
+    fn after_three_spoiled_runs_no_more_start() {
+        let (heard, did) = driven(Recorder { spoils: true, ..Recorder::default() });
+        let refusal = "3 runs in a row were spoiled by this machine: late";
+        assert_eq!(heard, ["completed", "completed", "completed", refusal, refusal]);
+        assert_eq!(did.last().unwrap(), "run 2");
+    }
+}

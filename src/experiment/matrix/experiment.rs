@@ -1,0 +1,186 @@
+//! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
+
+use super::accept::StopWhen;
+use super::cell::{CellRuns, RowRun, Trust};
+use super::decision::Stopped;
+use super::file::{Experiments, Slot};
+use super::result::Matrix;
+use super::row::Row;
+use crate::analysis::Summary;
+use crate::experiment::driver::{
+    Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource, RunsLeft, Step,
+};
+use crate::experiment::sweep::Trial;
+
+/// A table of experiments under way.
+#[derive(Clone, Debug)]
+pub struct MatrixExperiment {
+    experiments: Experiments,
+    /// Names of the rows that are asked for; empty: all.
+    only: Vec<String>,
+    trust: Trust,
+    /// Every row under every variant, in the order in which they run.
+    cells: Vec<CellRuns>,
+    /// Place of the next run's cell.
+    cell: usize,
+    /// Number of the next run in its cell, from 1.
+    repeat: u64,
+    /// Why no more runs start, once that is so: what is stored of the rest is read.
+    ending: Option<Stopped>,
+    /// Why the server of the present variant never served.
+    unserved: Option<Failure>,
+}
+
+/// One run of a row under a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixRun {
+    /// The row and the variant.
+    pub slot: Slot,
+    /// Its number among the repeats of the row, from 1.
+    pub repeat: u64,
+    /// How many repeats the row has.
+    pub of: u64,
+}
+
+impl MatrixExperiment {
+    /// All rows of `experiments`, of which no run is there yet.
+    #[must_use]
+    pub fn new(experiments: Experiments, trust: Trust) -> Self {
+        let cell = |slot| CellRuns { slot, runs: Vec::new(), failed: None };
+        let cells = experiments.order().into_iter().map(cell).collect();
+        let (only, ending, unserved) = (Vec::new(), None, None);
+        Self { experiments, only, trust, cells, cell: 0, repeat: 1, ending, unserved }
+    }
+
+    /// The same, in which only `rows` run; none: all. Of the others stored runs are read.
+    #[must_use]
+    pub fn only(self, rows: Vec<String>) -> Self {
+        Self { only: rows, ..self }
+    }
+
+    /// The table.
+    #[must_use]
+    pub const fn experiments(&self) -> &Experiments {
+        &self.experiments
+    }
+
+    /// What is known of the row in `slot`.
+    #[must_use]
+    pub fn runs_of(&self, slot: Slot) -> Option<&CellRuns> {
+        self.cells.iter().find(|cell| cell.slot == slot)
+    }
+
+    fn row(&self, slot: Slot) -> &Row {
+        &self.experiments.rows[slot.row]
+    }
+
+    fn wants(&self, slot: Slot) -> bool {
+        self.only.is_empty() || self.only.contains(&self.row(slot).name)
+    }
+
+    /// What the table is called that ran to its end.
+    fn complete(&self) -> Stopped {
+        match self.only.as_slice() {
+            [] => Stopped::AllFlown,
+            rows => Stopped::OnlySome { rows: rows.to_vec() },
+        }
+    }
+
+    /// Goes on to the next run, in the next cell where this was the last of its own.
+    fn advance(&mut self) {
+        self.repeat += 1;
+        let Some(slot) = self.cells.get(self.cell).map(|cell| cell.slot) else { return };
+        let of = self.row(slot).repeats();
+        if self.repeat <= of {
+            return;
+        }
+        let unserved = self.unserved.clone().filter(|_| self.ending.is_none() && self.wants(slot));
+        let cell = &mut self.cells[self.cell];
+        if cell.failed.is_none() && (cell.runs.len() as u64) < of {
+            cell.failed = unserved;
+        }
+        (self.cell, self.repeat) = (self.cell + 1, 1);
+        if self.cells.get(self.cell).is_none_or(|next| next.slot.variant != slot.variant) {
+            self.unserved = None;
+            self.stop_if_accepted();
+        }
+    }
+
+    /// Ends the table after a variant that is accepted, where one is enough and more would follow.
+    fn stop_if_accepted(&mut self) {
+        let first = |accept: &super::accept::Accept| accept.stop_when == StopWhen::FirstAccepted;
+        if self.ending.is_some()
+            || self.cell >= self.cells.len()
+            || !self.experiments.accept.as_ref().is_some_and(first)
+        {
+            return;
+        }
+        let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.trust).decision;
+        let accepted = decision.as_ref().and_then(|decision| decision.accepted());
+        self.ending = accepted.map(|accepted| Stopped::FirstAccepted { variant: accepted.variant.clone() });
+    }
+
+    /// Whether a run of `cell` may be carried out, if the next one may.
+    fn may_run(&self, cell: &CellRuns) -> bool {
+        self.ending.is_none() && cell.failed.is_none() && self.wants(cell.slot)
+    }
+}
+
+impl Experiment for MatrixExperiment {
+    type Part = MatrixRun;
+    type Result = Matrix;
+
+    fn next(&self) -> Step<MatrixRun> {
+        let Some(cell) = self.cells.get(self.cell) else { return Step::Done };
+        let (slot, repeat) = (cell.slot, self.repeat);
+        let may_run = self.may_run(cell) && self.unserved.is_none();
+        Step::Run(RunRequest {
+            name: self.experiments.run_folder(slot, repeat),
+            number: repeat,
+            part: MatrixRun { slot, repeat, of: self.row(slot).repeats() },
+            source: if may_run { RunSource::StoredOrNew } else { RunSource::StoredOnly },
+            group: Vec::new(),
+        })
+    }
+
+    fn record(&mut self, request: &RunRequest<MatrixRun>, outcome: RunOutcome) {
+        let cell = &mut self.cells[self.cell];
+        match outcome {
+            RunOutcome::Completed(run) => match RowRun::of(request.name.clone(), *run.summary) {
+                Ok(run) => cell.runs.push(run),
+                Err(gone) => cell.failed = Some(server_gone(request.part.repeat, &gone)),
+            },
+            RunOutcome::Failed { failure, reach } => {
+                self.unserved = (reach == Reach::Server).then(|| failure.clone());
+                cell.failed = Some(failure);
+            }
+            RunOutcome::Refused(why) => cell.failed = Some(Failure { why, by: FailedBy::Client }),
+            RunOutcome::Interrupted(_) => self.ending = Some(Stopped::Interrupted),
+            RunOutcome::Absent => {}
+        }
+        self.advance();
+    }
+
+    fn result(&self) -> Matrix {
+        let over = self.cell >= self.cells.len();
+        let ending = if over { self.complete() } else { Stopped::Interrupted };
+        let stopped = self.ending.clone().unwrap_or(ending);
+        Matrix::of(&self.experiments, &self.cells, stopped, self.trust)
+    }
+
+    fn remaining(&self) -> RunsLeft {
+        let left = self.cells.iter().skip(self.cell).filter(|cell| self.may_run(cell));
+        let runs: u64 = left.map(|cell| self.row(cell.slot).repeats()).sum();
+        let here = self.cells.get(self.cell).filter(|cell| self.may_run(cell));
+        RunsLeft::AtMost(runs - here.map_or(0, |_| self.repeat - 1))
+    }
+
+    fn accepts_stored(&self, _request: &RunRequest<MatrixRun>, run: &Summary) -> bool {
+        Trial::server_gone(run).is_none()
+    }
+}
+
+fn server_gone(run: u64, gone: &Failure) -> Failure {
+    let why = format!("in run {run} the server was gone, or answered nothing: {}", gone.why);
+    Failure { why, by: gone.by }
+}

@@ -1,0 +1,98 @@
+//! Repeats as an experiment: a fixed number of runs, one after another.
+
+use super::summary::{NotRepeats, Repeats};
+use crate::analysis::{Objective, Summary};
+use crate::experiment::diagnosis::Diagnosis;
+use crate::experiment::driver::{
+    CompletedRun, Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, Step,
+};
+
+/// Several runs of one workload, judged together against objectives.
+#[derive(Clone, Debug)]
+pub struct RepeatsExperiment {
+    runs: u64,
+    objectives: Vec<Objective>,
+    summaries: Vec<Summary>,
+    diagnoses: Vec<Diagnosis>,
+    interrupted: bool,
+}
+
+/// One of several runs that differ in their seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatRun {
+    /// Its number, from 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+impl RepeatsExperiment {
+    /// `runs` runs, of which none is there yet.
+    #[must_use]
+    pub const fn new(runs: u64, objectives: Vec<Objective>) -> Self {
+        Self { runs, objectives, summaries: Vec::new(), diagnoses: Vec::new(), interrupted: false }
+    }
+
+    /// Name of the folder of run number `number`.
+    #[must_use]
+    pub fn folder(number: u64) -> String {
+        format!("run-{number}")
+    }
+
+    /// Whether it ended before its last run.
+    #[must_use]
+    pub const fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn add(&mut self, run: CompletedRun) {
+        self.summaries.push(*run.summary);
+        self.diagnoses.extend(run.diagnosis.map(|diagnosis| *diagnosis));
+    }
+
+    fn left(&self) -> u64 {
+        if self.interrupted { 0 } else { self.runs.saturating_sub(self.summaries.len() as u64) }
+    }
+}
+
+impl Experiment for RepeatsExperiment {
+    type Part = RepeatRun;
+    type Result = Result<Repeats, NotRepeats>;
+
+    fn next(&self) -> Step<RepeatRun> {
+        if self.left() == 0 {
+            return Step::Done;
+        }
+        let number = self.summaries.len() as u64 + 1;
+        Step::Run(RunRequest {
+            name: Self::folder(number),
+            number,
+            part: RepeatRun { number, of: self.runs },
+            source: RunSource::StoredOrNew,
+            group: Vec::new(),
+        })
+    }
+
+    fn record(&mut self, _request: &RunRequest<RepeatRun>, outcome: RunOutcome) {
+        match outcome {
+            RunOutcome::Completed(run) => self.add(run),
+            RunOutcome::Interrupted(run) => {
+                self.interrupted = true;
+                run.into_iter().for_each(|run| self.add(run));
+            }
+            RunOutcome::Failed { .. } | RunOutcome::Refused(_) | RunOutcome::Absent => {
+                self.interrupted = true
+            }
+        }
+    }
+
+    fn result(&self) -> Self::Result {
+        let repeats = Repeats::of(&self.summaries, &self.objectives)?;
+        let diagnosed = self.diagnoses.len() == self.summaries.len();
+        Ok(if diagnosed { repeats.diagnosed(&self.summaries, &self.diagnoses) } else { repeats })
+    }
+
+    fn remaining(&self) -> RunsLeft {
+        RunsLeft::Exactly(self.left())
+    }
+}

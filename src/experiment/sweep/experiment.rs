@@ -1,0 +1,265 @@
+//! A sweep as an experiment: the runs that the search asks for, the open runs beside closed ones, and the answer held for
+//! longer.
+
+use super::answer::{HighestLoad, StopReason, Sustained};
+use super::highest::Found;
+use super::load::Load;
+use super::paired::PairedLoad;
+use super::search::{Search, SearchStep};
+use super::trial::{Trial, Wanted};
+use super::whole::{Sweep, Swept};
+use crate::analysis::Summary;
+use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
+use crate::experiment::paired_open::PairedOpen;
+use crate::experiment::repeats::seed_of_run;
+use crate::workload::WorkloadSpec;
+
+/// Folder of the run that holds the answer.
+const SUSTAINED: &str = "sustained";
+/// Folder of the open run, inside that of its closed run.
+const OPEN: &str = "open";
+/// Added to the number of a closed run for the open run beside it: its texts are others, so that the closed run has not
+/// warmed the prefix cache for it.
+const OPEN_NUMBERS: u64 = 1 << 32;
+
+/// A sweep under way.
+#[derive(Clone, Debug)]
+pub struct SweepExperiment {
+    search: Search,
+    swept: Swept,
+    pairs: Pairs,
+    sustain_s: Option<f64>,
+    counts_spoiled: bool,
+    /// The closed run whose open run comes next.
+    unpaired: Option<Unpaired>,
+    paired: Vec<PairedLoad>,
+    sustained: Option<Sustained>,
+    /// What ended it, where that is not the search.
+    ended: Option<End>,
+}
+
+/// One run of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SweepRun {
+    /// A run that the search asks for.
+    Load(Wanted),
+    /// The highest load that passed, held for longer.
+    Sustained(Wanted),
+    /// The open run beside a closed one.
+    PairedOpen {
+        /// The closed run.
+        closed: Wanted,
+        /// What the open run sends.
+        workload: Box<WorkloadSpec>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pairs {
+    None,
+    EachClosedLoop,
+}
+
+#[derive(Clone, Debug)]
+struct Unpaired {
+    closed: Wanted,
+    found: Box<Summary>,
+    workload: Box<WorkloadSpec>,
+}
+
+/// What ended a sweep, and why in words.
+#[derive(Clone, Debug)]
+struct End {
+    stopped: StopReason,
+    sentence: Option<String>,
+}
+
+impl SweepExperiment {
+    /// The runs of `search`; `swept` says what is measured, as far as that is known before the first run.
+    #[must_use]
+    pub const fn new(search: Search, swept: Swept) -> Self {
+        Self {
+            search,
+            swept,
+            pairs: Pairs::None,
+            sustain_s: None,
+            counts_spoiled: true,
+            unpaired: None,
+            paired: Vec::new(),
+            sustained: None,
+            ended: None,
+        }
+    }
+
+    /// The same with an open run beside each number of users.
+    #[must_use]
+    pub fn with_pairs(self) -> Self {
+        Self { pairs: Pairs::EachClosedLoop, ..self }
+    }
+
+    /// The same, in which the highest load that passed is held for so many seconds in the end.
+    #[must_use]
+    pub fn holding_for(self, seconds: f64) -> Self {
+        Self { sustain_s: Some(seconds), ..self }
+    }
+
+    /// The same, which goes on however many runs this machine spoils.
+    #[must_use]
+    pub fn forced(self) -> Self {
+        Self { counts_spoiled: false, ..self }
+    }
+
+    /// The search.
+    #[must_use]
+    pub const fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// The highest load, as far as it is known.
+    #[must_use]
+    pub fn answer(&self) -> Option<HighestLoad> {
+        Found::of(&self.search).answer
+    }
+
+    /// The next run of the search, or what ended it.
+    fn next_load(&self) -> Result<Wanted, End> {
+        match (&self.ended, self.search.next()) {
+            (Some(end), _) => Err(end.clone()),
+            (None, SearchStep::Measure(wanted)) => Ok(wanted),
+            (None, SearchStep::Done(stopped)) => Err(End { stopped, sentence: None }),
+        }
+    }
+
+    /// The run that holds the answer, if it is asked for, possible and not there yet.
+    fn holding(&self, end: &End) -> Option<Wanted> {
+        let cut_short = matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone);
+        let window_s = self.sustain_s.filter(|_| !cut_short && self.sustained.is_none())?;
+        let load = self.answer()?.passed?;
+        let number = self.search.trials().len() as u64 + 1;
+        let seed = seed_of_run(self.search.plan().first_seed, number);
+        Some(Wanted { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
+    }
+
+    /// What came of the sweep's run, or how it ended the sweep.
+    fn completed(outcome: RunOutcome) -> Result<Box<Summary>, End> {
+        let end = |stopped, sentence| Err(End { stopped, sentence });
+        match outcome {
+            RunOutcome::Completed(run) => match Trial::server_gone(&run.summary) {
+                Some(reason) => end(StopReason::ServerGone, Some(gone(&reason))),
+                None => Ok(run.summary),
+            },
+            RunOutcome::Failed { failure, .. } if failure.by == FailedBy::Server => {
+                end(StopReason::ServerGone, Some(gone(&failure.why)))
+            }
+            RunOutcome::Failed { failure, .. } => end(StopReason::Generator, Some(failure.why)),
+            RunOutcome::Refused(reason) => end(StopReason::Generator, Some(reason)),
+            RunOutcome::Interrupted(_) | RunOutcome::Absent => end(StopReason::Interrupted, None),
+        }
+    }
+
+    fn add(&mut self, wanted: &Wanted, found: Box<Summary>) {
+        if self.search.trials().is_empty() {
+            self.swept.started_at = found.run.started_at;
+            self.swept.engine = found.run.engine.clone();
+        }
+        self.search.tell(Trial::of(wanted, &found));
+        let Load::Users(users) = wanted.load else { return };
+        let is_paired = self.paired.iter().any(|paired| paired.users == users && paired.pair.both_valid);
+        if self.pairs == Pairs::None || is_paired {
+            return;
+        }
+        let closed = wanted.workload(&self.swept.workload).ok();
+        let open = closed.and_then(|workload| PairedOpen::workload(&workload, &found));
+        self.unpaired =
+            open.map(|workload| Unpaired { closed: wanted.clone(), found, workload: Box::new(workload) });
+    }
+
+    fn pair(&mut self, closed: &Wanted, outcome: RunOutcome) {
+        let Some(unpaired) = self.unpaired.take() else { return };
+        let RunOutcome::Completed(open) = outcome else { return };
+        let gone = Trial::server_gone(&open.summary).is_some();
+        let pair = if gone { None } else { PairedOpen::of(&unpaired.found, &open.summary) };
+        if let (Some(pair), Load::Users(users)) = (pair, closed.load) {
+            self.paired.retain(|paired| paired.users != users);
+            self.paired.push(PairedLoad { users, run: closed.run.clone(), pair });
+        }
+    }
+
+    fn hold(&mut self, wanted: &Wanted, outcome: RunOutcome) {
+        match Self::completed(outcome) {
+            Ok(found) => self.sustained = Some(Sustained::of(&Trial::of(wanted, &found))),
+            // The search is over all the same: only how its answer holds is not known.
+            Err(End { stopped: StopReason::Generator, sentence }) => {
+                let reason = format!("it was not flown, for {}", sentence.unwrap_or_default());
+                self.sustained = Some(Sustained::unknown(wanted.load, wanted.window_s, &wanted.run, &reason));
+            }
+            Err(end) => self.ended = Some(end),
+        }
+    }
+}
+
+fn gone(reason: &str) -> String {
+    format!("the server is gone, or answers nothing more: {reason}")
+}
+
+fn request(name: String, number: u64, part: SweepRun) -> Step<SweepRun> {
+    Step::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
+}
+
+impl Experiment for SweepExperiment {
+    type Part = SweepRun;
+    type Result = Sweep;
+
+    fn next(&self) -> Step<SweepRun> {
+        if let Some(Unpaired { closed, workload, .. }) = &self.unpaired {
+            let part = SweepRun::PairedOpen { closed: closed.clone(), workload: workload.clone() };
+            return request(format!("{}/{OPEN}", closed.run), closed.number + OPEN_NUMBERS, part);
+        }
+        let holding = match self.next_load() {
+            Ok(wanted) => return request(wanted.run.clone(), wanted.number, SweepRun::Load(wanted)),
+            Err(end) => self.holding(&end),
+        };
+        match holding {
+            Some(wanted) => request(wanted.run.clone(), wanted.number, SweepRun::Sustained(wanted)),
+            None => Step::Done,
+        }
+    }
+
+    fn record(&mut self, request: &RunRequest<SweepRun>, outcome: RunOutcome) {
+        match &request.part {
+            SweepRun::Load(wanted) => match Self::completed(outcome) {
+                Ok(found) => self.add(wanted, found),
+                Err(end) => self.ended = Some(end),
+            },
+            SweepRun::PairedOpen { closed, .. } => self.pair(closed, outcome),
+            SweepRun::Sustained(wanted) => self.hold(wanted, outcome),
+        }
+    }
+
+    fn result(&self) -> Sweep {
+        // Until it is over, it is as if it had been interrupted here.
+        let so_far = |_| End { stopped: StopReason::Interrupted, sentence: None };
+        let end = self.next_load().map_or_else(|end| end, so_far);
+        let mut sweep = Sweep::of(&self.search, self.swept.clone(), end.stopped);
+        sweep.paired.clone_from(&self.paired);
+        sweep.sustained.clone_from(&self.sustained);
+        if let Some(sentence) = end.sentence {
+            sweep.stopped_sentence = sentence;
+        }
+        sweep
+    }
+
+    fn remaining(&self) -> RunsLeft {
+        let holding = u64::from(self.sustain_s.is_some() && self.sustained.is_none());
+        let loads = self.next_load().map_or(0, |_| self.search.runs_left());
+        RunsLeft::AtMost(loads + holding)
+    }
+
+    fn accepts_stored(&self, _request: &RunRequest<SweepRun>, run: &Summary) -> bool {
+        Trial::server_gone(run).is_none()
+    }
+
+    fn counts_spoiled(&self, request: &RunRequest<SweepRun>) -> bool {
+        self.counts_spoiled && !matches!(request.part, SweepRun::PairedOpen { .. })
+    }
+}

@@ -1,0 +1,18 @@
+//! What a result says, before it looks like anything.
+
+mod chart;
+mod emphasis;
+mod note;
+mod outline;
+mod table;
+
+pub(crate) use chart::{Bar, BarChart, Chart, ChartSize};
+pub(crate) use emphasis::{Level, Tone};
+pub(crate) use note::{Note, NoteKind};
+pub(crate) use outline::{
+    Block, Document, Entry, FigurePlace, KeyFigure, Section, Attachment, Statement, VerdictLine,
+};
+pub(crate) use table::{
+    ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure, known,
+    mark, percentile, range, shortened,
+};

@@ -1,0 +1,152 @@
+//! Notes: what went well or wrong, why, and what to do about it.
+
+use super::emphasis::Tone;
+use crate::analysis::Status;
+
+/// A sentence of its own kind, with what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) kind: NoteKind,
+    pub(crate) sentence: String,
+    /// The figure that the sentence is about, with its unit.
+    pub(crate) figure: Option<String>,
+    /// The limit that the figure is compared with.
+    pub(crate) limit: Option<String>,
+    /// What probably caused it.
+    pub(crate) cause: Option<String>,
+    /// What would confirm the cause.
+    pub(crate) confirm: Option<String>,
+    /// What to do.
+    pub(crate) cure: Option<String>,
+    /// The topic of the guide that says more.
+    pub(crate) topic: Option<&'static str>,
+}
+
+/// What a note is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoteKind {
+    /// A demand was met.
+    Met,
+    /// A demand was missed.
+    Missed,
+    /// Whether a demand was met cannot be decided.
+    Undecided,
+    /// The result cannot be trusted, or something failed.
+    Error,
+    /// The result is to be read with care.
+    Warning,
+    /// Something could be better.
+    Advice,
+    /// For information.
+    Info,
+}
+
+impl NoteKind {
+    /// The sign of the kind, so that no colour is needed to see it.
+    pub(crate) const fn sign(self) -> &'static str {
+        match self {
+            Self::Met => "✓",
+            Self::Missed | Self::Error => "✗",
+            Self::Undecided => "?",
+            Self::Warning => "!",
+            Self::Advice => "→",
+            Self::Info => "•",
+        }
+    }
+
+    pub(crate) const fn tone(self) -> Tone {
+        match self {
+            Self::Met => Tone::Good,
+            Self::Missed | Self::Undecided | Self::Error => Tone::Bad,
+            Self::Warning | Self::Advice | Self::Info => Tone::Neutral,
+        }
+    }
+}
+
+impl From<Status> for NoteKind {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Met => Self::Met,
+            Status::Missed => Self::Missed,
+            Status::Unresolvable => Self::Undecided,
+        }
+    }
+}
+
+impl Note {
+    pub(crate) fn new(kind: NoteKind, sentence: impl Into<String>) -> Self {
+        Self {
+            kind,
+            sentence: sentence.into(),
+            figure: None,
+            limit: None,
+            cause: None,
+            confirm: None,
+            cure: None,
+            topic: None,
+        }
+    }
+
+    pub(crate) fn error(sentence: impl Into<String>) -> Self {
+        Self::new(NoteKind::Error, sentence)
+    }
+
+    pub(crate) fn warning(sentence: impl Into<String>) -> Self {
+        Self::new(NoteKind::Warning, sentence)
+    }
+
+    pub(crate) fn advice(sentence: impl Into<String>) -> Self {
+        Self::new(NoteKind::Advice, sentence)
+    }
+
+    pub(crate) fn info(sentence: impl Into<String>) -> Self {
+        Self::new(NoteKind::Info, sentence)
+    }
+
+    pub(crate) fn figure(mut self, figure: impl Into<String>, limit: Option<String>) -> Self {
+        (self.figure, self.limit) = (Some(figure.into()), limit);
+        self
+    }
+
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    pub(crate) fn confirm(mut self, confirm: impl Into<String>) -> Self {
+        self.confirm = Some(confirm.into());
+        self
+    }
+
+    pub(crate) fn cure(mut self, cure: impl Into<String>) -> Self {
+        self.cure = Some(cure.into());
+        self
+    }
+
+    pub(crate) const fn topic(mut self, topic: &'static str) -> Self {
+        self.topic = Some(topic);
+        self
+    }
+
+    /// The sentence with its figure and limit: `the client was late (p99 2 ms, limit: 1 ms)`.
+    pub(crate) fn in_words(&self) -> String {
+        let limit = self.limit.as_ref().map(|limit| format!("limit: {limit}"));
+        let parts: Vec<_> = self.figure.iter().cloned().chain(limit).collect();
+        match parts.as_slice() {
+            [] => self.sentence.clone(),
+            parts => format!("{} ({})", self.sentence, parts.join(", ")),
+        }
+    }
+
+    /// What follows the sentence, each line with its label; the cure's label is an arrow.
+    pub(crate) fn follow_ups(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let topic = self.topic.map(|topic| format!("skyline guide {topic}"));
+        let lines = [
+            ("likely:", self.cause.clone()),
+            ("confirm:", self.confirm.clone()),
+            ("→", self.cure.clone()),
+            ("see:", topic),
+        ];
+        lines.into_iter().filter_map(|(label, text)| Some((label, text?)))
+    }
+}

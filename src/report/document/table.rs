@@ -1,0 +1,244 @@
+//! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
+
+use super::emphasis::Level;
+use crate::analysis::{Figure, Mark, Percentile};
+use crate::units::{count, three_digits};
+
+/// Stands where there is no figure.
+pub(crate) const NOTHING: &str = "–";
+
+/// Worth of a column that is never left out.
+pub(crate) const ALWAYS: u8 = u8::MAX;
+
+/// Characters that the first column keeps for as long as other columns can be left out instead.
+pub(crate) const FIRST_COLUMN: usize = 24;
+
+/// Rows under titles; the first column names its row.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// What the table shows, for readers who have it read out.
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<TableColumn>,
+    pub(crate) rows: Vec<TableRow>,
+    /// What the marks in the cells mean: each mark with its meaning.
+    pub(crate) notes: Vec<(String, String)>,
+}
+
+/// A column's title, and how it behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableColumn {
+    pub(crate) title: String,
+    pub(crate) align: Align,
+    /// Where there is too little room, columns of the least worth are left out.
+    pub(crate) worth: u8,
+    pub(crate) level: Level,
+}
+
+/// On which side the cells of a column begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Names and sentences; the last such column wraps.
+    Left,
+    /// Figures.
+    Right,
+}
+
+impl TableColumn {
+    pub(crate) fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), align: Align::Right, worth: ALWAYS, level: Level::Summary }
+    }
+
+    pub(crate) const fn left(mut self) -> Self {
+        self.align = Align::Left;
+        self
+    }
+
+    pub(crate) const fn worth(mut self, worth: u8) -> Self {
+        self.worth = worth;
+        self
+    }
+
+    /// Only full reports and pages have it.
+    pub(crate) const fn detail(mut self) -> Self {
+        self.level = Level::Detail;
+        self
+    }
+}
+
+impl From<&str> for TableColumn {
+    fn from(title: &str) -> Self {
+        Self::new(title)
+    }
+}
+
+impl From<String> for TableColumn {
+    fn from(title: String) -> Self {
+        Self::new(title)
+    }
+}
+
+impl From<(&str, u8)> for TableColumn {
+    fn from((title, worth): (&str, u8)) -> Self {
+        Self::new(title).worth(worth)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TableRow {
+    pub(crate) cells: Vec<TableCell>,
+    pub(crate) level: Level,
+}
+
+impl Table {
+    /// A table without rows. The first column is to the left, the others are as they say.
+    pub(crate) fn new<C: Into<TableColumn>>(
+        caption: impl Into<String>,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Self {
+        let mut columns: Vec<TableColumn> = columns.into_iter().map(Into::into).collect();
+        if let Some(first) = columns.first_mut() {
+            first.align = Align::Left;
+        }
+        Self { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
+    }
+
+    pub(crate) fn row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.row_of(Level::Summary, cells);
+    }
+
+    /// A row that only full reports and pages have.
+    pub(crate) fn detail_row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.row_of(Level::Detail, cells);
+    }
+
+    fn row_of<C: Into<TableCell>>(&mut self, level: Level, cells: impl IntoIterator<Item = C>) {
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push(TableRow { cells, level });
+    }
+
+    /// Says what a mark means, below the table.
+    pub(crate) fn explain(&mut self, mark: impl Into<String>, meaning: impl Into<String>) {
+        self.notes.push((mark.into(), meaning.into()));
+    }
+}
+
+/// What stands in a table's cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableCell {
+    pub(crate) text: String,
+    /// The interval of the figure, which a page shows below it.
+    pub(crate) interval: Option<String>,
+}
+
+impl TableCell {
+    /// A count, with separators between thousands.
+    pub(crate) fn count(number: u64) -> Self {
+        count(number).into()
+    }
+
+    /// A figure of about three digits.
+    pub(crate) fn number(value: f64) -> Self {
+        cell(value).into()
+    }
+
+    /// A figure, if there is one.
+    pub(crate) fn known(value: Option<f64>) -> Self {
+        known(value).into()
+    }
+
+    /// A figure that may be open: `> limit` when only that is known, `≤ limit` when it is no more than that.
+    pub(crate) fn figure(value: Figure) -> Self {
+        figure(value).into()
+    }
+
+    /// A percentile with the mark of its reservation and its interval.
+    pub(crate) fn percentile(shown: &Percentile) -> Self {
+        Self { text: percentile(shown), interval: range(shown) }
+    }
+}
+
+impl From<String> for TableCell {
+    fn from(text: String) -> Self {
+        Self { text, interval: None }
+    }
+}
+
+impl From<&str> for TableCell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// A figure in a table: about three digits, at most three decimals, for what is finer is noise.
+pub(crate) fn cell(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        tiny if tiny < 0.001 => "<0.001".to_owned(),
+        small if small < 0.1 => format!("{value:.3}"),
+        _ => three_digits(value),
+    }
+}
+
+/// The same, if there is one.
+pub(crate) fn known(value: Option<f64>) -> String {
+    value.map_or(NOTHING.to_owned(), cell)
+}
+
+/// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
+pub(crate) fn figure(figure: Figure) -> String {
+    match figure {
+        Figure::Exact(value) => cell(value),
+        Figure::Between { low, high } if cell(low) == cell(high) => cell(high),
+        Figure::Between { high, .. } => format!("≤ {}", cell(high)),
+        Figure::AtLeast(limit) => format!("> {}", cell(limit)),
+    }
+}
+
+/// A percentile with the mark of its reservation.
+pub(crate) fn percentile(percentile: &Percentile) -> String {
+    format!("{}{}", figure(percentile.figure), mark(percentile.mark))
+}
+
+/// The mark of a reservation.
+pub(crate) const fn mark(mark: Option<Mark>) -> &'static str {
+    match mark {
+        Some(Mark::TooFewSamples) => "*",
+        Some(Mark::Indicative) => "~",
+        None => "",
+    }
+}
+
+/// The interval of a percentile: `137–160`; `over 137` where there is no upper end.
+pub(crate) fn range(percentile: &Percentile) -> Option<String> {
+    match percentile.best_interval() {
+        (Some(low), Some(high)) if cell(low) == cell(high) => Some(cell(low)),
+        (Some(low), Some(high)) => Some(format!("{}–{}", cell(low), cell(high))),
+        (Some(low), None) => Some(format!("over {}", cell(low))),
+        (None, Some(high)) => Some(format!("under {}", cell(high))),
+        (None, None) => None,
+    }
+}
+
+/// A name no longer than a first column keeps, so that what stands behind it there has room.
+pub(crate) fn shortened(name: &str) -> String {
+    cut(name, FIRST_COLUMN)
+}
+
+/// A text no longer than its room, in characters.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_finer_than_a_microsecond_is_noise() {
+        let shown = [0.0, 0.000_414, 0.001, 0.012_34, 0.2, 7.5, 1_234.0].map(cell);
+        assert_eq!(shown, ["0", "<0.001", "0.001", "0.012", "0.200", "7.50", "1,234"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! The blocks of a page: cards, facts, tables, notes, pictures with their figures.
+
+use maud::{Markup, html};
+
+use crate::report::document::{
+    Align, Block, Chart, ChartSize, Entry, KeyFigure, Note, Attachment, Table, TableCell, TableRow, Tone,
+};
+use crate::report::printable;
+
+/// Characters from which a cell is broken into lines, rather than make its table wider.
+const LONG_CELL: usize = 48;
+/// The same of the first column, which stays where it is when the others are moved sideways.
+const LONG_NAME: usize = 24;
+
+pub(super) fn draw(blocks: &[Block]) -> Markup {
+    // Charts of a column that follow each other stand side by side.
+    let runs = blocks.chunk_by(|before, after| is_column(before) && is_column(after));
+    html! {
+        @for run in runs {
+            @if is_column(&run[0]) { div.charts { @for block in run { (one(block)) } } }
+            @else { @for block in run { (one(block)) } }
+        }
+    }
+}
+
+const fn is_column(block: &Block) -> bool {
+    matches!(block, Block::Chart(Chart { size: ChartSize::Column, .. }))
+}
+
+fn one(block: &Block) -> Markup {
+    match block {
+        Block::Figures(all) => cards(all),
+        Block::Facts(all) => facts(all),
+        Block::Table(all) => table(all),
+        Block::Notes(all) => notes(all),
+        Block::Chart(all) => chart(all),
+        Block::Text(text) => html! { p { (printable(text)) } },
+        Block::Remark(text) => html! { p.muted { (printable(text)) } },
+        Block::Command(text) => html! { pre.command { (printable(text)) } },
+        Block::Attachment(Attachment { title, text }) => {
+            html! { details { summary { (printable(title)) } pre { (text) } } }
+        }
+    }
+}
+
+/// The class of a tone in the page's style.
+pub(super) const fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Neutral => "strong",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+    }
+}
+
+fn cards(figures: &[KeyFigure]) -> Markup {
+    html! {
+        div.cards { @for figure in figures {
+            div.card {
+                div.name { (printable(&figure.name)) }
+                div.value {
+                    (printable(&figure.value))
+                    @if !figure.unit.is_empty() { span.unit { " " (printable(&figure.unit)) } }
+                }
+                @for line in &figure.below { div.below { (printable(line)) } }
+            }
+        } }
+    }
+}
+
+fn facts(facts: &[Entry]) -> Markup {
+    html! {
+        dl { @for fact in facts {
+            dt { (printable(&fact.name)) }
+            @for value in &fact.values { dd { (printable(&value.in_words())) } }
+        } }
+    }
+}
+
+/// A table that is moved sideways where the page is too narrow for it.
+fn table(table: &Table) -> Markup {
+    let caption = printable(&table.caption);
+    let side = |column: usize, rest: Option<&'static str>| {
+        let left = column > 0 && table.columns.get(column).is_some_and(|column| column.align == Align::Left);
+        [left.then_some("left"), rest]
+    };
+    html! {
+        div.scroll tabindex="0" role="group" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    @for (place, column) in table.columns.iter().enumerate() {
+                        @let [left, _] = side(place, None);
+                        @if column.title.is_empty() { td {} }
+                        @else { th scope="col" class=[left] { (printable(&column.title)) } }
+                    }
+                } }
+                tbody { @for row in &table.rows { (table_row(row, &side)) } }
+            }
+        }
+        @if !table.notes.is_empty() {
+            ul.signs { @for (mark, meaning) in &table.notes {
+                li.muted { span.sign { (printable(mark)) " " } (printable(meaning)) }
+            } }
+        }
+    }
+}
+
+fn table_row(
+    row: &TableRow,
+    side: &impl Fn(usize, Option<&'static str>) -> [Option<&'static str>; 2],
+) -> Markup {
+    let long = |cell: &TableCell, most: usize, class| (cell.text.chars().count() > most).then_some(class);
+    html! {
+        tr { @for (place, cell) in row.cells.iter().enumerate() {
+            @if place == 0 {
+                th scope="row" class=[long(cell, LONG_NAME, "long")] { (printable(&cell.text)) }
+            } @else {
+                @let classes: Vec<_> = side(place, long(cell, LONG_CELL, "wide")).into_iter().flatten().collect();
+                td class=[(!classes.is_empty()).then(|| classes.join(" "))] {
+                    (printable(&cell.text))
+                    @if let Some(interval) = &cell.interval { div.below { (printable(interval)) } }
+                }
+            }
+        } }
+    }
+}
+
+fn notes(notes: &[Note]) -> Markup {
+    html! {
+        ul.signs { @for note in notes {
+            li class=(class_of_note(note)) {
+                span.sign { (note.kind.sign()) " " } (printable(&note.in_words()))
+                @for (label, text) in note.follow_ups() {
+                    p.after { span.muted { (label) " " } (printable(&text)) }
+                }
+            }
+        } }
+    }
+}
+
+const fn class_of_note(note: &Note) -> &'static str {
+    match note.kind.tone() {
+        Tone::Neutral => "",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+    }
+}
+
+/// A picture with its title, what to look for in it, and the figures behind it.
+fn chart(chart: &Chart) -> Markup {
+    html! {
+        figure {
+            figcaption {
+                @if !chart.title.is_empty() { (printable(&chart.title)) }
+                @if !chart.hint.is_empty() { span { (printable(&chart.hint)) } }
+            }
+            @match chart.size {
+                ChartSize::Column => (chart.picture),
+                // Where the page is narrow it is moved sideways.
+                ChartSize::Wide => div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" {
+                    (chart.picture)
+                },
+            }
+            @if let Some(behind) = &chart.behind { details { summary { "Figures" } (table(behind)) } }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A document as Markdown: the verdict as its heading, then sections, of which those for who asks are folded.
+
+use std::fmt::Write as _;
+
+use super::escape::{block as fenced, code, text};
+use crate::report::document::{
+    Align, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Attachment, Table,
+    TableColumn, Tone,
+};
+
+/// The document as Markdown. What a server said stays text.
+pub(crate) fn markdown(document: &Document) -> String {
+    // Writing to a string cannot fail.
+    let mut out = match &document.verdict {
+        Some(verdict) => {
+            let sign = match verdict.tone {
+                Tone::Neutral => "",
+                Tone::Good => "✅ ",
+                Tone::Bad => "❌ ",
+            };
+            let colon = if verdict.sentence.is_empty() { "" } else { ": " };
+            let line = format!("{}{colon}{}", verdict.word, verdict.sentence);
+            format!("## {sign}{}\n\n{}\n", text(&line), text(&document.title))
+        }
+        None => format!("## {}\n", text(&document.title)),
+    };
+    if let Some(about) = &document.about {
+        let _ = writeln!(out, "\n{}", text(about));
+    }
+    let shown: Vec<&Section> = document.sections.iter().filter(|section| is_shown(section)).collect();
+    for group in shown.chunk_by(|before, after| after.heading.is_none() && before.level == after.level) {
+        let folded = group[0].level > Level::Summary;
+        let heading = group[0].heading.as_deref();
+        match heading {
+            _ if folded => {
+                let summary = text(heading.unwrap_or("More"));
+                let _ = writeln!(out, "\n<details><summary>{summary}</summary>");
+            }
+            Some(heading) => _ = writeln!(out, "\n### {}", text(heading)),
+            None => {}
+        }
+        group.iter().flat_map(|section| &section.blocks).for_each(|block| draw(&mut out, block));
+        if folded {
+            out.push_str("\n</details>\n");
+        }
+    }
+    out
+}
+
+/// Whether anything of a section is shown: pictures and what explains them are for pages.
+fn is_shown(section: &Section) -> bool {
+    let shown = |block: &Block| match block {
+        Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
+        Block::Chart(_) | Block::Attachment(_) => false,
+        _ => true,
+    };
+    section.level < Level::Reference && section.blocks.iter().any(shown)
+}
+
+fn draw(out: &mut String, block: &Block) {
+    match block {
+        Block::Figures(all) => figures(out, all),
+        Block::Facts(all) => {
+            out.push('\n');
+            all.iter().for_each(|fact| facts(out, fact));
+        }
+        Block::Table(all) => table(out, all),
+        Block::Notes(all) => {
+            out.push('\n');
+            all.iter().for_each(|one| note(out, one));
+        }
+        Block::Text(line) | Block::Remark(line) => _ = writeln!(out, "\n{}", text(line)),
+        Block::Command(line) => _ = write!(out, "\n{}", fenced("sh", line)),
+        Block::Chart(_) | Block::Attachment(Attachment { .. }) => {}
+    }
+}
+
+/// Key figures in one line.
+fn figures(out: &mut String, figures: &[KeyFigure]) {
+    let shown = figures.iter().filter(|figure| figure.place == FigurePlace::Everywhere).map(|figure| {
+        let KeyFigure { name, value, unit, below, .. } = figure;
+        let space = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
+        let below = if below.is_empty() { String::new() } else { format!(" ({})", text(&below.join(", "))) };
+        format!("{} **{}**{space}{}{below}", text(name), text(value), text(unit))
+    });
+    let shown: Vec<_> = shown.collect();
+    if !shown.is_empty() {
+        let _ = writeln!(out, "\n{}", shown.join(" · "));
+    }
+}
+
+fn facts(out: &mut String, fact: &Entry) {
+    let values: Vec<_> = fact.values.iter().map(|value| text(&value.in_words())).collect();
+    let _ = writeln!(out, "- {}: {}", text(&fact.name), values.join("<br>"));
+}
+
+fn table(out: &mut String, table: &Table) {
+    let titles: Vec<_> = table.columns.iter().map(|column| text(&column.title)).collect();
+    let rules = table.columns.iter().map(|column: &TableColumn| match column.align {
+        Align::Left => ":--|",
+        Align::Right => "--:|",
+    });
+    let _ = writeln!(out, "\n| {} |\n|{}", titles.join(" | "), rules.collect::<String>());
+    for row in &table.rows {
+        let cells: Vec<_> = row.cells.iter().map(|cell| text(&cell.text)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    for (mark, meaning) in &table.notes {
+        let _ = writeln!(out, "\n{} {}", text(mark), text(meaning));
+    }
+}
+
+fn note(out: &mut String, note: &Note) {
+    let sign = match note.kind {
+        NoteKind::Met => "✅ ",
+        NoteKind::Missed | NoteKind::Error => "❌ ",
+        NoteKind::Undecided => "❔ ",
+        NoteKind::Warning => "⚠️ ",
+        NoteKind::Advice => "→ ",
+        NoteKind::Info => "",
+    };
+    let _ = write!(out, "- {sign}{}", text(&note.in_words()));
+    for (label, line) in note.follow_ups() {
+        let line = if label == "see:" { code(&line) } else { text(&line) };
+        let _ = write!(out, "<br>{label} {line}");
+    }
+    out.push('\n');
+}

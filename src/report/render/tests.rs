@@ -1,0 +1,66 @@
+//! A document that has every kind of block, for the tests of the renderers.
+
+use maud::html;
+
+use crate::report::document::{
+    Bar, BarChart, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table, TableCell,
+    TableColumn, Tone, VerdictLine,
+};
+
+/// What a server might call itself.
+pub(super) const HOSTILE: &str =
+    "</title><script src=https://evil.example/x.js></script>\u{202e}\u{1b}[2J|`@all`";
+
+pub(super) fn everything() -> Document {
+    let verdict = VerdictLine::new(Tone::Good, "VALID", "600 of 600 requests completed");
+    let mut document =
+        Document::new("chat on llama").verdict(verdict).about("vllm 0.21.0 · poisson, 10 requests/s");
+    let mut key = Section::continued(Level::Summary);
+    key.figures(vec![
+        KeyFigure::new("TTFT p50", "144", "ms").below(["95 %: 137–160".to_owned()]).card_only(),
+        KeyFigure::new("requests completed", "9.98", "/s").below(["10.0/s offered".to_owned()]),
+        KeyFigure::new("errors", "0 %", ""),
+    ]);
+    let mut latency = Section::summary("Latency, ms");
+    let columns =
+        [TableColumn::new(""), TableColumn::new("n").detail(), TableColumn::new("p50"), "p99".into()];
+    let mut table = Table::new("Latencies, ms", columns);
+    let p99 = TableCell { text: "410*".to_owned(), interval: Some("380–450".to_owned()) };
+    table.row([TableCell::from("TTFT"), TableCell::count(600), TableCell::number(144.2), p99]);
+    table.detail_row(["queue wait", "600", "0", "0"]);
+    table.explain("*", "too few samples to rely on");
+    latency.table(table);
+    let mut remarks = Section::continued(Level::Detail);
+    remarks.fact("p99/p50", "TTFT 2.84");
+    remarks.remark("for p95 TTFT ±10 %, run about 3 min");
+    let mut chart = Section::summary("By load");
+    let bar = |name: &str, length: f64| Bar { name: name.to_owned(), length, label: format!("{length} ms") };
+    let bars = BarChart {
+        heading: "p99 TTFT by load, ms".to_owned(),
+        bound: Some(100.0),
+        bars: vec![bar("1", 50.0), bar("10", 400.0)],
+    };
+    let mut behind = Table::new("Loads", ["load", "p99"]);
+    behind.row(["1", "50"]);
+    let picture = html! { svg role="img" aria-label="p99 TTFT by load" {} };
+    chart.chart(Chart::new("p99 by load", picture.clone()).hint("less is better").behind(behind).bars(bars));
+    chart.chart(Chart::new("", picture).wide());
+    let mut notes = Section::summary("Findings");
+    notes.note(
+        Note::warning("the client stalled").figure("430 ms", Some("100 ms".to_owned())).cure("free up CPU"),
+    );
+    notes.note(Note::info(HOSTILE).cause("a cache miss").confirm("its counters").topic("caches"));
+    notes.note(Note::new(NoteKind::Missed, "p95 ttft < 100ms: 144 ms"));
+    let mut run = Section::detail("What was run");
+    run.fact("workload", "chat, seed 7");
+    run.facts(
+        "deployment",
+        [Statement::reported_by("bfloat16", "the server"), Statement::from(HOSTILE), "driver 580".into()],
+    );
+    run.text("A text of its own.");
+    run.command("skyline bench chat --url 'http://host'");
+    let mut reference = Section::reference("Reproduce");
+    reference.attachment("The workload (JSON)", "{\n  \"name\": \"chat\"\n}");
+    document.add([key, latency, remarks, chart, notes, run, reference, Section::detail("empty")]);
+    document
+}

@@ -1,0 +1,123 @@
+//! A document as text: its verdict first, then its sections up to the extent asked for.
+
+use super::lines::{Lines, Weight};
+use super::{bars, columns};
+use crate::report::Style;
+use crate::report::document::{
+    Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, Section, Table,
+};
+
+/// How much of a document is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What fits a screen.
+    Summary,
+    /// All of it, but for what only explains it.
+    Full,
+}
+
+impl Extent {
+    const fn level(self) -> Level {
+        match self {
+            Self::Summary => Level::Summary,
+            Self::Full => Level::Detail,
+        }
+    }
+}
+
+/// The document as text.
+pub(crate) fn text(document: &Document, style: Style, extent: Extent) -> String {
+    let mut lines = Lines::new(style);
+    match &document.verdict {
+        Some(verdict) => {
+            let colon = if verdict.sentence.is_empty() { "" } else { ": " };
+            let line = format!("{}{colon}{}", verdict.word, verdict.sentence);
+            lines.wrapped(verdict.tone.into(), "", &line);
+        }
+        None => lines.wrapped(Weight::Strong, "", &document.title),
+    }
+    if let Some(about) = &document.about {
+        lines.wrapped(Weight::Normal, "  ", about);
+    }
+    for section in document.sections.iter().filter(|section| section.level <= extent.level()) {
+        draw(&mut lines, section, extent);
+    }
+    lines.out
+}
+
+fn draw(lines: &mut Lines, section: &Section, extent: Extent) {
+    let mut heading = section.heading.as_deref();
+    let mut before: Option<&Block> = None;
+    for block in section.blocks.iter().filter(|block| is_shown(block, extent)) {
+        if let Some(heading) = heading.take() {
+            lines.blank();
+            lines.line(Weight::Strong, heading);
+        } else if matches!((before, block), (Some(Block::Table(_)), Block::Table(_))) {
+            lines.blank();
+        }
+        before = Some(block);
+        match block {
+            Block::Figures(all) => figures(lines, all, extent),
+            Block::Facts(all) => facts(lines, all),
+            Block::Table(all) => table(lines, all, extent),
+            Block::Notes(all) => all.iter().for_each(|one| note(lines, one)),
+            Block::Chart(Chart { bars: Some(chart), .. }) => bars::draw(lines, chart),
+            Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
+            Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
+            Block::Command(text) => lines.line(Weight::Normal, &format!("  {text}")),
+            Block::Chart(_) | Block::Attachment(_) => {}
+        }
+    }
+}
+
+/// Whether anything of a block is shown.
+fn is_shown(block: &Block, extent: Extent) -> bool {
+    let level = extent.level();
+    match block {
+        Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
+        Block::Table(table) => table.rows.iter().any(|row| row.level <= level),
+        Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
+        Block::Attachment(_) => false,
+        Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Remark(_) | Block::Command(_) => true,
+    }
+}
+
+/// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
+fn figures(lines: &mut Lines, figures: &[KeyFigure], extent: Extent) {
+    let shown = figures.iter().filter(|figure| figure.place == FigurePlace::Everywhere).map(|figure| {
+        let KeyFigure { name, value, unit, below, .. } = figure;
+        let space = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
+        let below = match extent {
+            Extent::Full if !below.is_empty() => format!(" ({})", below.join(", ")),
+            Extent::Full | Extent::Summary => String::new(),
+        };
+        format!("{name} {value}{space}{unit}{below}")
+    });
+    lines.wrapped(Weight::Normal, "  ", &shown.collect::<Vec<_>>().join(" · "));
+}
+
+/// Facts under one another, their names as wide as the widest.
+fn facts(lines: &mut Lines, facts: &[Entry]) {
+    let widest = facts.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
+    for fact in facts {
+        let mut name = fact.name.as_str();
+        for value in &fact.values {
+            lines.wrapped(Weight::Normal, &format!("  {name:<widest$}  "), &value.in_words());
+            name = "";
+        }
+    }
+}
+
+fn table(lines: &mut Lines, table: &Table, extent: Extent) {
+    columns::draw(lines, table, extent.level());
+    for (mark, meaning) in &table.notes {
+        lines.wrapped(Weight::Faint, &format!("  {mark} "), meaning);
+    }
+}
+
+fn note(lines: &mut Lines, note: &Note) {
+    lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.in_words());
+    for (label, text) in note.follow_ups() {
+        lines.wrapped(Weight::Normal, &format!("    {label} "), &text);
+    }
+}

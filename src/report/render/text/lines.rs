@@ -1,0 +1,126 @@
+//! Lines of text: wrapped to their width, coloured where wanted, and unable to steer a terminal.
+
+use std::fmt::Write as _;
+
+use crate::report::document::Tone;
+use crate::report::{Colour, Style, printable};
+
+/// Fewest characters that a wrapped text gets, however long the label before it is.
+const NARROWEST: usize = 30;
+
+/// How a line stands out, where there is colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    Normal,
+    Strong,
+    Faint,
+    Good,
+    Bad,
+}
+
+impl Weight {
+    const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Normal => None,
+            Self::Strong => Some("1"),
+            Self::Faint => Some("2"),
+            Self::Good => Some("1;32"),
+            Self::Bad => Some("1;31"),
+        }
+    }
+}
+
+impl From<Tone> for Weight {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Neutral => Self::Normal,
+            Tone::Good => Self::Good,
+            Tone::Bad => Self::Bad,
+        }
+    }
+}
+
+/// Lines in the making. Every text goes through [`printable`].
+pub(super) struct Lines {
+    pub(super) style: Style,
+    pub(super) out: String,
+}
+
+impl Lines {
+    pub(super) const fn new(style: Style) -> Self {
+        Self { style, out: String::new() }
+    }
+
+    /// A blank line, unless nothing or one stands before it.
+    pub(super) fn blank(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// One line as it is, however long.
+    pub(super) fn line(&mut self, weight: Weight, text: &str) {
+        let text = printable(text.trim_end());
+        match weight.code().filter(|_| self.style.colour == Colour::Ansi) {
+            // Writing to a string cannot fail.
+            Some(code) => _ = writeln!(self.out, "\x1b[{code}m{text}\x1b[0m"),
+            None => _ = writeln!(self.out, "{text}"),
+        }
+    }
+
+    /// A text behind a label, wrapped to the width; later lines stand under the first one's text.
+    pub(super) fn wrapped(&mut self, weight: Weight, label: &str, text: &str) {
+        let indent = label.chars().count();
+        let mut start = label.to_owned();
+        for line in wrap(&printable(text), self.style.width.saturating_sub(indent).max(NARROWEST)) {
+            self.line(weight, &format!("{start}{line}"));
+            start = " ".repeat(indent);
+        }
+    }
+}
+
+/// Breaks a text into lines of at most `width` characters at its spaces, and a longer word where the line ends.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let Some(line) = lines.last_mut() else { break };
+        let used = line.chars().count();
+        if used == 0 {
+            line.push_str(word);
+        } else if used + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+        while let Some(line) = lines.last_mut()
+            && let Some((end, _)) = line.char_indices().nth(width)
+        {
+            let rest = line.split_off(end);
+            lines.push(rest);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        let hostile = "a\x1b[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}";
+        assert_eq!(printable(hostile), r"a\u{1b}[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}");
+        let mut lines = Lines::new(Style { colour: Colour::Ansi, width: 80 });
+        lines.line(Weight::Bad, hostile);
+        assert_eq!(lines.out.matches('\x1b').count(), 2, "only the renderer's own colours");
+    }
+
+    #[test]
+    fn a_text_wraps_under_its_beginning() {
+        let mut lines = Lines::new(Style { colour: Colour::Plain, width: 40 });
+        lines.wrapped(Weight::Normal, "  cure: ", "give this machine less other work, or several machines");
+        assert_eq!(lines.out, "  cure: give this machine less other\n        work, or several machines\n");
+        assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);
+    }
+}

@@ -1,0 +1,10 @@
+//! Documents as text for a terminal or a file: wrapped, coloured where wanted, safe to print.
+
+mod bars;
+mod blocks;
+mod columns;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use blocks::{Extent, text};

@@ -1,0 +1,25 @@
+//! Every block as text, at both extents.
+
+use super::*;
+use crate::report::Style;
+use crate::report::render::tests::everything;
+
+#[test]
+fn the_summary_is_what_everybody_needs() {
+    insta::assert_snapshot!(text(&everything(), Style { width: 80, ..Style::PLAIN }, Extent::Summary));
+}
+
+#[test]
+fn all_of_it() {
+    insta::assert_snapshot!(text(&everything(), Style { width: 80, ..Style::PLAIN }, Extent::Full));
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let style = Style { colour: crate::report::Colour::Ansi, ..Style::PLAIN };
+    let mut plain = text(&everything(), style, Extent::Full);
+    for code in ["\x1b[1m", "\x1b[2m", "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"] {
+        plain = plain.replace(code, "");
+    }
+    assert_eq!(plain, text(&everything(), Style::PLAIN, Extent::Full));
+}
