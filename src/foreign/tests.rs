@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Cap, ForeignError, ForeignFigures, ForeignFile, ForeignRun, Tool};
-use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, FigureKey};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, Statistic};
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
@@ -53,7 +53,7 @@ fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
     FigureKey::percentile(quantile, metric)
 }
 
-fn figure(run: &ForeignRun, subject: FigureKey) -> Option<f64> {
+fn figure(run: &ForeignRun, subject: &FigureKey) -> Option<f64> {
     run.figure(subject).and_then(Figure::exact)
 }
 
@@ -209,7 +209,8 @@ fn every_benchmark_of_guidellm_is_a_run() {
         {
             assert!(is_computed(run, metric));
             near(figure(run, mean(metric)), &told(name)["mean"]);
-            let ends = [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
+            let ends =
+                [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
             near(ends[0], &told(name)["min"]);
             near(ends[1], &told(name)["max"]);
         }

@@ -6,8 +6,8 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::latency;
 use super::page::{Page, Style, Tone};
 use super::promises;
-use crate::analysis::FigureKey;
 use crate::analysis::wording::{counted, percent};
+use crate::analysis::{FigureKey, FigureKind};
 use crate::experiment::compare::{
     Against, Compared, Difference, Interval, Level, Pairing, Role, Row, SideDescription, Standing, Trend,
     TrendLine,
@@ -120,7 +120,7 @@ pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
         let ends = level.low.zip(level.high).map(|(low, high)| range(scaled(row, low), scaled(row, high)));
         [value(row, level), ends.unwrap_or(NOTHING.to_owned())]
     };
-    let mut cells = vec![label(row.subject)];
+    let mut cells = vec![label(&row.subject)];
     cells.extend(level(&row.baseline));
     cells.extend(level(&row.other));
     cells.push(change(row));
@@ -135,19 +135,19 @@ pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
 
 /// The smallest change that so many runs show, in the unit of the change.
 pub(crate) fn detectable(row: &Row) -> String {
-    match (row.detectable, row.subject) {
+    match (row.detectable, row.subject.kind()) {
         (None, _) => NOTHING.to_owned(),
-        (Some(least), FigureKey::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), FigureKey::Latency(..) | FigureKey::Rate(_)) => percent(least),
+        (Some(least), FigureKind::Share) => format!("{} pt", three_digits(least * 100.0)),
+        (Some(least), FigureKind::Latency | FigureKind::Rate) => percent(least),
     }
 }
 
 /// A figure's name and unit.
-pub(crate) fn label(subject: FigureKey) -> String {
-    match subject {
-        FigureKey::Latency(..) => format!("{subject}, ms"),
-        FigureKey::Rate(_) => format!("{subject}, /s"),
-        FigureKey::Share(_) => format!("{subject}, %"),
+pub(crate) fn label(subject: &FigureKey) -> String {
+    match subject.kind() {
+        FigureKind::Latency => format!("{subject}, ms"),
+        FigureKind::Rate => format!("{subject}, /s"),
+        FigureKind::Share => format!("{subject}, %"),
     }
     .replace("_per_s, /s", ", /s")
 }
@@ -191,9 +191,9 @@ pub(crate) fn change_interval(row: &Row) -> Option<String> {
 }
 
 fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
-    match row.subject {
-        FigureKey::Share(_) => Some((row.difference?, "pt")),
-        FigureKey::Latency(..) | FigureKey::Rate(_) => Some((row.change?, "%")),
+    match row.subject.kind() {
+        FigureKind::Share => Some((row.difference?, "pt")),
+        FigureKind::Latency | FigureKind::Rate => Some((row.change?, "%")),
     }
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn trend_cells(line: &TrendLine) -> [String; 7] {
     };
     let interval = line.change_low.zip(line.change_high);
     [
-        label(line.subject),
+        label(&line.subject),
         sparkline(&line.levels),
         shown(line.levels.first()),
         shown(line.levels.last()),
@@ -322,9 +322,9 @@ mod tests {
     #[test]
     fn what_would_be_seen_has_the_unit_of_the_change() {
         let level = Level { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| Row {
+        let row = |subject: &FigureKey| Row {
             figure: subject.to_string(),
-            subject,
+            subject: subject.clone(),
             baseline: level,
             other: level,
             difference: None,
@@ -335,8 +335,8 @@ mod tests {
             standing: Standing::NotShown,
         };
         let share = FigureKey::of(Metric::SloAttainment);
-        assert_eq!(detectable(&row(share)), "9.03 pt");
-        assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))), "9.03 %");
+        assert_eq!(detectable(&row(&share)), "9.03 pt");
+        assert_eq!(detectable(&row(&FigureKey::of(Metric::Goodput))), "9.03 %");
     }
 
     #[test]

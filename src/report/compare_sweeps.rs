@@ -114,7 +114,7 @@ pub(super) fn grid(against: &SweepAgainst) -> Grid {
 /// A figure at a load in cells.
 pub(super) fn cells(at: &AtLoad, row: &Row) -> [String; 7] {
     [
-        format!("{} {}", at.load, label(row.subject)),
+        format!("{} {}", at.load, label(&row.subject)),
         value(row, &row.baseline),
         value(row, &row.other),
         change(row),

@@ -7,7 +7,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Mark, Quantile, Statistic};
+use crate::analysis::{Quantile, SampleWarning, Statistic};
 use crate::foreign::{Cap, ForeignLatency, ForeignRun, Refused};
 use crate::units::{count, three_digits};
 
@@ -152,8 +152,8 @@ fn table(page: &mut Page, run: &ForeignRun) {
         page.entry(Tone::Normal, "  95 % intervals: ", &ranges.join("; "));
     }
     for (mark, sign, text) in [
-        (Mark::TooFewSamples, "  * ", "too few samples for this percentile"),
-        (Mark::Indicative, "  ~ ", "indicative: fewer than ten samples lie above it"),
+        (SampleWarning::TooFewSamples, "  * ", "too few samples for this percentile"),
+        (SampleWarning::Indicative, "  ~ ", "indicative: fewer than ten samples lie above it"),
     ] {
         if run
             .latency
@@ -189,7 +189,7 @@ fn cells(latency: &ForeignLatency) -> Vec<String> {
 }
 
 /// The reservation about a percentile that is there.
-fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<Mark> {
+fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<SampleWarning> {
     latency.figures.statistic(Statistic::Percentile(quantile))?;
     quantile.mark(latency.figures.n()?)
 }

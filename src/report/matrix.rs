@@ -5,7 +5,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
 use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::analysis::{Flow, Mark, Metric, Quantile, Statistic, FigureKey};
+use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning};
 use crate::experiment::matrix::{
     Cell, Decision, Matrix, Standing, Stopped, Tested, Variable, VariantStanding,
 };
@@ -84,8 +84,8 @@ fn rows(page: &mut Page, matrix: &Matrix) {
             format!("{}/{}", cell.runs.len(), cell.planned_runs),
             verdict(cell).to_owned(),
         ]);
-        cells.extend(LATENCIES.map(|(_, metric, quantile, _)| shown(cell, percentile(metric, quantile))));
-        cells.push(shown(cell, FigureKey::of(Metric::OutputTokens)));
+        cells.extend(LATENCIES.map(|(_, metric, quantile, _)| shown(cell, &percentile(metric, quantile))));
+        cells.push(shown(cell, &FigureKey::of(Metric::OutputTokens)));
         cells.extend(priced.then(|| known(cell.cost_per_million_output_tokens)));
         cells.push(cell.standing.map_or(NOTHING, Standing::word).to_owned());
         grid.row(cells);
@@ -125,7 +125,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
+pub(super) fn shown(cell: &Cell, subject: &FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = latency::sign(measured.mark);
@@ -139,10 +139,10 @@ pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
 
 /// What the signs behind these figures mean, of those that are there.
 pub(super) fn signs(matrix: &Matrix, subjects: &[FigureKey]) -> Vec<(&'static str, &'static str)> {
-    let figures = || matrix.cells.iter().flat_map(|cell| subjects.iter().map(|of| cell.figures.figure(*of)));
+    let figures = || matrix.cells.iter().flat_map(|cell| subjects.iter().map(|of| cell.figures.figure(of)));
     let all = [
-        (Mark::TooFewSamples, "too few samples in a run to rely on"),
-        (Mark::Indicative, "indicative: fewer than ten samples of a run lie above it"),
+        (SampleWarning::TooFewSamples, "too few samples in a run to rely on"),
+        (SampleWarning::Indicative, "indicative: fewer than ten samples of a run lie above it"),
     ];
     let there =
         all.into_iter().filter(|(mark, _)| figures().flatten().any(|found| found.mark == Some(*mark)));

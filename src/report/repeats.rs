@@ -5,7 +5,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use super::{diagnosis, latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, FigureKey};
+use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
 use crate::units::count;
 
@@ -135,7 +135,7 @@ fn latencies(page: &mut Page, repeats: &Repeats) {
         let percentiles =
             Quantile::ALL.map(|quantile| (quantile.to_string(), Statistic::Percentile(quantile)));
         for (statistic, subject) in [("mean".to_owned(), Statistic::Mean)].into_iter().chain(percentiles) {
-            if let Some(figure) = repeats.figures.figure(FigureKey::latency(subject, metric)) {
+            if let Some(figure) = repeats.figures.figure(&FigureKey::latency(subject, metric)) {
                 grid.row(cells(format!("{name} {statistic}"), figure, 1.0, repeats.counted_runs));
             }
         }
@@ -148,7 +148,7 @@ fn flows(page: &mut Page, repeats: &Repeats) {
     let mut grid = grid();
     for (subject, name) in FLOWS {
         let scale = if subject.kind() == FigureKind::Share { 100.0 } else { 1.0 };
-        if let Some(figure) = repeats.figures.figure(subject) {
+        if let Some(figure) = repeats.figures.figure(&subject) {
             grid.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
         }
     }
@@ -188,10 +188,10 @@ fn notes(page: &mut Page, repeats: &Repeats) {
         let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
             Quantile::ALL.map(|quantile| FigureKey::latency(Statistic::Percentile(quantile), metric))
         });
-        subjects.filter_map(|subject| repeats.figures.figure(subject))
+        subjects.filter_map(|subject| repeats.figures.figure(&subject))
     };
     let note = |page: &mut Page, sign: &str, text: &str| page.entry(Tone::Faint, sign, text);
-    if shown().any(|figure| figure.mark == Some(Mark::TooFewSamples)) {
+    if shown().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples)) {
         let text = format!(
             "too few samples in a run for this percentile: every run may err to the same side, which no interval \
              across runs can show; longer runs cure it, more runs do not{}",
@@ -199,7 +199,7 @@ fn notes(page: &mut Page, repeats: &Repeats) {
         );
         note(page, "  * ", &text);
     }
-    if shown().any(|figure| figure.mark == Some(Mark::Indicative)) {
+    if shown().any(|figure| figure.mark == Some(SampleWarning::Indicative)) {
         note(page, "  ~ ", "indicative: in a run, fewer than ten samples lie above it");
     }
     if shown().any(|figure| figure.unresolvable.is_some()) {
@@ -254,7 +254,7 @@ fn precision(page: &mut Page, repeats: &Repeats) {
     let lines: Vec<_> = headline
         .into_iter()
         .filter_map(|(subject, name)| {
-            let figure = repeats.figures.figure(subject)?;
+            let figure = repeats.figures.figure(&subject)?;
             let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
             let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
             Some(match figure.runs_for_ten_percent {

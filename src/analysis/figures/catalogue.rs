@@ -157,7 +157,12 @@ const fn rate(key: &'static str, title: &'static str, unit: FigureUnit, formula:
     FigureInfo { unit, better, samples: Samples::PerRun, ..latency(key, title, formula) }
 }
 
-const fn share(key: &'static str, title: &'static str, better: Direction, formula: &'static str) -> FigureInfo {
+const fn share(
+    key: &'static str,
+    title: &'static str,
+    better: Direction,
+    formula: &'static str,
+) -> FigureInfo {
     FigureInfo { better, ..rate(key, title, FigureUnit::Share, formula) }
 }
 
@@ -240,7 +245,12 @@ const CATALOGUE: [FigureInfo; 21] = [
     FigureInfo {
         field: "completed_requests_per_s",
         meaning: "requests whose answer was complete in the window",
-        ..rate("request_rate", "requests", FigureUnit::RequestsPerSecond, "answers completed in the window / window")
+        ..rate(
+            "request_rate",
+            "requests",
+            FigureUnit::RequestsPerSecond,
+            "answers completed in the window / window",
+        )
     },
     FigureInfo {
         meaning: "prompt tokens of the requests whose first token arrived in the window",
@@ -416,7 +426,10 @@ mod tests {
         for (place, metric) in Metric::ALL.into_iter().enumerate() {
             assert_eq!(metric as usize, place);
             let FigureInfo { key, field, title, meaning, formula, source, .. } = *metric.info();
-            assert!([key, field, title, meaning, formula, source].iter().all(|text| !text.is_empty()), "{key}");
+            assert!(
+                [key, field, title, meaning, formula, source].iter().all(|text| !text.is_empty()),
+                "{key}"
+            );
             assert_eq!((Metric::named(key), Metric::named(field)), (Some(metric), Some(metric)));
         }
         assert!(Metric::LATENCIES.iter().all(|metric| metric.kind() == FigureKind::Latency));

@@ -124,7 +124,8 @@ mod tests {
         assert_eq!(figure("p50 ttft"), Some(100.0));
         assert_eq!(figure("p50 ttft of chat"), Some(100.0));
         assert_eq!((figure("p50 ttft of search"), figure("error_rate")), (None, Some(0.0)));
-        let unfit = "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
+        let unfit =
+            "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
         assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
     }
 }

@@ -6,7 +6,7 @@ use serde::ser::SerializeStruct;
 use super::table::of_requests;
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Mark, Quantile};
+use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::dependence;
 
 /// One metric over a run, milliseconds.
@@ -49,7 +49,7 @@ pub struct Percentile {
     /// run say how sure the figure is; absent where there is no such interval.
     pub sections_dependent: Option<bool>,
     /// A reservation, when samples are few.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
 }
 
 impl LatencyRow {

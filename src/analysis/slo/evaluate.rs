@@ -4,7 +4,6 @@ use super::judgement::{Judgement, Status};
 use super::objective::Objective;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::SampleWarning;
-use crate::analysis::latency::table::reading;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::analysis::summary::run::Summary;
 use crate::units::count;
@@ -76,7 +75,7 @@ impl Objective {
         let meant = |request: &&Measured<'_>| {
             self.key.part.as_ref().is_none_or(|part| part.has(&observed.log.header.workload, request.record))
         };
-        let figures = observed.requests.iter().filter(meant).filter_map(|r| reading(&r.latency, metric));
+        let figures = observed.requests.iter().filter(meant).filter_map(|r| r.latency.get(metric));
         let keeps =
             |figure: Figure| figure.at_most().is_some_and(|most| self.comparison.holds(most, self.bound));
         let (mut over, mut all) = (0_u64, 0_u64);

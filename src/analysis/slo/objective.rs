@@ -173,7 +173,9 @@ impl FigureKey {
         };
         if self.metric == Metric::SloAttainment && targets.iter().all(|target| target.slo.is_empty()) {
             let whose = self.part.as_ref().map_or_else(String::new, |part| format!(" of `{part}`"));
-            return Err(format!("no request{whose} has an SLO; declare one, such as slo = {{ ttft_ms = 500 }}"));
+            return Err(format!(
+                "no request{whose} has an SLO; declare one, such as slo = {{ ttft_ms = 500 }}"
+            ));
         }
         Ok(())
     }
@@ -206,10 +208,7 @@ mod tests {
             ("output_tokens_per_s > 1000/s", FigureKey::of(Metric::OutputTokens), Comparison::Above, 1_000.0),
         ] {
             let objective: Objective = text.parse().unwrap();
-            assert_eq!(
-                (objective.key, objective.comparison, objective.bound),
-                (key, comparison, bound)
-            );
+            assert_eq!((objective.key, objective.comparison, objective.bound), (key, comparison, bound));
             assert_eq!(objective.to_string(), text);
         }
     }

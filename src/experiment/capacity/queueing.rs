@@ -9,7 +9,7 @@ use serde::Serialize;
 use self::model::{Instance, Model};
 use super::{Basis, Contract};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Metric, Objective, Quantile, FigureKey};
+use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::{EngineFit, Grade, Sweep};
 use crate::units::{count, three_digits};
 
@@ -252,10 +252,7 @@ fn decided_by_pace<'o>(sweep: &Sweep, objectives: &'o [Objective]) -> Option<&'o
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_ref());
     let decides = objectives.iter().find(|objective| Some(&objective.text) == tightest);
     decides.filter(|objective| {
-        matches!(
-            objective.subject,
-            FigureKey::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
-        )
+        matches!(objective.key.metric, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
     })
 }
 

@@ -10,7 +10,7 @@ use super::side::{Side, Unit};
 use super::told::{Unchecked, told_by_sides};
 use super::{NotComparable, Standing};
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, Metric, Quantile, Share, Statistic, FigureKey};
+use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey, FigureKind, Metric, Quantile, Statistic};
 use crate::foreign::ForeignRun;
 
 /// Latencies that other tools have too.
@@ -154,7 +154,7 @@ impl ComparedForeign {
 impl AgainstForeign {
     fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
-        for subject in subjects() {
+        for subject in &subjects() {
             match (baseline.figure(subject), other.figure(subject)) {
                 (Some(_), Some(_)) => rows.extend(Row::of(
                     subject,
@@ -168,7 +168,7 @@ impl AgainstForeign {
             }
         }
         let judged = gates.iter().map(|gate| {
-            let subject = gate.margin().figure.subject;
+            let subject = &gate.margin().figure;
             let (before, after) = (baseline.sampled(subject), other.sampled(subject));
             let standing: Standing = held(before.level, after.level);
             gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
@@ -178,48 +178,44 @@ impl AgainstForeign {
 }
 
 /// All that is looked at.
-fn subjects() -> impl Iterator<Item = FigureKey> {
+fn subjects() -> Vec<FigureKey> {
     let latencies = METRICS
         .into_iter()
         .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
-    latencies.chain([FigureKey::of(Metric::ErrorRate)])
+    latencies.chain([FigureKey::of(Metric::ErrorRate)]).collect()
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
 fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
     let measure = &gate.margin().figure;
     let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
-    if measure.scope.is_some() {
+    if measure.part.is_some() {
         return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
     }
-    match measure.subject {
-        FigureKey::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
-        FigureKey::of(Metric::ErrorRate) => Ok(()),
-        FigureKey::latency(statistic, Metric::Ttft) => {
-            from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
-        }
-        FigureKey::latency(statistic, Metric::E2e) => {
-            from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
-        }
-        FigureKey::Latency(_, metric) => no(format!("it has no {metric}")),
-        FigureKey::Rate(_) => no(
+    match (measure.kind(), measure.metric) {
+        (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
+        (_, Metric::ErrorRate) => Ok(()),
+        (_, Metric::Ttft) => from_send(measure, Metric::TtftFromSend, no),
+        (_, Metric::E2e) => from_send(measure, Metric::E2eFromSend, no),
+        (FigureKind::Latency, metric) => no(format!("it has no {metric}")),
+        (FigureKind::Rate, _) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        FigureKey::Share(_) => no("it does not tell it".to_owned()),
+        (FigureKind::Share, _) => no("it does not tell it".to_owned()),
     }
 }
 
 fn from_send(
-    statistic: Statistic,
-    metric: Metric,
+    figure: &FigureKey,
     there: Metric,
     no: impl Fn(String) -> Result<(), NoEqual>,
 ) -> Result<(), NoEqual> {
     no(format!(
-        "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        FigureKey::latency(statistic, there)
+        "{} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
+        figure.metric,
+        FigureKey { metric: there, ..figure.clone() }
     ))
 }
 
@@ -249,14 +245,14 @@ impl AnySide {
         rate.map(sentence).into_iter().collect()
     }
 
-    fn figure(&self, subject: FigureKey) -> Option<Figure> {
+    fn figure(&self, subject: &FigureKey) -> Option<Figure> {
         match self {
             Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
             Self::Foreign(_, run) => run.figure(subject),
         }
     }
 
-    fn sampled(&self, subject: FigureKey) -> Sampled {
+    fn sampled(&self, subject: &FigureKey) -> Sampled {
         let figures = vec![self.figure(subject)];
         let level = match self {
             Self::Ours(side) => Level::of(subject, side),

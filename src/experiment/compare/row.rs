@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::side::{Side, Unit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, FigureKey, Summary};
+use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::AcrossRuns;
 
 /// What is held against the baseline.
-pub(super) const SUBJECTS: [FigureKey; 13] = {
+pub(super) static SUBJECTS: [FigureKey; 13] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
         FigureKey::percentile(quantile, metric)
     }
@@ -101,7 +101,7 @@ pub struct Level {
     /// Upper end.
     pub high: Option<f64>,
     /// A reservation about it.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
 }
 
 /// A value, and its 95 % interval where there is one.
@@ -143,12 +143,17 @@ impl Row {
                 |side: &Side| Sampled { level: Level::of(subject, side), figures: side.figures(subject) };
             Self::of(subject, &sampled(baseline), &sampled(other), pairing)
         };
-        let mut rows: Vec<Self> = SUBJECTS.into_iter().filter_map(row).collect();
+        let mut rows: Vec<Self> = SUBJECTS.iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
 
-    pub(super) fn of(subject: FigureKey, before: &Sampled, after: &Sampled, pairing: Pairing) -> Option<Self> {
+    pub(super) fn of(
+        subject: &FigureKey,
+        before: &Sampled,
+        after: &Sampled,
+        pairing: Pairing,
+    ) -> Option<Self> {
         if before.figures.iter().chain(&after.figures).all(Option::is_none) {
             return None;
         }
@@ -158,7 +163,7 @@ impl Row {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
         };
-        let change = change.filter(|_| !subject.kind() == FigureKind::Share);
+        let change = change.filter(|_| subject.kind() != FigureKind::Share);
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
             // Shares change by points.
@@ -169,7 +174,7 @@ impl Row {
         let standing = held(before, after);
         Some(Self {
             figure: subject.to_string(),
-            subject,
+            subject: subject.clone(),
             baseline: before,
             other: after,
             difference,
@@ -185,7 +190,7 @@ impl Row {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
             Standing::NotShown
-        } else if (moved < 0.0) == (self.subject.sense() == Sense::Less) {
+        } else if (moved < 0.0) == self.subject.less_is_better() {
             Standing::Better
         } else {
             Standing::Worse
@@ -265,14 +270,13 @@ impl From<Estimate> for Interval {
 }
 
 impl Level {
-    pub(super) fn of(subject: FigureKey, side: &Side) -> Self {
+    pub(super) fn of(subject: &FigureKey, side: &Side) -> Self {
         match (side.unit, side.runs.as_slice()) {
             (Unit::Run, [run]) => Self::within(subject, run),
             (_, runs) => {
-                let most = if subject.kind() == FigureKind::Share { 1.0 } else { f64::INFINITY };
-                let across = AcrossRuns::of_figures(&side.figures(subject), most);
-                let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-                Self { mark: Mark::gravest(marks), ..Self::across(&across) }
+                let across = AcrossRuns::of_figures(&side.figures(subject), subject.most());
+                let marks = runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark);
+                Self { mark: SampleWarning::gravest(marks), ..Self::across(&across) }
             }
         }
     }
@@ -288,21 +292,15 @@ impl Level {
         }
     }
 
-    fn within(subject: FigureKey, run: &Summary) -> Self {
+    fn within(subject: &FigureKey, run: &Summary) -> Self {
         let figure = subject.read(run);
-        let (low, high) = match subject {
-            FigureKey::percentile(quantile, metric) => {
-                let row = run.latency.row(metric);
-                row.map_or((None, None), |row| row.percentile(quantile).best_interval())
-            }
-            _ => (None, None),
-        };
+        let (low, high) = subject.interval(run).unwrap_or_default();
         Self {
             value: figure.and_then(Figure::exact),
             at_least: figure.filter(|figure| figure.exact().is_none()).map(Figure::at_least),
             low,
             high,
-            mark: subject.mark(run).map(|(mark, _)| mark),
+            mark: subject.warning(run).map(|(mark, _)| mark),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
-use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, FigureKey};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile};
 use crate::experiment::{
     AcrossRuns, Begun, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
 };
@@ -122,7 +122,7 @@ impl ComparedSweeps {
     /// When they do not: what they keep.
     pub fn check(gate: &Gate) -> Result<(), String> {
         let wanted = gate.whole_run_subject();
-        if READ.iter().any(|(subject, _)| Some(*subject) == wanted) {
+        if READ.iter().any(|(subject, _)| Some(subject) == wanted) {
             return Ok(());
         }
         let kept: Vec<_> = READ.iter().map(|(subject, _)| subject.to_string()).collect();
@@ -229,9 +229,9 @@ impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
-        let row = |(subject, read): (FigureKey, Read)| {
+        let row = |(subject, read): &(FigureKey, Read)| {
             // Beyond saturation a latency depends on how long the run was, and tells nothing of the server.
-            if saturated && matches!(subject, FigureKey::Latency(..)) {
+            if saturated && subject.kind() == FigureKind::Latency {
                 return None;
             }
             let sampled = |point: &SweepPoint| {
@@ -243,7 +243,7 @@ impl AtLoad {
         Self {
             load: before.load,
             pairing,
-            rows: SHOWN.into_iter().map(|place| READ[place]).filter_map(row).collect(),
+            rows: SHOWN.into_iter().map(|place| &READ[place]).filter_map(row).collect(),
         }
     }
 }
@@ -280,7 +280,7 @@ type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.
-const READ: [(FigureKey, Read); 14] = {
+static READ: [(FigureKey, Read); 14] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
         FigureKey::percentile(quantile, metric)
     }
@@ -305,7 +305,7 @@ const READ: [(FigureKey, Read); 14] = {
 /// The figure that `gate` is about in each run of a load; none where sweeps do not keep it.
 fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis::Figure>> {
     let wanted = gate.whole_run_subject();
-    let known = READ.into_iter().find(|(subject, _)| Some(*subject) == wanted);
+    let known = READ.iter().find(|(subject, _)| Some(subject) == wanted);
     known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
 }
 

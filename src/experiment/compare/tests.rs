@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{Status, summarise};
+use crate::analysis::{FigureKey, Metric, Status, summarise};
 use crate::experiment::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
@@ -273,7 +273,7 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 #[test]
 fn what_would_be_seen_of_a_share_is_told_in_points() {
     use super::row::Sampled;
-    use crate::analysis::{Flow, Share, FigureKey};
+    use crate::analysis::{FigureKey, Flow, Share};
     let sampled = |values: [f64; 3]| Sampled {
         level: Level { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
         figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Comparison, Objective, FigureKey};
+use crate::analysis::{Comparison, FigureKey, Objective};
 use crate::workload::reading::Place;
 
 /// A claim about a row.

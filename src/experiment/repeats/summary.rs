@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::{AcrossJudgement, Figures};
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
-    Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Rule, Statistic, FigureKey, Summary,
-    counts_over_runs,
+    Check, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Rule, Summary, counts_over_runs,
 };
 use crate::experiment::{Diagnosis, JointDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
@@ -277,9 +276,7 @@ fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) ->
 
 impl RepeatedRun {
     fn of(repeat: Repeat, run: &Summary) -> Self {
-        let ttft = |quantile| {
-            FigureKey::percentile(quantile, Metric::Ttft).read(run).and_then(Figure::exact)
-        };
+        let ttft = |quantile| FigureKey::percentile(quantile, Metric::Ttft).read(run).and_then(Figure::exact);
         Self {
             number: repeat.number,
             seed: run.run.seed,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
-    CheckOutcome, Figure, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, FigureKey, Summary,
+    CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic, Status, Summary,
     summarise,
 };
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
@@ -169,9 +169,9 @@ fn runs_are_joined_in_their_order() {
     let ttft = repeats.figures.figure(P50_TTFT).unwrap();
     assert_eq!(ttft.values, [100.0, 120.0, 110.0, 90.0, 80.0].map(Some));
     assert!(near(ttft.mean, 100.0) && near(ttft.std, 250_f64.sqrt()));
-    let p99 = repeats.figures.figure(FigureKey::latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
-    assert_eq!(p99.unwrap().mark, Some(Mark::TooFewSamples), "four samples in each run");
-    assert!(near(repeats.figures.figure(FigureKey::of(Metric::Goodput)).unwrap().mean, 4.0));
+    let p99 = repeats.figures.figure(&FigureKey::latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
+    assert_eq!(p99.unwrap().mark, Some(SampleWarning::TooFewSamples), "four samples in each run");
+    assert!(near(repeats.figures.figure(&FigureKey::of(Metric::Goodput)).unwrap().mean, 4.0));
 }
 
 #[test]

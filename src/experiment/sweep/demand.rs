@@ -1,7 +1,7 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
 use super::Trial;
-use crate::analysis::{Comparison, Objective, Share, Statistic, FigureKey};
+use crate::analysis::{Comparison, FigureKind, Objective};
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
 ///
@@ -56,24 +56,21 @@ impl Demand {
         let below = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
-        let (scale, limit) = match (objective.subject, below) {
-            (FigureKey::Rate(_), _) => {
+        let key = &objective.key;
+        let (scale, limit) = match (key.kind(), below) {
+            (FigureKind::Rate, _) => {
                 return refused(
                     "a flow rises with the load before it falls; demand a latency or a share, such as \
                      `slo_attainment > 95%`",
                 );
             }
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
-                (Scale::Share, 1.0 - bound)
-            }
-            (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (Scale::Share, bound),
-            (FigureKey::percentile(quantile, metric), true)
-                if metric.is_one_per_request() =>
-            {
-                (Scale::Share, 1.0 - quantile.fraction())
-            }
-            (FigureKey::Latency(..), true) => (Scale::Magnitude, bound),
-            (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
+            (FigureKind::Share, false) if !key.less_is_better() => (Scale::Share, 1.0 - bound),
+            (FigureKind::Share, true) if key.less_is_better() => (Scale::Share, bound),
+            (FigureKind::Latency, true) => match key.quantile().filter(|_| key.metric.is_one_per_request()) {
+                Some(quantile) => (Scale::Share, 1.0 - quantile.fraction()),
+                None => (Scale::Magnitude, bound),
+            },
+            (FigureKind::Latency | FigureKind::Share, _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
@@ -98,11 +95,10 @@ impl Demand {
             return Some(Reading { load, figure, requests: 1.0 });
         };
         let judged = trial.judged.get(place)?;
-        let figure = match (objective.subject, self.scale) {
-            (FigureKey::Latency(..), Scale::Share) => judged.over_share?,
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
-                1.0 - judged.value?
-            }
+        let key = &objective.key;
+        let figure = match (key.kind(), self.scale) {
+            (FigureKind::Latency, Scale::Share) => judged.over_share?,
+            (FigureKind::Share, _) if !key.less_is_better() => 1.0 - judged.value?,
             // What was cut off is at least that, which is what an overloaded server shows.
             _ => judged.value.or(judged.at_least)?,
         };

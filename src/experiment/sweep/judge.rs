@@ -4,7 +4,7 @@ use super::demand::Demand;
 use super::loads::Tally;
 use super::search::MOST_REQUESTS;
 use super::{HighestLoad, LoadClass, Search, StopReason};
-use crate::analysis::Mark;
+use crate::analysis::SampleWarning;
 use crate::analysis::wording::{counted, percent};
 use crate::units::count;
 
@@ -43,7 +43,7 @@ pub(super) fn judge(
     }
     let few = trials
         .iter()
-        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(Mark::TooFewSamples)));
+        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(SampleWarning::TooFewSamples)));
     let few = few.count() as u64;
     if few > 0 {
         notes.push(format!(

@@ -10,7 +10,7 @@ pub(crate) use chart::{Bar, BarChart, Chart, ChartSize};
 pub(crate) use emphasis::{Level, Tone};
 pub(crate) use note::{Note, NoteKind};
 pub(crate) use outline::{
-    Block, Document, Entry, FigurePlace, KeyFigure, Section, Attachment, Statement, VerdictLine,
+    Attachment, Block, Document, Entry, FigurePlace, KeyFigure, Section, Statement, VerdictLine,
 };
 pub(crate) use table::{
     ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure, known,

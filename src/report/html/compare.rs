@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
-use crate::analysis::FigureKey;
+use crate::analysis::FigureKind;
 use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
 use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::compare::{
@@ -69,7 +69,7 @@ fn changes(against: &Against) -> Markup {
         };
         let words = format!(
             "{}: {} → {}, {} ({})",
-            label(row.subject),
+            label(&row.subject),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),
@@ -87,7 +87,7 @@ fn changes(against: &Against) -> Markup {
     Plot::rows(description, axis, rows, series).with_rules([Rule::Place(0.0, "no change".to_owned())]).draw()
 }
 
-const fn is_share(row: &Row) -> bool {
+fn is_share(row: &Row) -> bool {
     row.subject.kind() == FigureKind::Share
 }
 
@@ -102,7 +102,7 @@ fn table(against: &Against) -> Table {
     };
     for row in &against.rows {
         table.row([
-            label(row.subject),
+            label(&row.subject),
             value(row, &row.baseline),
             interval(row, &row.baseline),
             value(row, &row.other),
@@ -130,7 +130,7 @@ fn over_time(compared: &Compared, trend: &Trend) -> Markup {
         p.muted { (DRIFTS) }
         div.charts {
             @for line in trend.lines.iter().filter(is_something) {
-                (figure(&label(line.subject), "", &course(compared, trend, line), Some(&levels(compared, trend, line))))
+                (figure(&label(&line.subject), "", &course(compared, trend, line), Some(&levels(compared, trend, line))))
             }
         }
     }
@@ -151,7 +151,7 @@ fn levels(compared: &Compared, trend: &Trend, line: &TrendLine) -> Table {
 }
 
 /// What a figure is multiplied by to be read: shares are told in per cent.
-const fn scale(line: &TrendLine) -> f64 {
+fn scale(line: &TrendLine) -> f64 {
     if line.subject.kind() == FigureKind::Share { 100.0 } else { 1.0 }
 }
 
@@ -178,5 +178,5 @@ fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
     let description = format!("{} over {} sides in the order of time", line.figure, trend.order.len());
     let x = Axis::counted("side, in the order of time", trend.order.len() as u64);
     let series = vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)];
-    Plot::new(description, x, Axis::from_zero(&label(line.subject), tops), series).draw()
+    Plot::new(description, x, Axis::from_zero(&label(&line.subject), tops), series).draw()
 }

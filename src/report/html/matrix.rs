@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;
@@ -14,18 +14,18 @@ use crate::report::matrix::{
 };
 use crate::report::printable;
 
-const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+    FigureKey::percentile(quantile, metric)
 }
 
 /// What is drawn row by row.
-const DRAWN: [Subject; 6] = [
+static DRAWN: [FigureKey; 6] = [
     percentile(Quantile::P50, Metric::Ttft),
     percentile(Quantile::P95, Metric::Ttft),
     percentile(Quantile::P50, Metric::Tpot),
     percentile(Quantile::P95, Metric::Tpot),
     percentile(Quantile::P50, Metric::E2e),
-    Subject::Rate(Flow::OutputTokens),
+    FigureKey::of(Metric::OutputTokens),
 ];
 
 /// The table as a page.
@@ -42,7 +42,7 @@ pub fn matrix_page(matrix: &Matrix) -> String {
         (doubts(matrix))
         h2 { "Figures, row by row" }
         div.charts {
-            @for subject in DRAWN {
+            @for subject in &DRAWN {
                 @if let Some((picture, hint)) = picture(matrix, subject) {
                     (figure(&label(subject), &hint, &picture.draw(), None))
                 }
@@ -59,7 +59,7 @@ pub fn matrix_page(matrix: &Matrix) -> String {
 
 fn rows(matrix: &Matrix) -> Table {
     let priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
-    let labels: Vec<String> = DRAWN.into_iter().map(label).collect();
+    let labels: Vec<String> = DRAWN.iter().map(label).collect();
     let fixed = ["row", "asked", "runs", "verdict", "hypothesis"].into_iter();
     let cost = priced.then_some("cost/1M out");
     let mut table = Table::new("Rows", fixed.chain(cost).chain(labels.iter().map(String::as_str)));
@@ -72,7 +72,7 @@ fn rows(matrix: &Matrix) -> Table {
             cell.standing.map_or(NOTHING, Standing::word).to_owned(),
         ];
         let cost = priced.then(|| cell.cost_per_million_output_tokens.map_or(NOTHING.to_owned(), cell_text));
-        let figures = DRAWN.map(|subject| shown(cell, subject));
+        let figures = DRAWN.iter().map(|subject| shown(cell, subject));
         table.row(fixed.into_iter().chain(cost).chain(figures));
     }
     table
@@ -91,7 +91,7 @@ fn doubts(matrix: &Matrix) -> Markup {
 }
 
 /// One figure of all rows under one axis, and what to look for; nothing where no row has it.
-fn picture(matrix: &Matrix, subject: Subject) -> Option<(Plot, String)> {
+fn picture(matrix: &Matrix, subject: &FigureKey) -> Option<(Plot, String)> {
     let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut rows = Vec::new();
     let mut series = Vec::new();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{Table, sign};
-use crate::analysis::{Metric, Quantile, Statistic, Status, FigureKey};
+use crate::analysis::{Metric, Quantile, Status};
 use crate::experiment::compare::{
     Against, Compared, ComparedSweeps, Difference, GateJudgement, Pairing, Role, Row, Standing, SweepAgainst,
     Trend,
@@ -82,13 +82,10 @@ fn headline<'a>(
 
 /// How a figure that people ask for first changed.
 fn in_brief(row: &Row) -> Option<String> {
-    let FigureKey::percentile(Quantile::P95, metric) = row.subject else { return None };
-    let name = match metric {
-        Metric::Ttft => "TTFT",
-        Metric::Tpot => "TPOT",
-        Metric::E2e => "e2e",
-        _ => return None,
-    };
+    let metric = row.subject.metric;
+    let told = row.subject.quantile() == Some(Quantile::P95)
+        && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
+    let name = told.then(|| metric.title())?;
     row.change?;
     let standing = match row.standing {
         Standing::Unknown => String::new(),

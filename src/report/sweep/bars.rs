@@ -1,7 +1,7 @@
 //! The curve of a sweep in characters: a bar for each load, and the bound that decides.
 
 use super::loads::shown;
-use crate::analysis::{Metric, Objective, Quantile, Statistic, FigureKey};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{AcrossRuns, PointFigures, Sweep, SweepPoint};
 use crate::report::grid::cell;
 use crate::report::page::{Page, Tone};
@@ -26,8 +26,8 @@ fn latency(sweep: &Sweep) -> Shown {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let objectives = tightest.into_iter().chain(sweep.plan.objectives.iter().map(String::as_str));
     let readable = objectives.filter_map(|text| text.parse::<Objective>().ok());
-    let mut known = readable.filter(|objective| objective.scope.is_none()).filter_map(|objective| {
-        let (name, read) = figure(objective.subject)?;
+    let mut known = readable.filter(|objective| objective.key.part.is_none()).filter_map(|objective| {
+        let (name, read) = figure(&objective.key)?;
         Some(Shown { name, read, bound_ms: Some(objective.bound) })
     });
     known.next().unwrap_or(Shown {
@@ -39,9 +39,8 @@ fn latency(sweep: &Sweep) -> Shown {
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-fn figure(subject: FigureKey) -> Option<(&'static str, Read)> {
-    let FigureKey::percentile(quantile, metric) = subject else { return None };
-    Some(match (quantile, metric) {
+fn figure(subject: &FigureKey) -> Option<(&'static str, Read)> {
+    Some(match (subject.quantile()?, subject.metric) {
         (Quantile::P50, Metric::Ttft) => ("p50 TTFT", |figures| figures.ttft_p50_ms.as_ref()),
         (Quantile::P95, Metric::Ttft) => ("p95 TTFT", |figures| figures.ttft_p95_ms.as_ref()),
         (Quantile::P99, Metric::Ttft) => ("p99 TTFT", |figures| figures.ttft_p99_ms.as_ref()),

@@ -1,6 +1,6 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
-use crate::analysis::{Mark, Status};
+use crate::analysis::{SampleWarning, Status};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
 use crate::report::latency;
@@ -75,11 +75,11 @@ fn notes(page: &mut Page, sweep: &Sweep) {
         shown.map(|figure| figure.as_ref().and_then(|figure| figure.mark))
     };
     let marks: Vec<_> = sweep.points.iter().flat_map(|point| of(&point.figures)).flatten().collect();
-    if marks.contains(&Mark::TooFewSamples) {
+    if marks.contains(&SampleWarning::TooFewSamples) {
         let text = "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them";
         page.entry(Tone::Faint, "  * ", text);
     }
-    if marks.contains(&Mark::Indicative) {
+    if marks.contains(&SampleWarning::Indicative) {
         page.entry(Tone::Faint, "  ~ ", "indicative: fewer than ten samples of a run lie above it");
     }
 }

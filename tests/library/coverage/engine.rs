@@ -1,6 +1,6 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
-use skyline::analysis::{Metric, Quantile, Sample, Statistic, FigureKey, Summary, summarise};
+use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Summary, summarise};
 use skyline::experiment::{Flown, Repeats, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
@@ -89,7 +89,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
         let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
             let subject = FigureKey::percentile(*quantile, Metric::Ttft);
-            let across = repeats.figures.figure(subject).unwrap();
+            let across = repeats.figures.figure(&subject).unwrap();
             covered.add(across.mean.unwrap(), across.interval().unwrap());
         }
     }

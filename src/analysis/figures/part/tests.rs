@@ -1,8 +1,8 @@
 //! Holds objectives of parts of a run to the figures of those parts.
 
 use super::*;
+use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::figures::subject::Statistic;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::summarise::summarise;

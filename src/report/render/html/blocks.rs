@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::report::document::{
-    Align, Block, Chart, ChartSize, Entry, KeyFigure, Note, Attachment, Table, TableCell, TableRow, Tone,
+    Align, Attachment, Block, Chart, ChartSize, Entry, KeyFigure, Note, Table, TableCell, TableRow, Tone,
 };
 use crate::report::printable;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, code, text};
 use crate::report::document::{
-    Align, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Attachment, Table,
+    Align, Attachment, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Table,
     TableColumn, Tone,
 };
 
