@@ -15,7 +15,8 @@
 //! | 5 | [`runner`], [`mock`], [`telemetry`] |
 //! | 6 | [`experiment`], [`calibration`] |
 //! | 7 | [`report`], [`live`] |
-//! | 8 | [`cli`] |
+//! | 8 | [`session`] |
+//! | 9 | [`cli`] |
 
 pub mod analysis;
 pub mod arrivals;
@@ -32,6 +33,7 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod runner;
+pub mod session;
 pub mod simulator;
 pub mod telemetry;
 pub mod units;

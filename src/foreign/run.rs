@@ -2,14 +2,17 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{ForeignLatency, Refused, Tool};
+use super::fields::{FieldProblem, ResultFields};
+use super::figures::ForeignLatency;
+use super::refused::UnmatchedFigure;
+use super::tool::ForeignTool;
 use crate::analysis::{Figure, FigureKey, Metric, Percentile, SampleWarning};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForeignRun {
     /// Who flew it.
-    pub tool: Tool,
+    pub tool: ForeignTool,
     /// The tool's version, where its file tells.
     pub tool_version: Option<String>,
     /// Its place in its file, from 1.
@@ -27,7 +30,7 @@ pub struct ForeignRun {
     /// What a reader must know of these figures.
     pub reservations: Vec<String>,
     /// Figures of the tool that have no equal here.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<UnmatchedFigure>,
 }
 
 /// What a run was flown under; absent is what its file does not tell.
@@ -46,19 +49,27 @@ pub struct ForeignConditions {
     /// Requests per second that were asked for.
     pub rate_per_s: Option<f64>,
     /// Most requests in flight.
-    pub max_concurrency: Option<Cap>,
+    pub max_concurrency: Option<ConcurrencyCap>,
 }
 
 /// Whether the tool held requests back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cap {
+pub enum ConcurrencyCap {
     /// It did not.
     Uncapped,
     /// So many were in flight at most.
     At(u64),
 }
 
-impl std::fmt::Display for Cap {
+impl ConcurrencyCap {
+    /// The cap under `key`, of which null and 0 are none; `None` where nothing is said of one.
+    pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Result<Option<Self>, FieldProblem> {
+        let most = fields.count(key)?.filter(|&most| most > 0);
+        Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
+    }
+}
+
+impl std::fmt::Display for ConcurrencyCap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Uncapped => f.pad("none"),
@@ -67,7 +78,7 @@ impl std::fmt::Display for Cap {
     }
 }
 
-impl Serialize for Cap {
+impl Serialize for ConcurrencyCap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Uncapped => serializer.serialize_str("none"),

@@ -7,10 +7,9 @@ use serde_json::Value;
 
 use super::args::{LoadArgs, SweepArgs};
 use crate::analysis::{FigureKind, Objective, Quantile};
-use crate::cli::exit::Stop;
 use crate::cli::flight::{AskedOfServer, Field};
-use crate::cli::shelf::Shelf;
 use crate::experiment::{LoadAxis, SweepPlan};
+use crate::session::{Shelf, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{Comparison, FigureKey, Objective};
-use crate::workload::reading::Place;
+use crate::workload::reading::SpecValue;
 
 /// A claim about a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +150,7 @@ impl Reference {
 
 impl Claim {
     /// Reads one.
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         let text = place.text()?;
         text.parse().map_err(|error: ClaimError| place.complain(&error.to_string())).ok()
     }

@@ -279,7 +279,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let joint = |stretch: fn(f64) -> f64| {
         let runs: Vec<_> = (1..=2)
             .map(|number| {
-                let mut stream = crate::random::Stream::named(number, "gaps");
+                let mut stream = crate::random::RandomStream::named(number, "gaps");
                 let mut last = 0.0;
                 let drawn: Vec<f64> = (0..700)
                     .map(|_| {

@@ -3,7 +3,7 @@
 use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Summary, summarise};
 use skyline::experiment::{Flown, Repeats, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use super::covered::Covered;
@@ -35,8 +35,8 @@ output_tokens = {{ kind = "constant", value = 4 }}
 /// Llama-3.1-8B on an A10G under vLLM's defaults.
 fn fleet() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
