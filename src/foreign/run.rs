@@ -24,7 +24,7 @@ pub struct ForeignRun {
     /// Tokens of the requests that completed.
     pub tokens: ForeignTokens,
     /// Totals over all of it.
-    pub whole_run: WholeRun,
+    pub whole_run: WholeRunRates,
     /// Latencies, of completed requests only.
     pub latency: Vec<ForeignLatency>,
     /// What a reader must know of these figures.
@@ -128,7 +128,7 @@ pub struct ForeignTokens {
 /// Totals over the whole run, its end included, in which load falls off. They are not our rates, which are those of a
 /// window in which load keeps coming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct WholeRun {
+pub struct WholeRunRates {
     /// What the totals are divided by, seconds.
     pub duration_s: Option<f64>,
     /// Completed requests ÷ duration.
@@ -137,7 +137,7 @@ pub struct WholeRun {
     pub output_tokens_per_s: Option<f64>,
 }
 
-impl WholeRun {
+impl WholeRunRates {
     pub(super) fn of(duration_s: Option<f64>, requests: ForeignRequests, tokens: ForeignTokens) -> Self {
         let over = |count: Option<u64>| {
             let duration = duration_s.filter(|&duration| duration > 0.0)?;

@@ -56,8 +56,8 @@ fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
     FigureKey::percentile(quantile, metric)
 }
 
-fn figure(run: &ForeignRun, subject: &FigureKey) -> Option<f64> {
-    run.figure(subject).and_then(Figure::exact)
+fn figure(run: &ForeignRun, key: FigureKey) -> Option<f64> {
+    run.figure(&key).and_then(Figure::exact)
 }
 
 fn near(found: Option<f64>, told: &Value) {
@@ -102,7 +102,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     assert_eq!(conditions.max_concurrency, Some(ConcurrencyCap::Uncapped));
     // What counts from the schedule, or over a window, it does not have.
     for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::of(Metric::OutputTokens)] {
-        assert_eq!(run.figure(subject), None);
+        assert_eq!(run.figure(&subject), None);
     }
     assert!(is_refused(&run, "total_token_throughput") && !is_refused(&run, "request_goodput"));
     assert!(run.reservations.iter().any(|text| text.contains("role chunk")));
@@ -133,10 +133,10 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
     assert_eq!(figure(&run, percentile(Quantile::P99, Metric::ChunkGap)), file["p99_itl_ms"].as_f64());
-    assert_eq!(run.figure(percentile(Quantile::P999, Metric::ChunkGap)), None);
-    assert_eq!(run.interval(percentile(Quantile::P50, Metric::TtftFromSend)), (None, None));
-    assert!(run.mark(percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
-    assert_eq!(run.mark(percentile(Quantile::P99, Metric::ChunkGap)), None, "nobody knows how many");
+    assert_eq!(run.figure(&percentile(Quantile::P999, Metric::ChunkGap)), None);
+    assert_eq!(run.interval(&percentile(Quantile::P50, Metric::TtftFromSend)), (None, None));
+    assert!(run.mark(&percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
+    assert_eq!(run.mark(&percentile(Quantile::P99, Metric::ChunkGap)), None, "nobody knows how many");
     assert!(run.reservations[0].contains("--save-detailed"));
     // Files of before tell neither their failures nor the ends of answers.
     let mut old = raw("vllm.json");
@@ -243,7 +243,7 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
         figure(&run, percentile(Quantile::P95, Metric::TtftFromSend)),
         told["percentiles"]["p95"].as_f64()
     );
-    assert_eq!(run.figure(mean(Metric::Tpot)), None);
+    assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));
     // It tells whole latencies in seconds.
     let whole = &file["benchmarks"][0]["metrics"]["request_latency"]["successful"];
@@ -310,12 +310,12 @@ fn aiperfs_summary_alone_keeps_what_means_the_same() {
         figure(&run, percentile(Quantile::P95, Metric::ChunkGap)),
         file["inter_chunk_latency"]["p95"].as_f64()
     );
-    assert_eq!(run.figure(mean(Metric::Tpot)), None);
+    assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency"));
     file["total_usage_completion_tokens"] = file["total_osl"].clone();
     assert_eq!(figure(&changed_run(&file), mean(Metric::Tpot)), file["inter_token_latency"]["avg"].as_f64());
     file["input_config"]["endpoint"]["per_chunk_usage"] = json!(true);
-    assert!(changed_run(&file).figure(mean(Metric::TpotAdjusted)).is_some());
+    assert!(changed_run(&file).figure(&mean(Metric::TpotAdjusted)).is_some());
 }
 
 #[test]

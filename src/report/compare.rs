@@ -309,6 +309,7 @@ fn sparkline(levels: &[Level]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Metric;
 
     #[test]
     fn a_course_is_drawn_between_its_ends() {

@@ -228,7 +228,7 @@ const CATALOGUE: [FigureInfo; 21] = [
         ..latency("e2e_from_send", "e2e from send", "last token − sent")
     },
     FigureInfo {
-        meaning: "how late requests were dispatched: the client's own lateness",
+        meaning: "how late the client dispatched requests",
         ..latency("schedule_lag", "schedule lag", "dispatched − scheduled")
     },
     FigureInfo {

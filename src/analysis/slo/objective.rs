@@ -208,7 +208,7 @@ mod tests {
             ("output_tokens_per_s > 1000/s", FigureKey::of(Metric::OutputTokens), Comparison::Above, 1_000.0),
         ] {
             let objective: Objective = text.parse().unwrap();
-            assert_eq!((objective.key, objective.comparison, objective.bound), (key, comparison, bound));
+            assert_eq!((&objective.key, objective.comparison, objective.bound), (&key, comparison, bound));
             assert_eq!(objective.to_string(), text);
         }
     }
