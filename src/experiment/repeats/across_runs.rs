@@ -8,7 +8,7 @@ use crate::analysis::{Figure, FigureKey, SampleWarning, Summary};
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
 
-/// More repeats than this are nothing that anybody would fly.
+/// More repeats than this are not worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
 
 /// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
