@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::matrix::{confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped};
 use super::render::escape::{block, code, text};
-use crate::analysis::{FigureKey, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{Matrix, MatrixCell, Variant, VariantStanding};
 use crate::units::three_digits;
 

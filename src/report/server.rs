@@ -3,7 +3,10 @@
 use super::page::{Page, Tone};
 use super::sides::together;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside, WentBack, Window};
+use crate::analysis::{
+    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
+    Summary, TimeBeside, WentBack, Window,
+};
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::units::{count, three_digits};
 

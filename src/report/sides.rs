@@ -1,6 +1,9 @@
 //! The figures of the server, of its devices and of this client one by one, for tables and series.
 
-use crate::analysis::{ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside, TimeSummary};
+use crate::analysis::{
+    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
+    TimeSummary,
+};
 use crate::record::{Counter, Gauge, ServerTime};
 
 /// A figure of one of the two sides.

@@ -10,7 +10,7 @@ pub use self::model::NoQueue;
 use super::contract::CapacityTarget;
 use super::instance::Basis;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Metric, Objective, Quantile};
+use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::engine_fit::{EngineFit, Grade};
 use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};

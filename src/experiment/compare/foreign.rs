@@ -10,7 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
 use super::row::{ChangeStanding, ComparedRow, Pairing, held};
 use super::side::SideUnit;
-use crate::analysis::{FigureKey, Metric, Quantile, Statistic, FigureKind};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{Figure, FigureKey, SampleWarning, Metric, Quantile, Statistic, Summary, FigureKind};
+use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
 /// What is held against the baseline.

@@ -7,7 +7,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
-use crate::analysis::{FigureKey, Metric, Quantile, Statistic, FigureKind};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile};
 use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{FigureKey, Metric, Status, summarise};
+use crate::analysis::{FigureKey, Status, summarise};
 use crate::experiment::repeats::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
@@ -280,7 +280,10 @@ fn what_would_be_seen_of_a_share_is_reported_in_points() {
     };
     let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
-        ComparedRow::of(&FigureKey::of(metric), &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
+        ComparedRow::of(&FigureKey::of(metric), &before, &after, Pairing::Independent)
+            .unwrap()
+            .detectable
+            .unwrap()
     };
     let (share, rate) = (detectable(Metric::SloAttainment), detectable(Metric::Goodput));
     assert!((share / rate - 0.5).abs() < 1e-9, "half of 0.5 is a quarter: {share}, {rate}");

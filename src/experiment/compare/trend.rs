@@ -56,7 +56,8 @@ impl RunTrend {
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
         let lines = SUBJECTS.iter().filter_map(|subject| {
-            let levels: Vec<_> = order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
+            let levels: Vec<_> =
+                order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
             TrendLine::of(subject, levels)
         });
         let mut lines: Vec<TrendLine> = lines.collect();

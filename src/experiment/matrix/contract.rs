@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::measured::RowFigures;
 use super::table::{Accept, Variant};
-use crate::analysis::{FigureKey, Objective, Status, Summary, Metric};
+use crate::analysis::{FigureKey, Metric, Objective, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, FigureKey, SampleWarning, Metric, Quantile, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Statistic, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
 /// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.

@@ -104,7 +104,9 @@ impl Claim {
             (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
             (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(subject, runs, other, |low, high| ClaimStanding::of_ends(holds(low), holds(high)))
+                self.of_ratio(subject, runs, other, |low, high| {
+                    ClaimStanding::of_ends(holds(low), holds(high))
+                })
             }
             (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);

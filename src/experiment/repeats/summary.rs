@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::figures::Figures;
 use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
-use crate::analysis::{Check, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Rule, Summary, counts_over_runs};
+use crate::analysis::{
+    Check, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Rule, Summary, counts_over_runs,
+};
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 

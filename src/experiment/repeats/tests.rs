@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
-use crate::analysis::{CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic, Status, Summary, summarise};
+use crate::analysis::{
+    CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic, Status, Summary,
+    summarise,
+};
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, FigureKey, SampleWarning, Metric, Quantile, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run, with its reservation.

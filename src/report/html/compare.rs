@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
-use crate::analysis::{FigureKey, FigureKind};
+use crate::analysis::FigureKind;
 use crate::experiment::compare::{
     AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, RunTrend, TrendLine,
 };

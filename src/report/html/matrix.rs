@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::{FigureKey, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{ClaimStanding, Matrix, MatrixCell, VariantStanding};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;

@@ -1,6 +1,6 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
-use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
+use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Summary, summarise};
 use skyline::experiment::{Repeats, SimulatedRun, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};

@@ -1,6 +1,6 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
-use crate::analysis::{Comparison, FigureKey, Objective, Statistic, FigureKind};
+use crate::analysis::{Comparison, FigureKind, Objective};
 use crate::experiment::sweep::trial::Trial;
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.

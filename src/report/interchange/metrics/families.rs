@@ -1,7 +1,9 @@
 //! The families of a summary.
 
 use super::{Family, Point, Unit};
-use crate::analysis::{Attainment, Fact, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary};
+use crate::analysis::{
+    Attainment, Fact, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+};
 use crate::report::sides::{Known, SideUnit, Statistic, side_figures};
 
 type Labels = Vec<(&'static str, String)>;

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, SampleWarning, Status, Summary};
+use crate::analysis::{
+    Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, SampleWarning, Status, Summary,
+};
 
 /// A bar that is missed when the figure grows by less than this share of the bar is near.
 const NEAR: f64 = 0.1;
