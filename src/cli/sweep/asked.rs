@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{LoadArgs, SweepArgs};
-use crate::analysis::{FigureKey, Objective, Quantile, Statistic};
+use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::flight::{AskedOfServer, Field};
 use crate::experiment::{LoadAxis, SweepPlan};
 use crate::session::{Shelf, Stop};
@@ -70,10 +70,10 @@ pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> Swe
 
 /// What the figures of the objectives need; without any the p99s of the table.
 fn samples_for(objectives: &[Objective]) -> u64 {
-    let needed = objectives.iter().map(|objective| match objective.subject {
-        FigureKey::Latency(Statistic::Percentile(quantile), _) => quantile.floor().max(FOR_A_MEAN),
-        FigureKey::Latency(..) | FigureKey::Rate(_) => FOR_A_MEAN,
-        FigureKey::Share(_) => Quantile::P99.floor(),
+    let needed = objectives.iter().map(|objective| match (objective.key.kind(), objective.key.quantile()) {
+        (FigureKind::Share, _) => Quantile::P99.floor(),
+        (_, Some(quantile)) => quantile.floor().max(FOR_A_MEAN),
+        (_, None) => FOR_A_MEAN,
     });
     needed.max().unwrap_or_else(|| Quantile::P99.floor())
 }

@@ -1,8 +1,9 @@
 //! Holds objectives of parts of a run to the figures of those parts.
 
 use super::*;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::key::FigureKey;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::figures::subject::Statistic;
 use crate::analysis::slo::judgement::Status;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::summarise::summarise;
@@ -51,8 +52,9 @@ fn a_figure_can_be_one_partys() {
         ("p95 ttft of model meta/llama-3.1 < 1s", Some(PartKind::Model), "meta/llama-3.1"),
     ] {
         let read = objective(text);
-        let p95 = FigureKey::Latency(Statistic::Percentile(Quantile::P95), Metric::Ttft);
-        assert_eq!((read.subject, read.scope), (p95, Some(Scope { kind, name: name.to_owned() })), "{text}");
+        let part = Some(Part { kind, name: name.to_owned() });
+        let p95 = FigureKey::percentile(Quantile::P95, Metric::Ttft);
+        assert_eq!(read.key, FigureKey { part, ..p95 }, "{text}");
     }
     for (text, problem) in [
         ("p95 ttft of < 1s", "`of` has no name behind it"),
@@ -116,7 +118,7 @@ fn a_name_that_says_not_which_requests_are_meant_is_refused() {
     assert!(refusal("p95 ttft of class victim < 1s", &log).contains("there are: class chat, class batch"));
     assert!(refusal("p95 ttft of model m < 1s", &log).contains("there are: none"));
     assert!(
-        refusal("slo_attainment of noisy > 90%", &log).contains("it promises nothing to `noisy`"),
+        refusal("slo_attainment of noisy > 90%", &log).contains("no request of `noisy` has an SLO"),
         "nothing to attain"
     );
 
