@@ -77,3 +77,21 @@ impl Stop {
         self.exit
     }
 }
+
+/// Mistakes that were found so far, to be reported all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(Vec<Stop>);
+
+impl Mistakes {
+    /// The value, or nothing and one mistake more.
+    pub(crate) fn note<T>(&mut self, outcome: Result<T, Stop>) -> Option<T> {
+        outcome.map_err(|mistake| self.0.push(mistake)).ok()
+    }
+
+    /// All of them as one, with the exit code of the first; nothing where there are none.
+    pub(crate) fn found(self) -> Option<Stop> {
+        let messages: Vec<_> = self.0.iter().map(|stop| stop.message.clone()).collect();
+        let first = self.0.into_iter().next()?;
+        Some(Stop { message: messages.join("\nerror: "), ..first })
+    }
+}

@@ -11,12 +11,15 @@ pub(crate) mod host;
 mod interrupts;
 mod planned;
 mod printer;
+pub(crate) mod run;
+pub(crate) mod settings;
 mod stored;
 
-pub(crate) use self::campaign::dir::{ASKED, Shelf};
+pub(crate) use self::campaign::dir::{ExperimentDir, MANIFEST};
+pub(crate) use self::campaign::server::ServerManifest;
 pub(crate) use self::collector::{Collector, CollectorUrl};
 pub(crate) use self::datasets::Opened;
-pub(crate) use self::exit::{Exit, Stop};
+pub(crate) use self::exit::{Exit, Mistakes, Stop};
 pub(crate) use self::files::folder;
 pub(crate) use self::files::whole_file::{try_whole_file, whole_file};
 pub(crate) use self::interrupts::Interrupts;

@@ -7,11 +7,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::args::{AbArgs, Require};
 use super::sides::Sides;
-use crate::cli::args::Server;
-use crate::cli::flight::AskedOfServer;
 use crate::engine::AnswerForm;
 use crate::experiment::{AbDesign, AbSide};
-use crate::session::{ASKED, Stop};
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::{MANIFEST, ServerManifest, Stop};
 use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 
@@ -27,8 +26,8 @@ const CLOSED: &str = "output_tokens_per_s";
 pub(super) struct Asked {
     #[serde(flatten)]
     question: Question,
-    a: AskedOfServer,
-    b: AskedOfServer,
+    a: ServerManifest,
+    b: ServerManifest,
     warmup_requests: u64,
     pause_s: f64,
     /// Commands by their SHA-256: what is typed may hold a secret.
@@ -79,8 +78,8 @@ impl Asked {
             |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
         Ok(Self {
             question,
-            a: side(args, sides, AbSide::A)?,
-            b: side(args, sides, AbSide::B)?,
+            a: side(sides.settings(AbSide::A))?,
+            b: side(sides.settings(AbSide::B))?,
             warmup_requests: args.experiment.warmup_requests,
             pause_s: args.experiment.pause.as_secs_f64(),
             switch_cmd_sha256: hashed(&args.sides.switch_cmd),
@@ -92,7 +91,7 @@ impl Asked {
 impl Question {
     /// What was asked of the experiment in `folder`; `None` where there is none of this kind.
     pub(super) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(ASKED)).ok()?).ok()
+        serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()
     }
 
     /// What was decided before the first round.
@@ -103,19 +102,15 @@ impl Question {
 }
 
 /// What is asked of one side.
-fn side(args: &AbArgs, sides: &Sides, side: AbSide) -> Result<AskedOfServer, Stop> {
-    match args.server_of(side).server()? {
-        Server::At(_) => sides.setup(side).asked(),
-        Server::EmbeddedMock => Err(no_server()),
+fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
+    match settings.server.address {
+        ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
+        // The embedded mock lives with one connection: there is nothing to compare.
+        ServerAddress::EmbeddedMock => Err(Stop::usage(
+            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \
+             with --url; `skyline mock` starts one",
+        )),
     }
-}
-
-/// The embedded mock lives with one session, and is nothing that could be compared.
-fn no_server() -> Stop {
-    Stop::usage(
-        "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address with \
-         --url; `skyline mock` starts one",
-    )
 }
 
 /// What decides, before the first round: what was chosen, else the usual.

@@ -6,7 +6,7 @@ use super::ground::Ground;
 use crate::analysis::{Summary, summarise};
 use crate::experiment::{AbDesign, AbRound, AbSide, AbTest, InvalidRuns, NotRounds};
 use crate::record::{RunEnding, RunLog};
-use crate::session::{PlannedRun, Shelf, Stop};
+use crate::session::{ExperimentDir, PlannedRun, Stop};
 
 /// The rounds that both sides have flown.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(super) enum Fate {
 /// Flies runs into a shelf.
 pub(super) struct Flights<'g, 'a> {
     pub(super) ground: &'g mut Ground<'a>,
-    pub(super) shelf: &'g Shelf,
+    pub(super) shelf: &'g ExperimentDir,
     pub(super) design: &'g AbDesign,
     /// Whose run was the last that was flown now.
     last: Option<AbSide>,
@@ -54,7 +54,7 @@ pub(super) struct Flights<'g, 'a> {
 }
 
 impl<'g, 'a> Flights<'g, 'a> {
-    pub(super) fn new(ground: &'g mut Ground<'a>, shelf: &'g Shelf, design: &'g AbDesign) -> Self {
+    pub(super) fn new(ground: &'g mut Ground<'a>, shelf: &'g ExperimentDir, design: &'g AbDesign) -> Self {
         Self { ground, shelf, design, last: None, some_read: false }
     }
 
@@ -94,7 +94,7 @@ impl<'g, 'a> Flights<'g, 'a> {
             self.ground.rest(before);
         }
         let quiet = self.ground.args.live.quiet;
-        let field = self.ground.ready(side, self.shelf.folder())?;
+        let context = self.ground.ready(side, self.shelf.folder())?;
         if interrupts.stop_is_wished() {
             return Ok(Fate::Interrupted);
         }
@@ -104,9 +104,10 @@ impl<'g, 'a> Flights<'g, 'a> {
             printer.words(&part);
         }
         // The same texts on both sides of a round, and others in each round.
-        let flown = field.fly(run.clone().shown_as(part), round, |_| self.shelf.place(&name))?;
+        let flown = context.execute(run.clone().shown_as(part), round, |_| self.shelf.place(&name))?;
+        let ending = flown.ending();
         flown.stored?;
-        if flown.ending == RunEnding::Interrupted {
+        if ending == RunEnding::Interrupted {
             return Ok(Fate::Interrupted);
         }
         let first = self.last.replace(side).is_none() && !self.some_read;

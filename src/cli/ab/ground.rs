@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::args::AbArgs;
 use super::sides::Sides;
-use crate::cli::flight::{Common, Field};
 use crate::experiment::AbSide;
 use crate::generator::Datasets;
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
+use crate::session::run::{Conditions, RunContext};
 use crate::session::{Interrupts, PlannedRun, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
@@ -26,8 +26,8 @@ pub(super) struct Ground<'a> {
     pub(super) interrupts: &'a Interrupts,
     pub(super) printer: Printer,
     /// What is ready, and whose it is.
-    ready: Vec<(AbSide, Field<'a>)>,
-    common: Option<Common>,
+    ready: Vec<(AbSide, RunContext)>,
+    conditions: Option<Conditions>,
 }
 
 impl<'a> Ground<'a> {
@@ -40,8 +40,8 @@ impl<'a> Ground<'a> {
         interrupts: &'a Interrupts,
         printer: Printer,
     ) -> Self {
-        let (ready, common) = (Vec::new(), None);
-        Self { args, sides, spec, datasets, runs, interrupts, printer, ready, common }
+        let (ready, conditions) = (Vec::new(), None);
+        Self { args, sides, spec, datasets, runs, interrupts, printer, ready, conditions }
     }
 
     /// Connects to both sides where both are there all the time, so that one that is not is found before any load.
@@ -53,10 +53,10 @@ impl<'a> Ground<'a> {
     }
 
     /// The field of `side`, made ready: switched to, connected, warmed, reset.
-    pub(super) fn ready(&mut self, side: AbSide, folder: &Path) -> Result<&Field<'a>, Stop> {
+    pub(super) fn ready(&mut self, side: AbSide, folder: &Path) -> Result<&RunContext, Stop> {
         let mut output = Output::to(folder.join(OUTPUT));
-        if let Some((_, field)) = self.ready.iter().find(|(known, _)| *known == side) {
-            field.ask_who_it_is().map_err(|stop| stop.about(&format!("side {side}")))?;
+        if let Some((_, context)) = self.ready.iter().find(|(known, _)| *known == side) {
+            context.ask_who_it_is().map_err(|stop| stop.about(&format!("side {side}")))?;
         } else {
             if let Some(command) = &self.args.sides.switch_cmd {
                 // Whoever was served so far is gone.
@@ -70,13 +70,13 @@ impl<'a> Ground<'a> {
             self.command("reset", command, side, &mut output)?;
         }
         let ready = self.ready.iter().find(|(known, _)| *known == side);
-        ready.map(|(_, field)| field).ok_or_else(|| Stop::impossible(format!("{side} is not ready")))
+        ready.map(|(_, context)| context).ok_or_else(|| Stop::impossible(format!("{side} is not ready")))
     }
 
     /// Lets the server of `side` come to rest after a run.
     pub(super) fn rest(&self, side: AbSide) {
-        if let Some((_, field)) = self.ready.iter().find(|(known, _)| *known == side) {
-            field.let_rest(self.args.experiment.pause);
+        if let Some((_, context)) = self.ready.iter().find(|(known, _)| *known == side) {
+            context.let_rest(self.args.experiment.pause);
         }
     }
 
@@ -91,23 +91,26 @@ impl<'a> Ground<'a> {
 
     /// Connects to `side`, which says what the other says and was calibrated with it.
     fn open(&mut self, side: AbSide) -> Result<(), Stop> {
-        let mut setup = self.sides.setup(side);
-        setup.machine.no_calibration |= self.common.is_some();
-        let checked = setup.check(self.spec, self.datasets)?;
-        let datasets = Arc::clone(self.datasets);
-        let field = setup
-            .open(self.spec, datasets, checked, self.interrupts, self.printer)
-            .map_err(|stop| stop.about(&format!("side {side}")))?;
+        let settings = self.sides.settings(side);
+        let checked = settings.check(self.spec, self.datasets)?;
+        let (spec, datasets) = (self.spec, Arc::clone(self.datasets));
+        let (interrupts, printer) = (self.interrupts, self.printer);
+        let context = match self.conditions.clone() {
+            None => settings.connect(spec, datasets, checked, interrupts, printer),
+            Some(conditions) => {
+                settings.connect_under(conditions, spec, datasets, checked, interrupts, printer)
+            }
+        };
+        let context = context.map_err(|stop| stop.about(&format!("side {side}")))?;
         // Where one machine serves in turn, its pages are of whoever is served.
         if self.args.sides.switch_cmd.is_none() {
-            field.no_page_of_engine("both sides")?;
+            context.check_pages("both sides")?;
         }
-        let common = self.common.get_or_insert_with(|| field.common()).clone();
-        let field = field.having(common);
+        self.conditions.get_or_insert_with(|| context.conditions().clone());
         if let Some(run) = self.runs.first() {
-            field.warm_server(&run.schedule, self.args.experiment.warmup_requests as usize);
+            context.warm_server(&run.schedule, self.args.experiment.warmup_requests as usize);
         }
-        self.ready.push((side, field));
+        self.ready.push((side, context));
         Ok(())
     }
 }

@@ -13,11 +13,13 @@ use self::asked::{Asked, Question};
 use self::flights::{Flights, Flown};
 use self::ground::Ground;
 use self::sides::Sides;
-use super::flight;
 use super::outcome::{self, Format, Invalid};
 use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
 use crate::report;
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
+use crate::session::run::check_plan;
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, command_line, datasets, folder,
+};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::args::AbArgs;
@@ -36,11 +38,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let sides = Sides::of(args, salt)?;
     let asked = Asked::of(args, &sides, &spec, &design, salt)?;
     for side in AbSide::BOTH {
-        sides.setup(side).check(&spec, &datasets)?;
+        sides.settings(side).check(&spec, &datasets)?;
     }
     let runs = PlannedRun::all(&spec, &datasets, design.rounds())?;
-    runs.iter().try_for_each(flight::check_plan)?;
-    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
+    runs.iter().try_for_each(check_plan)?;
+    let resumed = args.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &asked)).transpose()?;
     folder::base(&args.out)?;
     advise(args, &design, &spec, printer);
 
@@ -50,7 +52,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
         shelf
     } else {
         ground.open_both()?;
-        Shelf::create(&args.out, &spec.name, "ab", &asked)?
+        ExperimentDir::create(&args.out, &spec.name, "ab", &asked)?
     };
     let mut flights = Flights::new(&mut ground, &shelf, &design);
     let mut flown = Flown::default();
@@ -96,9 +98,9 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, printer: Pr
 }
 
 /// Keeps what is known so far, so that a later accident costs nothing.
-fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &Shelf) -> Result<(), Stop> {
+fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &ExperimentDir) -> Result<(), Stop> {
     let test = flown.judged(design, invalid(args.validity.policy())).map_err(Stop::impossible)?;
-    shelf.write(Shelf::PAGE, &report::ab_page(&test))?;
+    shelf.write(ExperimentDir::PAGE, &report::ab_page(&test))?;
     shelf.write(FILE_NAME, &outcome::render_ab(&test, Format::Json)?)
 }
 
@@ -106,7 +108,7 @@ fn report(
     args: &AbArgs,
     flown: &Flown,
     design: &AbDesign,
-    shelf: &Shelf,
+    shelf: &ExperimentDir,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let folder = shelf.folder().display();
@@ -133,7 +135,7 @@ fn report(
 }
 
 /// The command line that goes on with the experiment.
-fn again(shelf: &Shelf) -> String {
+fn again(shelf: &ExperimentDir) -> String {
     let folder = shelf.folder().to_string_lossy();
     command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
 }

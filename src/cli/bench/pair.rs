@@ -1,10 +1,10 @@
 //! Flies the open run that goes with a closed one.
 
 use super::BenchArgs;
-use crate::cli::flight::{Field, Flown};
 use crate::experiment::PairedOpen;
 use crate::generator::Schedule;
 use crate::record::RunEnding;
+use crate::session::run::{RunContext, StoredRun};
 use crate::session::{PlannedRun, Stop, pair};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
@@ -32,9 +32,9 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
 /// the two was interrupted.
 pub(super) fn fly_open(
     args: &BenchArgs,
-    field: &Field<'_>,
+    field: &RunContext,
     (workload, schedule): (&WorkloadSpec, &Schedule),
-    closed: &Flown,
+    closed: &StoredRun,
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.summary);
     let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
@@ -47,8 +47,8 @@ pub(super) fn fly_open(
     let part = format!("the open run beside the closed one, at {rate}/s");
     let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
-    let open = field.fly(run, 2, |_| pair::folder_in(&closed.folder))?;
+    let open = field.execute(run, 2, |_| pair::folder_in(&closed.folder))?;
+    let whole = open.ending() != RunEnding::Interrupted;
     open.stored?;
-    let whole = open.ending != RunEnding::Interrupted;
     Ok(PairedOpen::of(&closed.summary, &open.summary).filter(|_| whole))
 }

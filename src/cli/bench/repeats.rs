@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::BenchArgs;
-use crate::cli::flight::{Field, Flown};
 use crate::cli::formats::Outputs;
 use crate::cli::series::{Series, folder_of};
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
+use crate::session::run::{RunContext, StoredRun};
 use crate::session::{Exit, PlannedRun, Stop};
 
 /// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
@@ -15,11 +15,11 @@ use crate::session::{Exit, PlannedRun, Stop};
 pub(super) fn fly_all(
     args: &BenchArgs,
     outputs: &Outputs<'_>,
-    field: &Field<'_>,
+    field: &RunContext,
     runs: Vec<PlannedRun>,
     parent: &Path,
 ) -> Result<Exit, Stop> {
-    let Field { interrupts, printer, .. } = field;
+    let RunContext { interrupts, printer, .. } = field;
     interrupts.series_begins();
     let format = outputs.check_runs()?;
     let mut series = Series::new(Some(parent), &args.objectives, *printer);
@@ -32,11 +32,12 @@ pub(super) fn fly_all(
         }
         // Other texts in each run, so that the runs before have not warmed the prefix cache.
         let run = run.shown_as(part);
-        let flown = field.fly(run, number, |_| folder_of(parent, number))?;
+        let flown = field.execute(run, number, |_| folder_of(parent, number))?;
         let beside = Beside { paired_open: None, diagnosis: Some(&flown.diagnosis) };
         let told = Told { log: &flown.log, summary: &flown.summary, beside };
         let written = outputs.write_run(told, &flown.folder, *printer);
-        let Flown { summary, diagnosis, stored, ending, .. } = flown;
+        let ending = flown.ending();
+        let StoredRun { summary, diagnosis, stored, .. } = flown;
         series.add(summary, diagnosis)?;
         stored.and(written)?;
         if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {

@@ -11,7 +11,7 @@ use crate::cli::outcome::Invalid;
 use crate::cli::series::PREFIX;
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
 use crate::record::{RunEnding, RunLog};
-use crate::session::{ASKED, Exit, Stop};
+use crate::session::{Exit, MANIFEST, Stop};
 
 /// What was asked of it, as far as it is judged by that.
 #[derive(Deserialize)]
@@ -37,8 +37,9 @@ pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Mat
             format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(FILES[0], &newer));
     }
-    let kept: Kept = serde_json::from_str(&text(ASKED)?).map_err(|error| unreadable(ASKED, &error))?;
-    let experiments = Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(ASKED, &error))?;
+    let kept: Kept = serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
+    let experiments =
+        Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
     let mut flown = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };

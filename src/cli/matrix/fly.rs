@@ -7,20 +7,20 @@ use super::planned::{Places, PlannedCell};
 use super::serving::Serving;
 use super::show;
 use crate::analysis::summarise;
-use crate::cli::flight::{Field, Flown};
 use crate::cli::series::PREFIX;
 use crate::experiment::matrix::{
     CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, StopWhen, Stopped, Unstopped,
 };
 use crate::record::RunEnding;
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop};
+use crate::session::run::RunContext;
+use crate::session::{Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop};
 
 /// A table in flight.
 pub(super) struct Flight<'a> {
     pub(super) args: &'a MatrixArgs,
     pub(super) experiments: &'a Experiments,
     pub(super) places: Places,
-    pub(super) shelf: &'a Shelf,
+    pub(super) shelf: &'a ExperimentDir,
     pub(super) interrupts: &'a Interrupts,
     pub(super) printer: Printer,
     /// Servers that were not ended, with the reasons.
@@ -169,18 +169,17 @@ impl<'a> Flight<'a> {
         if self.interrupts.stop_is_wished() {
             return Ok(Next::End);
         }
-        let PlannedCell { slot, row, folder, spec, datasets, runs: planned, checked, typed } = cell;
+        let PlannedCell { slot, row, folder, spec, datasets, runs: planned, checked, settings } = cell;
         let variant = &self.experiments.variants[slot.variant];
         let serving = if let Some(serving) = serving {
             serving
         } else {
-            let about = Serving::about_to_start(variant, &typed.server, self.shelf, self.interrupts)?;
+            let about = Serving::about_to_start(variant, &settings.server, self.shelf, self.interrupts)?;
             let serving = serving.insert(about);
             serving.start(self.shelf, self.printer)?;
             serving
         };
-        let setup = typed.setup(self.args);
-        let field = setup.open_unless(
+        let field = settings.connect_unless(
             &|| serving.in_vain(),
             &spec,
             datasets,
@@ -225,20 +224,21 @@ impl<'a> Flight<'a> {
     fn kept(&self, cell: &PlannedCell, run: &PlannedRun) -> Result<Option<RowRun>, Stop> {
         let folder = folder_of(&cell.folder, run);
         let log = self.shelf.kept(&folder, &run.plan.hash)?;
-        Ok(log.and_then(|log| RowRun::of(folder, summarise(&log, &cell.typed.objectives)).ok()))
+        Ok(log.and_then(|log| RowRun::of(folder, summarise(&log, &cell.settings.objectives)).ok()))
     }
 
     /// What the run found, and whether it was flown to its end.
     fn fly(
         &self,
-        field: &Field<'_>,
+        field: &RunContext,
         run: PlannedRun,
         name: &str,
     ) -> Result<(crate::analysis::Summary, bool), Stop> {
         let number = run.number();
-        let Flown { summary, stored, ending, .. } = field.fly(run, number, |_| self.shelf.place(name))?;
-        stored?;
-        Ok((summary, ending != RunEnding::Interrupted))
+        let run = field.execute(run, number, |_| self.shelf.place(name))?;
+        let ending = run.ending();
+        run.stored?;
+        Ok((run.summary, ending != RunEnding::Interrupted))
     }
 
     /// Says which run comes now, and gives the words.

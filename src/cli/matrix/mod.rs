@@ -20,7 +20,7 @@ use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
 };
 use crate::experiment::matrix::{Experiments, Trust};
-use crate::session::{Exit, Interrupts, Printer, Shelf, Stop, folder};
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 
 /// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
@@ -143,12 +143,12 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
     }
-    let asked = Asked::of(args, &experiments, &planned)?;
+    let asked = Asked::of(&experiments, &planned);
     let shelf = if let Some(folder) = &args.resume {
-        Shelf::resume(folder, &asked)?
+        ExperimentDir::resume(folder, &asked)?
     } else {
         folder::base(&args.out)?;
-        Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
+        ExperimentDir::create(&args.out, &experiments.name, "matrix", &asked)?
     };
     interrupts.series_begins();
     let unstopped = RefCell::default();

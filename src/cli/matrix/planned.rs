@@ -10,13 +10,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::MatrixArgs;
-use crate::analysis::Objective;
-use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
-use crate::cli::flight::{self, AskedOfServer, Checked, Field, Lowered, Setup};
+use crate::cli::args::FiledServer;
 use crate::engine::Dialect;
 use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
 use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
+use crate::session::ServerManifest;
+use crate::session::run::{CheckedWorkload, LoadOption, RunContext, check_plan, of_one_server};
+use crate::session::settings::{RequestSettings, RunSettings, ServerAddress, Share};
 use crate::session::{Opened, PlannedRun, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
@@ -30,45 +31,31 @@ pub(super) struct PlannedCell {
     pub(super) spec: WorkloadSpec,
     pub(super) datasets: Arc<Datasets>,
     pub(super) runs: Vec<PlannedRun>,
-    pub(super) checked: Checked,
-    pub(super) typed: Typed,
+    pub(super) checked: CheckedWorkload,
+    pub(super) settings: RunSettings,
 }
 
-/// What would have been typed to fly it by itself.
-pub(super) struct Typed {
-    pub(super) server: ServerArgs,
-    pub(super) deployment: DeploymentArgs,
-    pub(super) run: RunArgs,
-    pub(super) objectives: Vec<Objective>,
-}
-
-impl Typed {
-    pub(super) fn setup(&self, args: &MatrixArgs) -> Setup<'_> {
-        Setup {
-            server: &self.server,
-            deployment: &self.deployment,
-            run: &self.run,
-            machine: args.machine,
-            share: ShareArgs::default(),
-            objectives: &self.objectives,
-            lowered: Lowered::InFile,
-            screen: args.live.screen(),
-        }
-    }
-
-    fn of(args: &MatrixArgs, experiments: &Experiments, row: &Row, variant: &Variant) -> Result<Self, Stop> {
-        let filed = &variant.server;
-        let server = args.server.with(filed_server(filed)?, &format!("variant {}", variant.name))?;
-        let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
-        let run = cap.map_or_else(|| args.run.clone(), |cap| args.run.capped(cap));
-        let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
-        Ok(Self {
-            server,
-            deployment: args.deployment.with(facts(experiments, row, variant)),
-            run,
-            objectives: contract.map(|accept| accept.objectives.clone()).unwrap_or_default(),
-        })
-    }
+/// How runs of a row under a variant are executed: what the file says in place of what was typed.
+fn settings(
+    args: &MatrixArgs,
+    experiments: &Experiments,
+    row: &Row,
+    variant: &Variant,
+) -> Result<RunSettings, Stop> {
+    let server = args.server.with(filed_server(&variant.server)?, &format!("variant {}", variant.name))?;
+    let requests = args.run.settings()?;
+    let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
+    let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
+    Ok(RunSettings {
+        server: server.settings()?,
+        deployment: args.deployment.with(facts(experiments, row, variant)).facts(),
+        requests: RequestSettings { max_concurrency: cap.or(requests.max_concurrency), ..requests },
+        machine: args.machine.settings(),
+        share: Share::default(),
+        objectives: contract.map(|accept| accept.objectives.clone()).unwrap_or_default(),
+        load_option: LoadOption::InFile,
+        screen: args.live.screen(),
+    })
 }
 
 fn filed_server(filed: &ServerSettings) -> Result<FiledServer<'_>, Stop> {
@@ -139,21 +126,17 @@ fn one(
     printer: Printer,
 ) -> Result<PlannedCell, Stop> {
     let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
-    let typed = Typed::of(args, experiments, row, variant)?;
-    // An address that cannot be is found before any server is started for it.
-    if let Server::At(url) = typed.server.server()? {
-        typed.server.target(url)?;
-    }
+    let settings = settings(args, experiments, row, variant)?;
     let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
     let (spec, datasets) = opened.open(spec, args.run.tokenizer.as_deref(), printer)?;
     save::check_objectives(&row.bounds(), &spec)?;
-    let checked = typed.setup(args).check(&spec, &datasets)?;
+    let checked = settings.check(&spec, &datasets)?;
     let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
     for run in &runs {
-        flight::check_plan(run)?;
+        check_plan(run)?;
     }
     let folder = folder_of(experiments, slot);
-    Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, typed })
+    Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, settings })
 }
 
 /// Where the rows that are asked for find their servers.
@@ -173,27 +156,28 @@ impl Places {
     pub(super) fn of(args: &MatrixArgs, planned: &[PlannedCell]) -> Result<Self, Stop> {
         let mut roots = BTreeSet::new();
         for cell in planned.iter().filter(|cell| args.wants(&cell.row)) {
-            roots.insert(match cell.typed.server.server()? {
-                Server::At(url) => Some(url.join("/")),
-                Server::EmbeddedMock => None,
+            roots.insert(match &cell.settings.server.address {
+                ServerAddress::At(url) => Some(url.join("/")),
+                ServerAddress::EmbeddedMock => None,
             });
         }
         if roots.len() < 2 {
             return Ok(Self::One);
         }
-        for page in args.run.telemetry.urls()?.iter().map(ToString::to_string) {
+        let named = planned.first().map(|cell| cell.settings.requests.telemetry.urls.as_slice());
+        for page in named.unwrap_or_default().iter().map(ToString::to_string) {
             if roots.iter().flatten().any(|root| page.starts_with(root)) {
-                return Err(flight::of_one_server(&page, Self::ALL));
+                return Err(of_one_server(&page, Self::ALL));
             }
         }
         Ok(Self::Several)
     }
 
     /// Looks the same up in what pages tell that `field` found.
-    pub(super) fn fit(self, field: &Field<'_>) -> Result<(), Stop> {
+    pub(super) fn fit(self, field: &RunContext) -> Result<(), Stop> {
         match self {
             Self::One => Ok(()),
-            Self::Several => field.no_page_of_engine(Self::ALL),
+            Self::Several => field.check_pages(Self::ALL),
         }
     }
 }
@@ -215,25 +199,21 @@ pub(super) struct Asked {
 #[derive(Serialize)]
 struct AskedCell {
     plans: Vec<String>,
-    server: AskedOfServer,
+    server: ServerManifest,
 }
 
 impl Asked {
-    pub(super) fn of(
-        args: &MatrixArgs,
-        experiments: &Experiments,
-        planned: &[PlannedCell],
-    ) -> Result<Self, Stop> {
-        let cells = planned.iter().map(|cell| Ok((cell.folder.clone(), AskedCell::of(args, cell)?)));
-        Ok(Self { experiments: experiments.clone(), cells: cells.collect::<Result<_, Stop>>()? })
+    pub(super) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Self {
+        let cells = planned.iter().map(|cell| (cell.folder.clone(), AskedCell::of(cell)));
+        Self { experiments: experiments.clone(), cells: cells.collect() }
     }
 }
 
 impl AskedCell {
-    fn of(args: &MatrixArgs, cell: &PlannedCell) -> Result<Self, Stop> {
-        Ok(Self {
+    fn of(cell: &PlannedCell) -> Self {
+        Self {
             plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
-            server: cell.typed.setup(args).asked()?,
-        })
+            server: ServerManifest::of(&cell.settings),
+        }
     }
 }

@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use crate::cli::args::{Server, ServerArgs};
 use crate::experiment::matrix::Variant;
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
-use crate::session::{Interrupts, Printer, Shelf, Stop};
+use crate::session::settings::{ServerAddress, ServerSettings};
+use crate::session::{ExperimentDir, Interrupts, Printer, Stop};
 
 /// How long an address that may be taken already is tried.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -34,8 +34,8 @@ impl<'a> Serving<'a> {
     /// A variant that is to be started; refused where something answers in its place already.
     pub(super) fn about_to_start(
         variant: &'a Variant,
-        server: &ServerArgs,
-        shelf: &Shelf,
+        server: &ServerSettings,
+        shelf: &ExperimentDir,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Stop> {
         let settings = &variant.server;
@@ -43,7 +43,7 @@ impl<'a> Serving<'a> {
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
         let mut place = None;
-        if let Server::At(url) = server.server()? {
+        if let ServerAddress::At(url) = &server.address {
             if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
                 place = Some((url.host().to_owned(), url.port()));
@@ -57,7 +57,7 @@ impl<'a> Serving<'a> {
 
     /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
     /// it is to be stopped afterwards: a command that fails may leave half a server behind.
-    pub(super) fn start(&mut self, logs: &Shelf, printer: Printer) -> Result<(), Stop> {
+    pub(super) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
             printer.words(&format!("starting variant {name}: {}", settings.filled(command)));

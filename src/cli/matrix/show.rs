@@ -7,10 +7,10 @@ use super::planned::PlannedCell;
 use crate::cli::outcome::{self, Format, Invalid};
 use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
 use crate::report::{self, PlannedRow, Style};
-use crate::session::{Exit, Printer, Shelf, Stop, command_line};
+use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
 
 /// The table for programs, for people, the decision record, and the page.
-pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
+pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", ExperimentDir::PAGE];
 
 /// What would be flown.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
@@ -27,7 +27,7 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
 }
 
 /// Writes the table's files.
-pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
+pub(super) fn store(matrix: &Matrix, shelf: &ExperimentDir) -> Result<(), Stop> {
     let json = report::matrix_json(matrix).map_err(Stop::impossible)?;
     let text = report::matrix_text(matrix, Style::PLAIN);
     let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
@@ -40,7 +40,7 @@ pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
 pub(super) fn finish(
     args: &MatrixArgs,
     matrix: &Matrix,
-    shelf: &Shelf,
+    shelf: &ExperimentDir,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     printer.data(&shown(matrix, if args.json { Format::Json } else { Format::Text })?)?;

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::args::{LoadArgs, SweepArgs};
 use crate::analysis::{Objective, Quantile, Statistic, Subject};
-use crate::cli::flight::{AskedOfServer, Field};
 use crate::experiment::{LoadAxis, SweepPlan};
-use crate::session::{Shelf, Stop};
+use crate::session::ServerManifest;
+use crate::session::run::RunContext;
+use crate::session::settings::RunSettings;
+use crate::session::{ExperimentDir, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.
@@ -20,7 +22,7 @@ const FOR_A_MEAN: u64 = 130;
 pub(super) struct Asked {
     pub(super) workload: WorkloadSpec,
     pub(super) plan: SweepPlan,
-    pub(super) server: AskedOfServer,
+    pub(super) server: ServerManifest,
     warmup_requests: u64,
     pause_s: f64,
     pub(super) paired_open: bool,
@@ -32,12 +34,13 @@ impl Asked {
         args: &SweepArgs,
         spec: &WorkloadSpec,
         axis: LoadAxis,
-        field: &Field<'_>,
-    ) -> Result<Self, Stop> {
-        let mut server = args.setup().asked()?;
+        settings: &RunSettings,
+        context: &RunContext,
+    ) -> Self {
+        let mut server = ServerManifest::of(settings);
         // Another model may be the first that the server lists now.
-        server.model = Some(field.session.engine.facts().model.clone());
-        Ok(Self {
+        server.model = Some(context.engine().model.clone());
+        Self {
             workload: spec.clone(),
             plan: plan(args, spec, axis),
             server,
@@ -45,7 +48,7 @@ impl Asked {
             pause_s: args.loads.pause.as_secs_f64(),
             paired_open: args.loads.paired_open,
             sustain_s: args.loads.sustain.map(|length| length.as_secs_f64()),
-        })
+        }
     }
 }
 
@@ -90,7 +93,7 @@ pub(super) struct Begun {
 impl Begun {
     /// That of the sweep in `folder`.
     pub(super) fn of(folder: &Path) -> Result<Self, Stop> {
-        let asked = Shelf::asked_in(folder)?;
+        let asked = ExperimentDir::asked_in(folder)?;
         let number = |pointer| asked.pointer(pointer).and_then(Value::as_f64);
         Ok(Self {
             from_per_s: number("/plan/axis/from_per_s"),

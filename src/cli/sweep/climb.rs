@@ -9,7 +9,7 @@ use crate::experiment::{
     seed_of_run,
 };
 use crate::report;
-use crate::session::{Shelf, Stop};
+use crate::session::{ExperimentDir, Stop};
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";
@@ -32,7 +32,7 @@ impl<'a> Climb<'a> {
         let swept = Swept {
             started_at: jiff::Timestamp::now(),
             workload: asked.workload.clone(),
-            engine: flights.field.session.engine.facts().clone(),
+            engine: flights.field.engine().clone(),
             deployment: asked.server.deployment.clone(),
         };
         let search = Search::new(asked.plan.clone(), flights.objectives).map_err(Stop::usage)?;
@@ -104,7 +104,7 @@ impl<'a> Climb<'a> {
 
     /// Keeps what is known.
     fn keep(&self, sweep: &Sweep) -> Result<(), Stop> {
-        self.flights.shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
+        self.flights.shelf.write(ExperimentDir::PAGE, &report::sweep_page(sweep))?;
         self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 

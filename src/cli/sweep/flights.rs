@@ -7,11 +7,11 @@ use super::MORE;
 use super::asked::Asked;
 use super::at_load::at_load;
 use crate::analysis::{Objective, Rule, Summary, summarise};
-use crate::cli::flight::Field;
 use crate::experiment::{PairedOpen, Trial, Wanted};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
-use crate::session::{PlannedRun, Shelf, Stop, pair};
+use crate::session::run::RunContext;
+use crate::session::{ExperimentDir, Interrupts, PlannedRun, Stop, pair};
 
 /// What this machine can do wrong to a run's load; a server is not to be judged by such a run.
 const OWN: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
@@ -23,8 +23,9 @@ const OF_PAIRS: u64 = 1 << 32;
 
 /// Where the runs of a sweep are flown.
 pub(super) struct Flights<'a> {
-    pub(super) field: &'a Field<'a>,
-    pub(super) shelf: &'a Shelf,
+    pub(super) field: &'a RunContext,
+    pub(super) interrupts: &'a Interrupts,
+    pub(super) shelf: &'a ExperimentDir,
     pub(super) asked: &'a Asked,
     pub(super) datasets: &'a Arc<Datasets>,
     pub(super) objectives: &'a [Objective],
@@ -81,24 +82,25 @@ impl Flights<'_> {
             self.course.read += 1;
             return Ok(self.judged(Box::new(summary)));
         }
-        if self.field.interrupts.stop_is_wished() {
+        if self.interrupts.stop_is_wished() {
             return Ok(Fate::Interrupted);
         }
-        if let Err(stop) = self.field.bears(&run.workload) {
+        if let Err(stop) = self.field.check_load(&run.workload) {
             let first = stop.message().lines().next().unwrap_or_default().to_owned();
             return Ok(Fate::Beyond(first));
         }
         if self.course.flown > 0 {
             self.field.let_rest(self.pause);
-            if self.field.interrupts.stop_is_wished() {
+            if self.interrupts.stop_is_wished() {
                 return Ok(Fate::Interrupted);
             }
         }
         let run = run.shown_as(announce(wanted));
         self.course.flown += 1;
-        let flown = self.field.fly(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
+        let flown = self.field.execute(run, wanted.number, |_| self.shelf.place(&wanted.run))?;
+        let ending = flown.ending();
         flown.stored?;
-        if flown.ending == RunEnding::Interrupted {
+        if ending == RunEnding::Interrupted {
             return Ok(Fate::Interrupted);
         }
         if let Some(reason) = Trial::server_gone(&flown.summary) {
@@ -136,13 +138,13 @@ impl Flights<'_> {
         let open = if let Some(summary) = self.kept(&name, &run.plan.hash, &[])? {
             summary
         } else {
-            if self.field.interrupts.stop_is_wished() {
+            if self.interrupts.stop_is_wished() {
                 return Ok(None);
             }
             self.field.let_rest(self.pause);
             self.course.flown += 1;
             // Other texts, so that the closed run has not warmed the prefix cache.
-            let flown = self.field.fly(run, wanted.number + OF_PAIRS, |_| self.shelf.place(&name))?;
+            let flown = self.field.execute(run, wanted.number + OF_PAIRS, |_| self.shelf.place(&name))?;
             flown.stored?;
             flown.summary
         };

@@ -16,11 +16,14 @@ use self::asked::{Asked, Begun};
 use self::climb::Climb;
 use self::flights::{Course, Flights};
 use self::told::Told;
-use super::flight::Field;
 use super::outcome::{self, Format, Invalid};
 use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, Wanted};
 use crate::generator::Datasets;
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
+use crate::session::run::RunContext;
+use crate::session::settings::MachineCheck;
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, command_line, datasets, folder,
+};
 use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;
@@ -49,14 +52,14 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
     let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
     let lowest = check(args, &spec, &axis, &datasets)?;
-    let setup = args.setup();
-    let checked = setup.check(&lowest.workload, &datasets)?;
+    let settings = args.settings()?;
+    let checked = settings.check(&lowest.workload, &datasets)?;
     folder::base(&args.out)?;
-    let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
+    let field = settings.connect(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
     interrupts.series_begins();
-    let mut asked = Asked::of(args, &spec, axis, &field)?;
+    let mut asked = Asked::of(args, &spec, axis, &settings, &field);
     asked.plan.fewest_users_per_s = begun.fewest_users_per_s;
-    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
+    let resumed = args.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &asked)).transpose()?;
     field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
     if typed.is_none() && from_per_s.is_none() {
         match start_of_search(args, &field, &lowest)? {
@@ -71,18 +74,19 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
             None => return Ok(Exit::Interrupted),
         }
     }
-    let engine = &field.session.engine.facts().engine;
-    let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
+    let engine = &field.engine().engine;
+    let create = || ExperimentDir::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
     let shelf = resumed.map_or_else(create, Ok)?;
     let told = Told { printer, screen: args.live.screen() };
     let flights = Flights {
         field: &field,
+        interrupts: &interrupts,
         shelf: &shelf,
         asked: &asked,
         datasets: &datasets,
         objectives: &args.objectives,
         pause: args.loads.pause,
-        forced: args.machine.force,
+        forced: settings.machine == MachineCheck::Overridden,
         course: Course::default(),
     };
     let mut climb = Climb::new(flights, told)?;
@@ -104,7 +108,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The command line that goes on with the sweep.
-fn again(shelf: &Shelf) -> String {
+fn again(shelf: &ExperimentDir) -> String {
     let folder = shelf.folder().to_string_lossy();
     command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
 }
@@ -145,7 +149,7 @@ fn check(
 
 /// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person
 /// stopped it.
-fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
+fn start_of_search(args: &SweepArgs, field: &RunContext, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
     let stay = field.alone(&lowest.schedule, args.loads.warmup_requests as usize)?;
     Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
 }
@@ -154,12 +158,12 @@ fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> 
 /// `None` where a person stopped it. Rounded, so that it is read again as it was written.
 fn pace_of_users(
     users: u64,
-    field: &Field<'_>,
+    field: &RunContext,
     spec: &WorkloadSpec,
     lowest: &PlannedRun,
 ) -> Result<Option<f64>, Stop> {
     // A schedule has the first request of each user, and no more: more users have as many as are needed.
-    let asking = Overrides { users: Some(Field::asked_by(users)), ..Overrides::default() };
+    let asking = Overrides { users: Some(RunContext::asked_by(users)), ..Overrides::default() };
     let asking = PlannedRun::like(&lowest.schedule, spec.clone().with(&asking).map_err(Stop::usage)?)?;
     let think_s = match &lowest.workload.arrival {
         ArrivalPattern::Users { think_time_s, .. } => think_time_s.mean_s(),

@@ -14,7 +14,7 @@ use crate::session::files::folder;
 use crate::session::files::whole_file::whole_file;
 
 /// What was asked of the experiment, kept with its runs.
-pub(crate) const ASKED: &str = "asked.json";
+pub(crate) const MANIFEST: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 /// The file that is locked while the experiment is flown.
@@ -25,14 +25,14 @@ const LOCK: &str = ".lock";
 /// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
 /// been flown where it would fly, comes to where it was, and goes on.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct ExperimentDir {
     folder: PathBuf,
     /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
     /// for one that was broken off.
     _lock: File,
 }
 
-impl Shelf {
+impl ExperimentDir {
     /// The page with the experiment's pictures.
     pub(crate) const PAGE: &str = "page.html";
 
@@ -47,13 +47,13 @@ impl Shelf {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
         let shelf = Self { _lock: lock(&folder)?, folder };
-        shelf.write(ASKED, &text)?;
+        shelf.write(MANIFEST, &text)?;
         Ok(shelf)
     }
 
     /// What was asked of the experiment in `folder`, which was interrupted.
     pub(crate) fn asked_in(folder: &Path) -> Result<Value, Stop> {
-        let path = folder.join(ASKED);
+        let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
                 "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
@@ -206,14 +206,14 @@ mod tests {
     fn an_experiment_goes_on_only_if_the_same_is_asked() {
         let base = tempfile::tempdir().unwrap();
         let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
-        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
+        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
         let folder = shelf.folder().to_path_buf();
-        let live = Shelf::resume(&folder, &asked).unwrap_err();
+        let live = ExperimentDir::resume(&folder, &asked).unwrap_err();
         assert!(live.message().contains("is being flown by another skyline"), "{}", live.message());
         drop(shelf);
-        assert_eq!(Shelf::resume(&folder, &asked).unwrap().folder(), folder);
+        assert_eq!(ExperimentDir::resume(&folder, &asked).unwrap().folder(), folder);
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
-        let refusal = Shelf::resume(&folder, &other).unwrap_err();
+        let refusal = ExperimentDir::resume(&folder, &other).unwrap_err();
         assert!(
             refusal
                 .message()
@@ -222,14 +222,14 @@ mod tests {
             "{}",
             refusal.message()
         );
-        let nothing = Shelf::resume(base.path(), &asked).unwrap_err();
+        let nothing = ExperimentDir::resume(base.path(), &asked).unwrap_err();
         assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
     }
 
     #[test]
     fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
         let base = tempfile::tempdir().unwrap();
-        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
+        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
         assert!(shelf.kept("run-1", "h").unwrap().is_none());
         let log = crate::analysis::test_runs::run(1_000, Vec::new());
         let hash = log.header.plan.hash.clone();
@@ -247,7 +247,7 @@ mod tests {
         assert!(std::fs::read_dir(&again).unwrap().next().is_none());
         let aside = shelf.folder().join("run-2.broken-off-1");
         assert!(aside.join(RunLog::FILE_NAME).exists());
-        assert!(Shelf::is_aside(&aside) && !Shelf::is_aside(&again));
+        assert!(ExperimentDir::is_aside(&aside) && !ExperimentDir::is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
         assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
     }
