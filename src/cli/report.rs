@@ -16,7 +16,7 @@ use super::series;
 use super::sweep;
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
-use crate::foreign::{ForeignRun, Tool};
+use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::{Beside, StoredFile, Told};
 use crate::session::{Exit, Printer, Stop, folder, pair};
@@ -43,7 +43,7 @@ pub(super) struct ReportArgs {
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
     /// by what stands in it]
     #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = foreign::tool())]
-    from: Option<Tool>,
+    from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
     #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The runs of another tool that are kept at `path`, unless something of Skyline's is.
-fn of_another_tool(path: &Path, from: Option<Tool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+fn of_another_tool(path: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
     if from.is_none() && path.join(RunLog::FILE_NAME).exists() {
         return Ok(None);
     }

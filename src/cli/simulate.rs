@@ -21,7 +21,7 @@ use crate::experiment::{
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
-use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
 use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::units::three_digits;
@@ -259,7 +259,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             serving_flags: serde_json::Map::new(),
             modelled: described.facts.clone(),
         },
-        limits: Limits::default(),
+        limits: ClientLimits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),

@@ -16,8 +16,8 @@ mod tests;
 mod tool;
 mod tools;
 
-pub use figures::{ForeignFigures, ForeignLatency, ToldFigures};
+pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::{ForeignError, ForeignFile};
-pub use refused::Refused;
-pub use run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-pub use tool::Tool;
+pub use refused::UnmatchedFigure;
+pub use run::{ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates};
+pub use tool::ForeignTool;

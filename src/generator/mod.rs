@@ -11,14 +11,14 @@ mod schedule;
 mod sessions;
 mod traces;
 
-pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
-pub use draws::{Lengths, prefixes_of};
+pub use datasets::{BadRow, DatasetError, Datasets, RequiredEndpoint, RowPosition};
+pub use draws::{LengthSampler, prefixes_of};
 pub use plan::Plan;
-pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
+pub use prompts::{PromptBuilder, PromptError, TextPosition, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
-pub use sessions::{Break, Sequel, Sessions, TurnEnd};
+pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
-    Blocks, LogFields, ReadLog, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, TracedWindow,
-    read_log, survey,
+    AccessLog, AccessLogFields, Blocks, RequestTrace, TimeUnit, TraceError, TraceWriter, TracedRequest,
+    TracedWindow, read_log, survey,
 };

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::Plan;
 use super::request::{PlannedRequest, RequestSpec};
-use super::sessions::Sessions;
+use super::sessions::SessionPlanner;
 use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
@@ -87,16 +87,17 @@ impl Schedule {
 
     /// What follows the first requests of sessions, in the window of this plan; none where every request stands by itself.
     #[must_use]
-    pub fn sessions(&self, plan: &PlanFacts) -> Option<Sessions> {
+    pub fn sessions(&self, plan: &PlanFacts) -> Option<SessionPlanner> {
         self.all_sessions().map(|sessions| sessions.within(plan))
     }
 
-    fn all_sessions(&self) -> Option<Sessions> {
-        Sessions::are_in(&self.workload).then(|| Sessions::new(Arc::clone(&self.workload), &self.datasets))
+    fn all_sessions(&self) -> Option<SessionPlanner> {
+        SessionPlanner::are_in(&self.workload)
+            .then(|| SessionPlanner::new(Arc::clone(&self.workload), &self.datasets))
     }
 
-    fn source(&self) -> Source {
-        Source::of(Arc::clone(&self.workload), &self.datasets)
+    fn source(&self) -> RequestSource {
+        RequestSource::of(Arc::clone(&self.workload), &self.datasets)
     }
 
     /// The requests of this share in order, without prompts, each with the blocks of a trace that its prompt begins with.
@@ -247,12 +248,12 @@ fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
 mod tests;
 
 /// The requests of a whole plan in order, each with the blocks that its prompt begins with.
-pub(crate) enum Source {
+pub(crate) enum RequestSource {
     Drawn(Box<Plan>),
     Replayed(Box<TracePlan>),
 }
 
-impl Source {
+impl RequestSource {
     pub(crate) fn of(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         match workload.arrival {
             ArrivalPattern::Trace(_) => Self::Replayed(Box::new(TracePlan::new(workload))),
@@ -269,7 +270,7 @@ impl Source {
     }
 }
 
-impl Iterator for Source {
+impl Iterator for RequestSource {
     type Item = (PlannedRequest, Blocks);
 
     fn next(&mut self) -> Option<Self::Item> {

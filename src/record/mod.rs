@@ -5,15 +5,15 @@ mod request;
 mod run;
 mod telemetry;
 
-pub use log::{MergeError, Merged, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
+pub use log::{MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, Outcome, Phase,
     RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage, Validity,
 };
 pub use run::{
-    CachePreparation, Calibration, ClientFacts, Delays, DeploymentFacts, EngineFacts, HostFacts, Limits,
-    Pause, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding, RunFooter, RunHeader,
-    ServerCounters, Shard, StampSource,
+    CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
+    HostFacts, HostStall, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding,
+    RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,

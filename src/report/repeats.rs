@@ -5,7 +5,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use super::{diagnosis, latency, promises};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
 use crate::units::count;
 
@@ -13,12 +13,12 @@ const LATENCIES: [(Metric, &str); 4] =
     [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::Itl, "ITL"), (Metric::E2e, "e2e")];
 
 /// The rows that are neither latencies nor, with their unit, of one another's kind; a share is shown in percent.
-const FLOWS: [(Subject, &str); 5] = [
-    (Subject::Rate(Flow::CompletedRequests), "requests/s"),
-    (Subject::Rate(Flow::OutputTokens), "output tokens/s"),
-    (Subject::Rate(Flow::Goodput), "goodput/s"),
-    (Subject::Share(Share::SloAttainment), "SLO attainment, %"),
-    (Subject::Share(Share::Errors), "errors, %"),
+const FLOWS: [(FigureKey, &str); 5] = [
+    (FigureKey::Rate(Flow::CompletedRequests), "requests/s"),
+    (FigureKey::Rate(Flow::OutputTokens), "output tokens/s"),
+    (FigureKey::Rate(Flow::Goodput), "goodput/s"),
+    (FigureKey::Share(Share::SloAttainment), "SLO attainment, %"),
+    (FigureKey::Share(Share::Errors), "errors, %"),
 ];
 
 /// Runs from which on an interval is worth having.
@@ -135,7 +135,7 @@ fn latencies(page: &mut Page, repeats: &Repeats) {
         let percentiles =
             Quantile::ALL.map(|quantile| (quantile.to_string(), Statistic::Percentile(quantile)));
         for (statistic, subject) in [("mean".to_owned(), Statistic::Mean)].into_iter().chain(percentiles) {
-            if let Some(figure) = repeats.figures.figure(Subject::Latency(subject, metric)) {
+            if let Some(figure) = repeats.figures.figure(FigureKey::Latency(subject, metric)) {
                 grid.row(cells(format!("{name} {statistic}"), figure, 1.0, repeats.counted_runs));
             }
         }
@@ -147,7 +147,7 @@ fn flows(page: &mut Page, repeats: &Repeats) {
     page.heading("Rates and shares over the same runs");
     let mut grid = grid();
     for (subject, name) in FLOWS {
-        let scale = if matches!(subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+        let scale = if matches!(subject, FigureKey::Share(_)) { 100.0 } else { 1.0 };
         if let Some(figure) = repeats.figures.figure(subject) {
             grid.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
         }
@@ -186,7 +186,7 @@ fn cells(name: String, figure: &AcrossRuns, scale: f64, runs: u64) -> [String; 8
 fn notes(page: &mut Page, repeats: &Repeats) {
     let shown = || {
         let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
-            Quantile::ALL.map(|quantile| Subject::Latency(Statistic::Percentile(quantile), metric))
+            Quantile::ALL.map(|quantile| FigureKey::Latency(Statistic::Percentile(quantile), metric))
         });
         subjects.filter_map(|subject| repeats.figures.figure(subject))
     };
@@ -244,12 +244,12 @@ fn longer(repeats: &Repeats) -> String {
 
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(page: &mut Page, repeats: &Repeats) {
-    let p = |quantile, metric| Subject::Latency(Statistic::Percentile(quantile), metric);
+    let p = |quantile, metric| FigureKey::Latency(Statistic::Percentile(quantile), metric);
     let headline = [
         (p(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (p(Quantile::P99, Metric::Ttft), "TTFT p99"),
         (p(Quantile::P99, Metric::E2e), "e2e p99"),
-        (Subject::Rate(Flow::Goodput), "goodput"),
+        (FigureKey::Rate(Flow::Goodput), "goodput"),
     ];
     let lines: Vec<_> = headline
         .into_iter()

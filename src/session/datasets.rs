@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
-use crate::generator::{Datasets, TokenCounter, Wire};
+use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
 use crate::session::exit::Stop;
 use crate::session::printer::Printer;
 use crate::units::count;
@@ -72,11 +72,13 @@ pub(crate) fn open(
 pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
     for (class, wire) in spec.classes.iter().zip(datasets.wires()) {
         let (what, other) = match (wire, endpoint) {
-            (Wire::Completions, Endpoint::Chat) => ("the prompts are token ids", Endpoint::Completions),
-            (Wire::ChatForMessages, Endpoint::Completions) => {
+            (RequiredEndpoint::Completions, Endpoint::Chat) => {
+                ("the prompts are token ids", Endpoint::Completions)
+            }
+            (RequiredEndpoint::ChatForMessages, Endpoint::Completions) => {
                 ("the dataset has messages of chats", Endpoint::Chat)
             }
-            (Wire::ChatForImages, Endpoint::Completions) => ("images go along", Endpoint::Chat),
+            (RequiredEndpoint::ChatForImages, Endpoint::Completions) => ("images go along", Endpoint::Chat),
             _ => continue,
         };
         return Err(Stop::usage(format!(

@@ -12,7 +12,7 @@ use crate::engine::{
     TlsOptions,
 };
 use crate::live::Screen;
-use crate::record::{DeploymentFacts, Limits, RequestParameters, Shard};
+use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
 use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
 
@@ -116,7 +116,7 @@ impl RequestSettings {
     }
 
     /// The limits as a run's header has them.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ClientLimits {
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
         Limits {
             max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),

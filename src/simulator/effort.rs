@@ -10,7 +10,7 @@ use crate::simulator::step_time::work::StepWork;
 ///
 /// The difference of two such sums is what it did between.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Effort {
+pub struct WorkTotals {
     /// Engines that take steps of their own. A server without steps has none.
     pub engines: u32,
     /// Forward passes.
@@ -48,7 +48,7 @@ pub(super) enum Shortage {
     Tokens,
 }
 
-impl Effort {
+impl WorkTotals {
     /// Adds a step of `time`.
     pub(super) fn add_step(
         &mut self,
@@ -102,7 +102,7 @@ impl Effort {
 }
 
 /// Two servers as one.
-impl Add for Effort {
+impl Add for WorkTotals {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -112,7 +112,7 @@ impl Add for Effort {
 }
 
 /// What the same server did since `earlier`.
-impl Sub for Effort {
+impl Sub for WorkTotals {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {

@@ -1,9 +1,9 @@
 //! A model of a serving engine: continuous batching, step by step, in virtual time.
 //!
-//! One step is one forward pass. An [`Instance`] keeps the queue, the running set and the KV blocks as vLLM's V1
-//! engine does ([`Limits`]), and a [`StepTime`] says how long each pass takes: from a [`Roofline`] of a model on
-//! hardware, or from a measured table. [`simulate`] runs any [`Server`] over virtual time; a mock server runs the same
-//! [`Server`] over real time.
+//! One step is one forward pass. An [`BatchingEngine`] keeps the queue, the running set and the KV blocks as vLLM's V1
+//! engine does ([`SchedulerLimits`]), and a [`StepTime`] says how long each pass takes: from a [`Roofline`] of a model on
+//! hardware, or from a measured table. [`simulate`] runs any [`SimulatedServer`] over virtual time; a mock server runs the same
+//! [`SimulatedServer`] over real time.
 
 mod deployment;
 mod effort;
@@ -18,16 +18,18 @@ pub use deployment::{
     Deployment, DoesNotFit, Experts, HARDWARE, Hardware, KvLayout, MODELS, Precision, ServingModel,
     UnknownName,
 };
-pub use effort::Effort;
+pub use effort::WorkTotals;
 pub use engine::{
-    BLOCK_SIZE, Delay, FixedQueue, Instance, InstanceConfig, Limits, Policy, Speculation, Step,
+    BLOCK_SIZE, BatchingConfig, BatchingEngine, Delay, EngineStep, FixedQueue, SchedulerLimits,
+    SchedulingPolicy, Speculation,
 };
 pub use fleet::{
-    BadFleet, Cluster, Engine, Fleet, KvTransfer, Lane, Layout, NoReplicas, Pools, Routing, RoutingRule,
+    BadFleet, Cluster, EngineModel, Fleet, FleetLayout, KvTransfer, NoReplicas, Pools, PriorityLane, Routing,
+    RoutingRule,
 };
-pub use job::{Job, JobId, Prefix, urgency};
-pub use server::{FirstToken, Gauges, Reject, Server, TokenEvent};
-pub use simulate::{Driver, End, History, simulate};
+pub use job::{Job, JobId, PrefixHashes, urgency};
+pub use server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
+pub use simulate::{Driver, JobEnd, JobHistory, simulate};
 pub use step_time::{
-    BadTable, BandwidthMath, Efficiency, LinearStep, Roofline, StepParts, StepTable, StepTime, StepWork,
+    BandwidthMath, Efficiency, LinearStep, Roofline, StepParts, StepTable, StepTableError, StepTime, StepWork,
 };

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 use super::job::{Job, JobId};
-use super::server::{Reject, Server, TokenEvent};
+use super::server::{Reject, SimulatedServer, TokenEvent};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, TokenChunk};
 
 /// Feeds `arrivals` (in order of time) to `server` and hands each job's history to `on_end` as it ends, until all have
 /// ended or, when given, until the moment `until`. What is in the server then is handed over as unfinished, by name.
-pub fn simulate<S: Server + ?Sized>(
+pub fn simulate<S: SimulatedServer + ?Sized>(
     server: &mut S,
     arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
     until: Option<Timestamp>,
-    mut on_end: impl FnMut(History),
+    mut on_end: impl FnMut(JobHistory),
 ) {
     let mut arrivals = arrivals.into_iter().peekable();
     let mut driver = Driver::new(server);
@@ -36,7 +36,7 @@ pub fn simulate<S: Server + ?Sized>(
 
 /// What happened to one job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct History {
+pub struct JobHistory {
     /// Which job.
     pub job: JobId,
     /// When it came.
@@ -48,12 +48,12 @@ pub struct History {
     /// Its tokens.
     pub chunks: ChunkTrain,
     /// How it ended.
-    pub end: End,
+    pub end: JobEnd,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     /// With its last token.
     Finished,
     /// It was refused.
@@ -68,11 +68,11 @@ pub enum End {
 #[derive(Debug)]
 pub struct Driver<'a, S: ?Sized> {
     server: &'a mut S,
-    inside: HashMap<JobId, History>,
+    inside: HashMap<JobId, JobHistory>,
     events: Vec<TokenEvent>,
 }
 
-impl<'a, S: Server + ?Sized> Driver<'a, S> {
+impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
     /// Drives `server`, which must be empty.
     pub fn new(server: &'a mut S) -> Self {
         Self { server, inside: HashMap::new(), events: Vec::new() }
@@ -92,14 +92,14 @@ impl<'a, S: Server + ?Sized> Driver<'a, S> {
 
     /// Lets a job in at `now`; [`Driver::advance`] follows when all that arrive at this moment are in. A job that the
     /// server refuses comes straight back.
-    pub fn submit(&mut self, now: Timestamp, job: Job) -> Option<History> {
-        let mut history = History {
+    pub fn submit(&mut self, now: Timestamp, job: Job) -> Option<JobHistory> {
+        let mut history = JobHistory {
             job: job.id,
             arrived: now,
             scheduled: None,
             cached_tokens: 0,
             chunks: ChunkTrain::default(),
-            end: End::Unfinished,
+            end: JobEnd::Unfinished,
         };
         match self.server.submit(now, job) {
             Ok(()) => {
@@ -107,14 +107,14 @@ impl<'a, S: Server + ?Sized> Driver<'a, S> {
                 None
             }
             Err(reject) => {
-                history.end = End::Rejected(reject);
+                history.end = JobEnd::Rejected(reject);
                 Some(history)
             }
         }
     }
 
     /// Does what is due at `now` and hands over the history of each job that ends by it.
-    pub fn advance(&mut self, now: Timestamp, mut on_end: impl FnMut(History)) {
+    pub fn advance(&mut self, now: Timestamp, mut on_end: impl FnMut(JobHistory)) {
         self.server.advance(now, &mut self.events);
         for event in self.events.drain(..) {
             let Some(history) = self.inside.get_mut(&event.job) else { continue };
@@ -126,7 +126,7 @@ impl<'a, S: Server + ?Sized> Driver<'a, S> {
             if event.finished
                 && let Some(mut history) = self.inside.remove(&event.job)
             {
-                history.end = End::Finished;
+                history.end = JobEnd::Finished;
                 on_end(history);
             }
         }
@@ -134,8 +134,8 @@ impl<'a, S: Server + ?Sized> Driver<'a, S> {
 
     /// Stops: the histories of the jobs that are still in the server, by name.
     #[must_use]
-    pub fn stop(self) -> Vec<History> {
-        let mut unfinished: Vec<History> = self.inside.into_values().collect();
+    pub fn stop(self) -> Vec<JobHistory> {
+        let mut unfinished: Vec<JobHistory> = self.inside.into_values().collect();
         unfinished.sort_unstable_by_key(|history| history.job);
         unfinished
     }

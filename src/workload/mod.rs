@@ -13,9 +13,12 @@ mod spec;
 mod trace;
 mod window;
 
-pub use answer::{AnswerShape, Expect, GoldenCheck, JsonSchema, Pattern, ShapeFault, Tool, ToolChoice};
+pub use answer::{
+    AnswerShape, Expectation, GoldenCheck, JsonSchema, RegexPattern, ShapeFault, ToolChoice, ToolSpec,
+};
 pub use arrival::{
-    ArrivalPattern, Client, Course, GapFamily, GapForm, RateSpread, RateState, Spike, Stage, ThinkTime,
+    ArrivalPattern, Client, GapFamily, GapForm, RateProfile, RateSpread, RateStage, RateState, Spike,
+    ThinkTime,
 };
 pub use class::{ModelMix, Priority, PriorityShare, RequestClass, Slo, Tenant};
 pub use lengths::{Distribution, TOKEN_LIMIT, zipf};
@@ -24,7 +27,7 @@ pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter,
     RowOrder, SharedPrefixes,
 };
-pub use reading::{Mistake, SpecError};
+pub use reading::{SpecError, SpecMistake};
 pub use spec::WorkloadSpec;
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
 

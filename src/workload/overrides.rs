@@ -2,7 +2,7 @@
 
 use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::WorkloadSpec;
-use super::window::MistakenLength;
+use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::RequestClass;
@@ -99,7 +99,7 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
-        if let Some(MistakenLength { field, sentence }) = spec.window().mistake(spec.warmup_s) {
+        if let Some(LengthMistake { field, sentence }) = spec.window().mistake(spec.warmup_s) {
             let said = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
                 "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",

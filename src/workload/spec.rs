@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{REQUESTS, SECONDS, WAIT};
-use super::window::Window;
+use super::window::RunLength;
 use crate::workload::answer::golden::GoldenCheck;
 use crate::workload::answer::schema_files;
 use crate::workload::arrival::pattern::ArrivalPattern;
@@ -18,7 +18,7 @@ use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 use crate::workload::reading::toml_text;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
@@ -138,13 +138,13 @@ impl WorkloadSpec {
                 return Err(mistakes.into_error(origin));
             }
         }
-        match Self::read(Place::root(&node, &mistakes), survey) {
+        match Self::read(SpecValue::root(&node, &mistakes), survey) {
             Some(spec) if mistakes.is_empty() => Ok(spec),
             _ => Err(mistakes.into_error(origin)),
         }
     }
 
-    fn read(place: Place<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
         place.table("a workload", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
@@ -189,7 +189,7 @@ impl WorkloadSpec {
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
-            let window = Window { horizon_s, requests, arrival: &arrival };
+            let window = RunLength { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
@@ -240,8 +240,8 @@ impl WorkloadSpec {
         shares().map(|(share, class)| share * class.mean_turns()).sum::<f64>() / all
     }
 
-    pub(super) fn window(&self) -> Window<'_> {
-        Window { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
+    pub(super) fn window(&self) -> RunLength<'_> {
+        RunLength { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
     }
 }
 
@@ -349,7 +349,7 @@ type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
 /// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
-    let read = |place: Place<'_>| read_list(place, trace);
+    let read = |place: SpecValue<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
@@ -361,7 +361,7 @@ fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<Re
     }
 }
 
-fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
+fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
         place.own_name("class", &mut seen);

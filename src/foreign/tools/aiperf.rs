@@ -4,12 +4,14 @@
 //! `aiperf/common/models/record_models.py` (`MetricRecordInfo`); read at 0.13.0.
 
 use crate::analysis::Metric;
-use crate::foreign::answer::{Answer, latencies, tpot_ms};
-use crate::foreign::fields::{Fields, Problem};
-use crate::foreign::figures::{ForeignFigures, ForeignLatency, ToldFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, Refused, TOTAL};
-use crate::foreign::run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-use crate::foreign::tool::Tool;
+use crate::foreign::answer::{ForeignAnswer, latencies, tpot_ms};
+use crate::foreign::fields::{FieldProblem, ResultFields};
+use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
+use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
+use crate::foreign::run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+};
+use crate::foreign::tool::ForeignTool;
 
 /// Request start to the first chunk with content, reasoning included.
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token");
@@ -40,11 +42,14 @@ const REFUSED: [(&str, &str); 14] = [
     ),
 ];
 
-/// Statistics under its keys: those of [`ToldFigures::read`], of which it has no p99.9.
+/// Statistics under its keys: those of [`ReportedFigures::read`], of which it has no p99.9.
 const STATISTICS: [&str; 8] = ["avg", "min", "p50", "p90", "p95", "p99", "p99_9", "max"];
 
 /// The summary, with the requests where they are there.
-pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Result<ForeignRun, Problem> {
+pub(crate) fn read(
+    fields: &ResultFields<'_>,
+    records: Option<&[ResultFields<'_>]>,
+) -> Result<ForeignRun, FieldProblem> {
     // AIPerf leaves a count out that is 0.
     let (completed, failed) = match (total(fields, "request_count")?, total(fields, "error_request_count")?) {
         (None, Some(failed)) => (0, failed.round() as u64),
@@ -53,7 +58,7 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
         }
     };
     let requests = ForeignRequests { completed, failed: Some(failed), cut_off: None };
-    let whole = |name| Ok::<_, Problem>(total(fields, name)?.map(|sum| sum.round() as u64));
+    let whole = |name| Ok::<_, FieldProblem>(total(fields, name)?.map(|sum| sum.round() as u64));
     let (own, usage) = (whole("total_osl")?, whole("total_usage_completion_tokens")?);
     let tokens = ForeignTokens {
         input: whole("total_usage_prompt_tokens")?.or(whole("total_isl")?),
@@ -65,7 +70,7 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
     let detailed = kept.filter(|answers| answers.len() as u64 == completed && completed > 0);
     let per_chunk_usage = per_chunk_usage(fields)?;
     let tpot = if per_chunk_usage { Metric::TpotAdjusted } else { Metric::Tpot };
-    let mut refused = Refused::found(&REFUSED, fields);
+    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
     let recounted = own.zip(usage).filter(|(own, usage)| own != usage);
     let latency = match detailed {
         Some(answers) => {
@@ -75,7 +80,8 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
                      ({own})"
                 ));
             }
-            let answers: Vec<Answer> = answers.into_iter().map(|kept| kept.answer(per_chunk_usage)).collect();
+            let answers: Vec<ForeignAnswer> =
+                answers.into_iter().map(|kept| kept.answer(per_chunk_usage)).collect();
             latencies(&answers, &[TTFT, (tpot, ITL), ICL, LATENCY])
         }
         None if completed == 0 => Vec::new(),
@@ -87,7 +93,7 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
             );
             let told = told(fields, tpot)?;
             if recounted.is_some() {
-                refused.push(Refused {
+                refused.push(UnmatchedFigure {
                     name: ITL,
                     reason: "divides by the tokens of AIPerf's own tokenizer, and the server told another number",
                 });
@@ -104,13 +110,13 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
         reservations.push(format!("the run did not come to its end: {why}"));
     }
     Ok(ForeignRun {
-        tool: Tool::AiPerf,
+        tool: ForeignTool::AiPerf,
         tool_version: fields.text("aiperf_version")?.map(str::to_owned),
         number: 1,
         conditions: conditions(fields)?,
         requests,
         tokens,
-        whole_run: WholeRun::of(total(fields, "benchmark_duration")?, requests, tokens),
+        whole_run: WholeRunRates::of(total(fields, "benchmark_duration")?, requests, tokens),
         latency,
         reservations,
         refused,
@@ -118,12 +124,12 @@ pub(crate) fn read(fields: &Fields<'_>, records: Option<&[Fields<'_>]>) -> Resul
 }
 
 /// A figure that is one number, which stands as an average.
-fn total(fields: &Fields<'_>, name: &'static str) -> Result<Option<f64>, Problem> {
+fn total(fields: &ResultFields<'_>, name: &'static str) -> Result<Option<f64>, FieldProblem> {
     fields.object(name)?.map(|figure| figure.number("avg")).transpose().map(Option::flatten)
 }
 
 /// A request that succeeded, as a line tells it.
-struct Kept {
+struct StoredRequest {
     ttft_ms: Option<f64>,
     e2e_ms: Option<f64>,
     itl_ms: Option<f64>,
@@ -131,27 +137,27 @@ struct Kept {
     gaps_ms: Vec<f64>,
 }
 
-impl Kept {
-    fn answer(self, per_chunk_usage: bool) -> Answer {
+impl StoredRequest {
+    fn answer(self, per_chunk_usage: bool) -> ForeignAnswer {
         let Self { ttft_ms, e2e_ms, itl_ms, tokens, gaps_ms } = self;
         let ours = tpot_ms(e2e_ms, ttft_ms, tokens);
-        Answer { ttft_ms, e2e_ms, tpot_ms: if per_chunk_usage { itl_ms } else { ours }, gaps_ms }
+        ForeignAnswer { ttft_ms, e2e_ms, tpot_ms: if per_chunk_usage { itl_ms } else { ours }, gaps_ms }
     }
 }
 
 /// The requests of the measured phase that succeeded, in order of sending.
-fn answers(records: &[Fields<'_>]) -> Result<Vec<Kept>, Problem> {
+fn answers(records: &[ResultFields<'_>]) -> Result<Vec<StoredRequest>, FieldProblem> {
     let mut answers = Vec::new();
     for (record, line) in records.iter().zip(1..) {
         let kept = kept(record)
-            .map_err(|Problem(text)| Problem(format!("in line {line} of its requests, {text}")))?;
+            .map_err(|FieldProblem(text)| FieldProblem(format!("in line {line} of its requests, {text}")))?;
         answers.extend(kept);
     }
     answers.sort_by_key(|(sent, _)| *sent);
     Ok(answers.into_iter().map(|(_, kept)| kept).collect())
 }
 
-fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
+fn kept(record: &ResultFields<'_>) -> Result<Option<(u64, StoredRequest)>, FieldProblem> {
     let metadata = record.inner("metadata")?;
     let measured = metadata.text("benchmark_phase")?.is_none_or(|phase| phase == "profiling");
     let cancelled = metadata.truth("was_cancelled")? == Some(true);
@@ -159,12 +165,12 @@ fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
         return Ok(None);
     }
     let metrics = record.inner("metrics")?;
-    let ms = |name| -> Result<Option<f64>, Problem> {
+    let ms = |name| -> Result<Option<f64>, FieldProblem> {
         let Some(figure) = metrics.object(name)? else { return Ok(None) };
         is_in(&figure, name, "ms")?;
         figure.time("value")
     };
-    let tokens = |name| -> Result<Option<u64>, Problem> {
+    let tokens = |name| -> Result<Option<u64>, FieldProblem> {
         metrics.object(name)?.map(|figure| figure.count("value")).transpose().map(Option::flatten)
     };
     let gaps = match metrics.object(ICL.1)? {
@@ -175,7 +181,7 @@ fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
         None => Vec::new(),
     };
     let sent = metadata.must("request_start_ns", metadata.nanoseconds("request_start_ns")?)?;
-    let kept = Kept {
+    let kept = StoredRequest {
         ttft_ms: ms(TTFT.1)?,
         e2e_ms: ms(LATENCY.1)?,
         itl_ms: ms(ITL)?,
@@ -185,34 +191,36 @@ fn kept(record: &Fields<'_>) -> Result<Option<(u64, Kept)>, Problem> {
     Ok(Some((sent, kept)))
 }
 
-fn is_in(figure: &Fields<'_>, name: &str, unit: &str) -> Result<(), Problem> {
+fn is_in(figure: &ResultFields<'_>, name: &str, unit: &str) -> Result<(), FieldProblem> {
     match figure.text("unit")? {
         Some(found) if found == unit => Ok(()),
-        other => Err(Problem(format!("`{name}` is in {}, and {unit} is wanted", other.unwrap_or("no unit")))),
+        other => {
+            Err(FieldProblem(format!("`{name}` is in {}, and {unit} is wanted", other.unwrap_or("no unit"))))
+        }
     }
 }
 
 /// The figures that AIPerf computed itself, with numpy's default percentiles.
-fn told(fields: &Fields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, Problem> {
+fn told(fields: &ResultFields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for (metric, theirs) in [TTFT, (tpot, ITL), ICL, LATENCY] {
         let Some(figure) = fields.object(theirs)? else { continue };
         is_in(&figure, theirs, "ms")?;
         let n = figure.count("count")?;
-        if let Some(told) = ToldFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
+        if let Some(told) = ReportedFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
             all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
         }
     }
     Ok(all)
 }
 
-fn per_chunk_usage(fields: &Fields<'_>) -> Result<bool, Problem> {
+fn per_chunk_usage(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
     let Some(config) = fields.object("input_config")? else { return Ok(false) };
     let Some(endpoint) = config.object("endpoint")? else { return Ok(false) };
     Ok(endpoint.any("per_chunk_usage").is_some_and(|value| value == true))
 }
 
-fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
+fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProblem> {
     let mut conditions = ForeignConditions::default();
     let Some(config) = fields.object("input_config")? else { return Ok(conditions) };
     if let Some(models) = config.object("models")? {
@@ -232,7 +240,7 @@ fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
     if let [phase] = measured.as_slice() {
         let cap = phase.count("concurrency")?;
         conditions.rate_per_s = phase.rate("rate")?;
-        conditions.max_concurrency = Some(cap.map_or(Cap::Uncapped, Cap::At));
+        conditions.max_concurrency = Some(cap.map_or(ConcurrencyCap::Uncapped, ConcurrencyCap::At));
         conditions.arrival = phase.text("type")?.map(|kind| match kind {
             "concurrency" => "closed".to_owned(),
             other => other.to_owned(),

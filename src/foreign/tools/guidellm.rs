@@ -4,12 +4,14 @@
 //! `guidellm/benchmark/schemas/metrics.py` (`GenerativeMetrics.compile`, of all); read at 0.8.1.
 
 use crate::analysis::Metric;
-use crate::foreign::answer::{Answer, latencies};
-use crate::foreign::fields::{Fields, Problem};
-use crate::foreign::figures::{ForeignFigures, ForeignLatency, ToldFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, Refused, TOTAL};
-use crate::foreign::run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-use crate::foreign::tool::Tool;
+use crate::foreign::answer::{ForeignAnswer, latencies};
+use crate::foreign::fields::{FieldProblem, ResultFields};
+use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
+use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
+use crate::foreign::run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+};
+use crate::foreign::tool::ForeignTool;
 
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token_ms");
 const LATENCY: (Metric, &str) = (Metric::E2eFromSend, "request_latency");
@@ -43,36 +45,36 @@ const REFUSED: [(&str, &str); 15] = [
     ("request_streaming_iterations_count", "events of the stream, those without a token among them"),
 ];
 
-/// Statistics under its keys: those of [`ToldFigures::read`].
+/// Statistics under its keys: those of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// All benchmarks of a file.
-pub(crate) fn read(fields: &Fields<'_>) -> Result<Vec<ForeignRun>, Problem> {
+pub(crate) fn read(fields: &ResultFields<'_>) -> Result<Vec<ForeignRun>, FieldProblem> {
     let version = match fields.object("metadata")? {
         Some(metadata) => metadata.text("guidellm_version")?.map(str::to_owned),
         None => None,
     };
     let benchmarks = fields.must("benchmarks", fields.objects("benchmarks")?)?;
     if benchmarks.is_empty() {
-        return Err(Problem("`benchmarks` is empty: no benchmark came to its end".to_owned()));
+        return Err(FieldProblem("`benchmarks` is empty: no benchmark came to its end".to_owned()));
     }
     let numbered = benchmarks.iter().zip(1..);
     numbered
         .map(|(benchmark, number)| {
             let run = one(benchmark, number)
-                .map_err(|Problem(text)| Problem(format!("of benchmark {number}, {text}")))?;
+                .map_err(|FieldProblem(text)| FieldProblem(format!("of benchmark {number}, {text}")))?;
             Ok(ForeignRun { tool_version: version.clone(), ..run })
         })
         .collect()
 }
 
-fn one(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
+fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
     let metrics = fields.inner("metrics")?;
     let totals = metrics.inner("request_totals")?;
     let completed = totals.must("successful", totals.count("successful")?)?;
     let requests =
         ForeignRequests { completed, failed: totals.count("errored")?, cut_off: totals.count("incomplete")? };
-    let sum = |name| -> Result<Option<u64>, Problem> {
+    let sum = |name| -> Result<Option<u64>, FieldProblem> {
         let told = successful(&metrics, name)?;
         let sum = told.map(|told| told.number("total_sum")).transpose()?.flatten();
         Ok(sum.map(|sum| sum.round() as u64))
@@ -88,14 +90,14 @@ fn one(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
         Some(answers) => latencies(&answers, &[TTFT, ITL, LATENCY]),
         None => Vec::new(),
     };
-    let mut refused = Refused::found(&REFUSED, &metrics);
+    let mut refused = UnmatchedFigure::found(&REFUSED, &metrics);
     if completed == 0 {
         reservations.push(
             "no request completed, and the zeros that GuideLLM writes then are no measurements".to_owned(),
         );
     } else if latency.is_empty() {
         latency = told(&metrics)?;
-        refused.push(Refused {
+        refused.push(UnmatchedFigure {
             name: ITL.1,
             reason: "GuideLLM's own figure counts each request as often as it has tokens; one a request needs its requests",
         });
@@ -117,13 +119,13 @@ fn one(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
     }
     reservations.extend(warnings(fields)?);
     Ok(ForeignRun {
-        tool: Tool::GuideLlm,
+        tool: ForeignTool::GuideLlm,
         tool_version: None,
         number,
         conditions: conditions(fields)?,
         requests,
         tokens,
-        whole_run: WholeRun::of(fields.number("duration")?, requests, tokens),
+        whole_run: WholeRunRates::of(fields.number("duration")?, requests, tokens),
         latency,
         reservations,
         refused,
@@ -131,7 +133,7 @@ fn one(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
 }
 
 /// What it warns of itself.
-fn warnings(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
+fn warnings(fields: &ResultFields<'_>) -> Result<Vec<String>, FieldProblem> {
     let mut all = Vec::new();
     for warning in fields.objects("warnings").ok().flatten().unwrap_or_default() {
         all.extend(warning.text("message")?.map(|message| format!("GuideLLM warns: {message}")));
@@ -140,13 +142,16 @@ fn warnings(fields: &Fields<'_>) -> Result<Vec<String>, Problem> {
 }
 
 /// A figure's distribution over the requests that succeeded.
-fn successful<'a>(metrics: &Fields<'a>, name: &'a str) -> Result<Option<Fields<'a>>, Problem> {
+fn successful<'a>(
+    metrics: &ResultFields<'a>,
+    name: &'a str,
+) -> Result<Option<ResultFields<'a>>, FieldProblem> {
     metrics.object(name)?.map(|found| found.object("successful")).transpose().map(Option::flatten)
 }
 
 /// The requests that succeeded and lie in the measured stretch, also in part, as GuideLLM counts them, in order of
 /// sending; `None` where they are not in the file.
-fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
+fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
     let Some(requests) = fields.object("requests")? else { return Ok(None) };
     let Some(requests) = requests.objects("successful")? else { return Ok(None) };
     let (start, end) = (fields.number("start_time")?, fields.number("end_time")?);
@@ -163,7 +168,7 @@ fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
     Ok(Some(answers.into_iter().map(|(_, answer)| answer).collect()))
 }
 
-fn answer(request: &Fields<'_>, begun: Option<f64>) -> Result<Answer, Problem> {
+fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswer, FieldProblem> {
     let timings = match request.object("info")? {
         Some(info) => info.object("timings")?,
         None => None,
@@ -174,7 +179,7 @@ fn answer(request: &Fields<'_>, begun: Option<f64>) -> Result<Answer, Problem> {
         (Some((last, begun)), _) if last >= begun => Some(last - begun),
         (_, whole) => whole,
     };
-    Ok(Answer {
+    Ok(ForeignAnswer {
         ttft_ms: request.number(TTFT.1)?,
         e2e_ms: e2e_s.map(|seconds| seconds * 1e3),
         tpot_ms: request.number(ITL.1)?,
@@ -183,7 +188,7 @@ fn answer(request: &Fields<'_>, begun: Option<f64>) -> Result<Answer, Problem> {
 }
 
 /// The figures that GuideLLM computed itself and that mean the same here.
-fn told(metrics: &Fields<'_>) -> Result<Vec<ForeignLatency>, Problem> {
+fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for ((metric, theirs), factor) in [(TTFT, 1.0), (LATENCY, 1e3)] {
         let Some(found) = successful(metrics, theirs)? else { continue };
@@ -191,20 +196,25 @@ fn told(metrics: &Fields<'_>) -> Result<Vec<ForeignLatency>, Problem> {
         if n.is_none() {
             continue;
         }
-        let plain = ToldFigures::read(&found, STATISTICS, str::to_owned, factor, n)?;
+        let plain = ReportedFigures::read(&found, STATISTICS, str::to_owned, factor, n)?;
         let ranks = match found.object("percentiles")? {
-            Some(percentiles) => ToldFigures::read(&percentiles, STATISTICS, str::to_owned, factor, n)?,
+            Some(percentiles) => ReportedFigures::read(&percentiles, STATISTICS, str::to_owned, factor, n)?,
             None => None,
         };
         let (plain, ranks) = (plain.unwrap_or_default(), ranks.unwrap_or_default());
-        let ends =
-            ToldFigures { mean_ms: plain.mean_ms, min_ms: plain.min_ms, max_ms: plain.max_ms, n, ..ranks };
+        let ends = ReportedFigures {
+            mean_ms: plain.mean_ms,
+            min_ms: plain.min_ms,
+            max_ms: plain.max_ms,
+            n,
+            ..ranks
+        };
         all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(ends) });
     }
     Ok(all)
 }
 
-fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
+fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProblem> {
     let Some(config) = fields.object("config")? else { return Ok(ForeignConditions::default()) };
     let mut conditions = ForeignConditions::default();
     if let Some(backend) = config.object("backend")? {
@@ -215,16 +225,16 @@ fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
     let Some(strategy) = config.object("strategy")? else { return Ok(conditions) };
     let kind = strategy.text("type_")?.unwrap_or_default();
     let cap = match config.object("profile")? {
-        Some(profile) => Cap::read(&profile, "max_concurrency")?,
+        Some(profile) => ConcurrencyCap::read(&profile, "max_concurrency")?,
         None => None,
     };
     let streams = strategy.count("streams")?;
     let (arrival, cap) = match kind {
         "poisson" | "constant" => (kind, cap),
-        "concurrent" => ("closed", streams.map(Cap::At)),
-        "synchronous" => ("closed", Some(Cap::At(1))),
-        "throughput" => match Cap::read(&strategy, "max_concurrency")?.or(cap) {
-            Some(Cap::At(most)) => ("closed", Some(Cap::At(most))),
+        "concurrent" => ("closed", streams.map(ConcurrencyCap::At)),
+        "synchronous" => ("closed", Some(ConcurrencyCap::At(1))),
+        "throughput" => match ConcurrencyCap::read(&strategy, "max_concurrency")?.or(cap) {
+            Some(ConcurrencyCap::At(most)) => ("closed", Some(ConcurrencyCap::At(most))),
             none => ("all_at_once", none),
         },
         other => (other, None),

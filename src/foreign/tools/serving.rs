@@ -1,25 +1,25 @@
 //! What the files of vLLM and of SGLang have alike: SGLang's client grew out of vLLM's.
 
 use crate::analysis::Metric;
-use crate::foreign::answer::Answer;
-use crate::foreign::fields::{Fields, Problem};
-use crate::foreign::figures::{ForeignFigures, ForeignLatency, ToldFigures};
-use crate::foreign::refused::Refused;
+use crate::foreign::answer::ForeignAnswer;
+use crate::foreign::fields::{FieldProblem, ResultFields};
+use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
+use crate::foreign::refused::UnmatchedFigure;
 
-/// Statistics under their keys: those of [`ToldFigures::read`].
+/// Statistics under their keys: those of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "median", "p90", "p95", "p99", "p99.9", "max"];
 
 /// The lists that a file keeps of its requests, each with an item a request; times in seconds.
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredRequests<'a> {
     pub(crate) errors: Vec<&'a str>,
     pub(crate) ttfts: Vec<f64>,
     pub(crate) gaps: Vec<Vec<f64>>,
     pub(crate) tokens: Vec<u64>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> StoredRequests<'a> {
     /// `None` where they are not in the file.
-    pub(crate) fn read(fields: &Fields<'a>) -> Result<Option<Self>, Problem> {
+    pub(crate) fn read(fields: &ResultFields<'a>) -> Result<Option<Self>, FieldProblem> {
         let (Some(errors), Some(ttfts), Some(gaps), Some(tokens)) = (
             errors(fields)?,
             fields.times("ttfts")?,
@@ -34,11 +34,11 @@ impl<'a> Kept<'a> {
     }
 
     /// Refuses a list of another length.
-    pub(crate) fn fits(&self, length: usize) -> Result<(), Problem> {
+    pub(crate) fn fits(&self, length: usize) -> Result<(), FieldProblem> {
         if length == self.errors.len() {
             Ok(())
         } else {
-            Err(Problem("its lists of requests are not of one length".to_owned()))
+            Err(FieldProblem("its lists of requests are not of one length".to_owned()))
         }
     }
 
@@ -48,35 +48,35 @@ impl<'a> Kept<'a> {
     }
 
     /// An answer with these times, seconds, and the gaps and tokens that stand at its place.
-    pub(crate) fn answer(&self, i: usize, ttft: f64, end: f64) -> Answer {
+    pub(crate) fn answer(&self, i: usize, ttft: f64, end: f64) -> ForeignAnswer {
         let (ttft_ms, e2e_ms) = (Some(ttft * 1e3), Some(end * 1e3));
         let tpot_ms = crate::foreign::answer::tpot_ms(e2e_ms, ttft_ms, Some(self.tokens[i]));
         let gaps_ms = self.gaps[i].iter().map(|gap| gap * 1e3).collect();
-        Answer { ttft_ms, e2e_ms, tpot_ms, gaps_ms }
+        ForeignAnswer { ttft_ms, e2e_ms, tpot_ms, gaps_ms }
     }
 }
 
 /// What went wrong with each request, empty where nothing did.
-pub(crate) fn errors<'a>(fields: &Fields<'a>) -> Result<Option<Vec<&'a str>>, Problem> {
+pub(crate) fn errors<'a>(fields: &ResultFields<'a>) -> Result<Option<Vec<&'a str>>, FieldProblem> {
     fields.list("errors", "a text", serde_json::Value::as_str)
 }
 
 /// The figures that the tool computed itself, with numpy's default percentiles. Both write 0 where there was no sample:
 /// such figures are refused.
 pub(crate) fn told(
-    fields: &Fields<'_>,
+    fields: &ResultFields<'_>,
     completed: u64,
     names: &[(Metric, &'static str)],
-    refused: &mut Vec<Refused>,
-) -> Result<Vec<ForeignLatency>, Problem> {
+    refused: &mut Vec<UnmatchedFigure>,
+) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for &(metric, theirs) in names {
         // Answers of one token have no TPOT, and nothing says how many chunks came.
         let one_each = matches!(metric, Metric::TtftFromSend | Metric::E2eFromSend);
         let key = |statistic: &str| format!("{statistic}_{theirs}_ms");
-        match ToldFigures::read(fields, STATISTICS, key, 1.0, one_each.then_some(completed))? {
+        match ReportedFigures::read(fields, STATISTICS, key, 1.0, one_each.then_some(completed))? {
             Some(told) if !one_each && told.is_zero() => {
-                refused.push(Refused {
+                refused.push(UnmatchedFigure {
                     name: theirs,
                     reason: "no sample: the zeros are what is written for none",
                 });

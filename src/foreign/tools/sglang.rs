@@ -3,13 +3,15 @@
 //! What its fields mean stands in `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
-use super::serving::{Kept, errors, told};
+use super::serving::{StoredRequests, errors, told};
 use crate::analysis::Metric;
-use crate::foreign::answer::{Answer, latencies};
-use crate::foreign::fields::{Fields, Pace, Problem};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, Refused, TOTAL};
-use crate::foreign::run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-use crate::foreign::tool::Tool;
+use crate::foreign::answer::{ForeignAnswer, latencies};
+use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
+use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
+use crate::foreign::run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+};
+use crate::foreign::tool::ForeignTool;
 
 const REFUSED: [(&str, &str); 11] = [
     ("request_throughput", TOTAL),
@@ -30,7 +32,7 @@ const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 
 /// What a sample of its ITL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gaps {
+enum GapMeaning {
     /// A gap between chunks with text: our `chunk_gap`.
     Chunks,
     /// A gap ÷ the tokens that came with it, as many times: our `itl`.
@@ -39,7 +41,7 @@ enum Gaps {
     Unknown,
 }
 
-impl Gaps {
+impl GapMeaning {
     /// Those of the requests that a backend keeps: its own endpoint tells the tokens so far with each chunk.
     fn kept(backend: &str) -> Self {
         match backend {
@@ -72,7 +74,7 @@ impl Gaps {
     }
 }
 
-pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
+pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
     let latency_or_recount =
         fields.any("median_e2e_latency_ms").or(fields.any("total_output_tokens_retokenized"));
@@ -86,23 +88,23 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         counted_by: "the server's usage; where it sent none, SGLang takes the length asked for",
     };
     let mut reservations = Vec::new();
-    let mut refused = Refused::found(&REFUSED, fields);
-    let kept = Kept::read(fields)?.map(|kept| answers(&kept));
+    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
+    let kept = StoredRequests::read(fields)?.map(|kept| answers(&kept));
     let kept = kept.filter(|(answers, _)| answers.len() as u64 == completed);
     let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
     let (mut latency, streamed) = match &kept {
-        Some((answers, streamed)) => (latencies(answers, &Gaps::kept(backend).names()), *streamed),
+        Some((answers, streamed)) => (latencies(answers, &GapMeaning::kept(backend).names()), *streamed),
         None if completed == 0 => (Vec::new(), None),
         None => {
             let streamed = was_whole(fields)?.then_some(false);
-            (told(fields, completed, &Gaps::told(backend, drafts).names(), &mut refused)?, streamed)
+            (told(fields, completed, &GapMeaning::told(backend, drafts).names(), &mut refused)?, streamed)
         }
     };
     if streamed == Some(false) {
         latency.retain(|latency| latency.metric == Metric::E2eFromSend);
         refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
         let reason = "the answers were not streamed: all of each came at its end";
-        refused.extend(STREAMED_ONLY.map(|name| Refused { name, reason }));
+        refused.extend(STREAMED_ONLY.map(|name| UnmatchedFigure { name, reason }));
     }
     if completed == 0 {
         reservations.push(
@@ -130,18 +132,23 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
                 .to_owned(),
         );
     }
-    if streamed != Some(false) && Gaps::kept(backend) == Gaps::Unknown && fields.any("mean_itl_ms").is_some()
+    if streamed != Some(false)
+        && GapMeaning::kept(backend) == GapMeaning::Unknown
+        && fields.any("mean_itl_ms").is_some()
     {
-        refused.push(Refused { name: "itl", reason: "how this backend's gaps are counted is not known" });
+        refused.push(UnmatchedFigure {
+            name: "itl",
+            reason: "how this backend's gaps are counted is not known",
+        });
     }
     Ok(ForeignRun {
-        tool: Tool::Sglang,
+        tool: ForeignTool::Sglang,
         tool_version: None,
         number,
         conditions: ForeignConditions { streamed, ..conditions(fields, backend)? },
         requests,
         tokens,
-        whole_run: WholeRun::of(fields.time("duration")?, requests, tokens),
+        whole_run: WholeRunRates::of(fields.time("duration")?, requests, tokens),
         latency,
         reservations,
         refused,
@@ -152,7 +159,7 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
 ///
 /// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending. An answer without text
 /// has a TTFT of 0. One that was not streamed has its whole latency for TTFT, and no gap.
-fn answers(kept: &Kept<'_>) -> (Vec<Answer>, Option<bool>) {
+fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
     let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
     let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
     let streamed = if has_gaps { Some(true) } else { has_tokens.then_some(false) };
@@ -160,8 +167,12 @@ fn answers(kept: &Kept<'_>) -> (Vec<Answer>, Option<bool>) {
         let ttft = kept.ttfts[i];
         let end = ttft + kept.gaps[i].iter().sum::<f64>();
         match kept.answer(i, ttft, end) {
-            Answer { gaps_ms, .. } if ttft == 0.0 => Answer { gaps_ms, ..Answer::default() },
-            Answer { e2e_ms, .. } if streamed == Some(false) => Answer { e2e_ms, ..Answer::default() },
+            ForeignAnswer { gaps_ms, .. } if ttft == 0.0 => {
+                ForeignAnswer { gaps_ms, ..ForeignAnswer::default() }
+            }
+            ForeignAnswer { e2e_ms, .. } if streamed == Some(false) => {
+                ForeignAnswer { e2e_ms, ..ForeignAnswer::default() }
+            }
             whole => whole,
         }
     };
@@ -169,26 +180,26 @@ fn answers(kept: &Kept<'_>) -> (Vec<Answer>, Option<bool>) {
 }
 
 /// Whether its own figures show that nothing was streamed: no gap, and a first token that came with the last.
-fn was_whole(fields: &Fields<'_>) -> Result<bool, Problem> {
+fn was_whole(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
     let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
     let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
     Ok(mean("itl")? == Some(0.0) && ttft == e2e && ttft.is_some_and(|ttft| ttft > 0.0))
 }
 
-fn conditions(fields: &Fields<'_>, backend: &str) -> Result<ForeignConditions, Problem> {
+fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditions, FieldProblem> {
     let server = fields.object("server_info")?;
     let model = match server {
         Some(server) => server.text("served_model_name")?.or(server.text("model_path")?),
         None => None,
     };
     let pace = fields.pace("request_rate")?;
-    let max_concurrency = Cap::read(fields, "max_concurrency")?;
+    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
     let arrival = pace.map(|pace| match pace {
         // SGLang draws gaps from the exponential.
-        Pace::Finite(_) => "poisson",
-        Pace::Trace => "trace",
-        Pace::Infinite if matches!(max_concurrency, Some(Cap::At(_))) => "closed",
-        Pace::Infinite => "all_at_once",
+        StatedRate::Finite(_) => "poisson",
+        StatedRate::Trace => "trace",
+        StatedRate::Infinite if matches!(max_concurrency, Some(ConcurrencyCap::At(_))) => "closed",
+        StatedRate::Infinite => "all_at_once",
     });
     let endpoint = match backend {
         "" => None,
@@ -202,7 +213,7 @@ fn conditions(fields: &Fields<'_>, backend: &str) -> Result<ForeignConditions, P
         streamed: None,
         arrival: arrival.map(str::to_owned),
         burstiness: None,
-        rate_per_s: if let Some(Pace::Finite(rate)) = pace { Some(rate) } else { None },
+        rate_per_s: if let Some(StatedRate::Finite(rate)) = pace { Some(rate) } else { None },
         max_concurrency,
     })
 }

@@ -3,13 +3,15 @@
 //! What its fields mean stands in `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and in
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
-use super::serving::{Kept, errors, told};
+use super::serving::{StoredRequests, errors, told};
 use crate::analysis::Metric;
-use crate::foreign::answer::{Answer, latencies};
-use crate::foreign::fields::{Fields, Pace, Problem};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, Refused, TOTAL};
-use crate::foreign::run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-use crate::foreign::tool::Tool;
+use crate::foreign::answer::{ForeignAnswer, latencies};
+use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
+use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
+use crate::foreign::run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+};
+use crate::foreign::tool::ForeignTool;
 
 /// Our names for its latencies, which all count from sending:
 /// - TTFT ends with the first event that has `choices`, the role chunk of a chat;
@@ -39,7 +41,7 @@ const REFUSED: [(&str, &str); 10] = [
     ("spec_decode_*", "the server's counters of drafts"),
 ];
 
-pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Problem> {
+pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
     let completed = fields.must("completed", fields.count("completed")?)?;
     fields.must("model_id", fields.any("model_id"))?;
     let sent = errors(fields)?.map(|errors| errors.len() as u64);
@@ -56,7 +58,7 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
     let conditions = conditions(fields)?;
     let ours = fields.any("skyline_version").is_some();
     let mut reservations = Vec::new();
-    let mut refused = Refused::found(&REFUSED, fields);
+    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
     let kept = answers(fields)?.filter(|answers| answers.len() as u64 == completed);
     let latency = match &kept {
         Some(answers) => latencies(answers, &NAMES),
@@ -86,13 +88,13 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
         );
     }
     Ok(ForeignRun {
-        tool: Tool::Vllm,
+        tool: ForeignTool::Vllm,
         tool_version: None,
         number,
         conditions,
         requests,
         tokens,
-        whole_run: WholeRun::of(fields.time("duration")?, requests, tokens),
+        whole_run: WholeRunRates::of(fields.time("duration")?, requests, tokens),
         latency,
         reservations,
         refused,
@@ -100,8 +102,8 @@ pub(crate) fn read(fields: &Fields<'_>, number: u64) -> Result<ForeignRun, Probl
 }
 
 /// The requests that succeeded, in the order in which they were sent; `None` where they are not in the file.
-fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
-    let Some(kept) = Kept::read(fields)? else { return Ok(None) };
+fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
+    let Some(kept) = StoredRequests::read(fields)? else { return Ok(None) };
     let ends = fields.times("latencies")?;
     ends.as_ref().map_or(Ok(()), |ends| kept.fits(ends.len()))?;
     let answer = |i: usize| {
@@ -109,7 +111,7 @@ fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
         // Files of before have no `latencies`, which are this sum.
         let end = ends.as_ref().map_or_else(|| ttft + kept.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
         if end < ttft {
-            return Err(Problem(format!(
+            return Err(FieldProblem(format!(
                 "`latencies[{i}]` is {end}, and its first token came at {ttft} (`ttfts[{i}]`)"
             )));
         }
@@ -118,22 +120,26 @@ fn answers(fields: &Fields<'_>) -> Result<Option<Vec<Answer>>, Problem> {
     kept.succeeded().map(answer).collect::<Result<_, _>>().map(Some)
 }
 
-fn conditions(fields: &Fields<'_>) -> Result<ForeignConditions, Problem> {
+fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProblem> {
     let backend = fields.text("backend")?.or(fields.text("endpoint_type")?);
     let (pace, burstiness) = (fields.pace("request_rate")?, fields.pace("burstiness")?);
-    let max_concurrency = Cap::read(fields, "max_concurrency")?;
+    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
     let ramps = fields.text("ramp_up_strategy")?.is_some();
     let arrival = match (pace, burstiness) {
         _ if ramps => Some("ramp_up"),
-        (None, _) | (Some(Pace::Finite(_)), None) => None,
-        (Some(Pace::Trace), _) => Some("trace"),
-        (Some(Pace::Infinite), _) if matches!(max_concurrency, Some(Cap::At(_))) => Some("closed"),
-        (Some(Pace::Infinite), _) => Some("all_at_once"),
-        (Some(Pace::Finite(_)), Some(Pace::Finite(1.0))) => Some("poisson"),
-        (Some(Pace::Finite(_)), Some(Pace::Finite(_))) => Some("gamma"),
-        (Some(Pace::Finite(_)), Some(_)) => Some("constant"),
+        (None, _) | (Some(StatedRate::Finite(_)), None) => None,
+        (Some(StatedRate::Trace), _) => Some("trace"),
+        (Some(StatedRate::Infinite), _) if matches!(max_concurrency, Some(ConcurrencyCap::At(_))) => {
+            Some("closed")
+        }
+        (Some(StatedRate::Infinite), _) => Some("all_at_once"),
+        (Some(StatedRate::Finite(_)), Some(StatedRate::Finite(1.0))) => Some("poisson"),
+        (Some(StatedRate::Finite(_)), Some(StatedRate::Finite(_))) => Some("gamma"),
+        (Some(StatedRate::Finite(_)), Some(_)) => Some("constant"),
     };
-    let finite = |pace: Option<Pace>| if let Some(Pace::Finite(number)) = pace { Some(number) } else { None };
+    let finite = |pace: Option<StatedRate>| {
+        if let Some(StatedRate::Finite(number)) = pace { Some(number) } else { None }
+    };
     Ok(ForeignConditions {
         model: fields.text("model_id")?.map(str::to_owned),
         endpoint: backend.map(|backend| endpoint(backend).to_owned()),

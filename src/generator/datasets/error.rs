@@ -125,14 +125,14 @@ pub struct BadRow {
     /// Line of the file, from 1.
     pub line: u64,
     /// Where in the line.
-    pub column: Column,
+    pub column: RowPosition,
     /// What is wrong, and where that is not plain, the cure.
     pub cause: String,
 }
 
 /// A place inside a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
+pub enum RowPosition {
     /// The byte of the line, from 1.
     Byte(u64),
     /// The column of a CSV file, by its name.
@@ -145,9 +145,9 @@ impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "row {}, line {}", self.row, self.line)?;
         match &self.column {
-            Column::Byte(byte) => write!(f, ", column {byte}")?,
-            Column::Named(name) => write!(f, ", column `{name}`")?,
-            Column::Whole => {}
+            RowPosition::Byte(byte) => write!(f, ", column {byte}")?,
+            RowPosition::Named(name) => write!(f, ", column `{name}`")?,
+            RowPosition::Whole => {}
         }
         write!(f, ": {}", self.cause)
     }

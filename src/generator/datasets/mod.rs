@@ -17,5 +17,5 @@ pub(super) mod survey;
 mod tests;
 pub(super) mod token_ids;
 
-pub use error::{BadRow, Column, DatasetError};
-pub use sources::{Datasets, Wire};
+pub use error::{BadRow, DatasetError, RowPosition};
+pub use sources::{Datasets, RequiredEndpoint};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::lengths::Lengths;
+use super::lengths::LengthSampler;
 use super::prefixes::PrefixLaw;
-use super::think_times::Pauses;
+use super::think_times::ThinkTimeSampler;
 use crate::generator::datasets::draws::DrawnRow;
-use crate::random::{Stream, WeightedChoice};
+use crate::random::{RandomStream, WeightedChoice};
 use crate::record::SharedPrefix;
 use crate::workload::{Conversation, Distribution, Priority, RequestClass, WorkloadSpec};
 
@@ -14,22 +14,22 @@ use crate::workload::{Conversation, Distribution, Priority, RequestClass, Worklo
 #[derive(Clone, Debug)]
 pub(crate) struct ClassDraws {
     laws: Arc<Laws>,
-    input: Stream,
-    output: Stream,
-    share: Stream,
-    images: Stream,
-    prefixes: Stream,
-    tenants: Stream,
+    input: RandomStream,
+    output: RandomStream,
+    share: RandomStream,
+    images: RandomStream,
+    prefixes: RandomStream,
+    tenants: RandomStream,
 }
 
 #[derive(Debug)]
 struct Laws {
     /// Of lengths; none where the rows of a dataset say, or a trace.
-    input: Option<Lengths>,
-    output: Option<Lengths>,
+    input: Option<LengthSampler>,
+    output: Option<LengthSampler>,
     shares: WeightedChoice,
     priorities: Vec<Priority>,
-    images: Option<Lengths>,
+    images: Option<LengthSampler>,
     prefixes: Option<PrefixLaw>,
     /// Whose they are; absent where nobody tells tenants apart.
     tenants: Option<WeightedChoice>,
@@ -39,9 +39,9 @@ struct Laws {
 /// How requests go on as conversations.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    count: (Lengths, Stream),
-    pauses: (Pauses, Stream),
-    first_input: Option<Lengths>,
+    count: (LengthSampler, RandomStream),
+    pauses: (ThinkTimeSampler, RandomStream),
+    first_input: Option<LengthSampler>,
     /// Most tokens of a prompt and its answer.
     pub(crate) most_tokens: Option<u32>,
 }
@@ -56,11 +56,11 @@ pub(crate) struct DrawnLengths {
 
 impl Turns {
     fn new(workload: &WorkloadSpec, class: &RequestClass, conversation: &Conversation) -> Self {
-        let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
+        let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
         Self {
-            count: (Lengths::new(&conversation.turns), stream("turns")),
-            pauses: (Pauses::new(conversation.think_time_s), stream("think_times")),
-            first_input: conversation.first_input_tokens.as_ref().map(Lengths::new),
+            count: (LengthSampler::new(&conversation.turns), stream("turns")),
+            pauses: (ThinkTimeSampler::new(conversation.think_time_s), stream("think_times")),
+            first_input: conversation.first_input_tokens.as_ref().map(LengthSampler::new),
             most_tokens: conversation.max_context_tokens,
         }
     }
@@ -80,8 +80,8 @@ impl Turns {
 
 impl ClassDraws {
     pub(crate) fn new(workload: &WorkloadSpec, class: &RequestClass) -> Self {
-        let stream = |purpose: &str| Stream::named(workload.seed, &format!("{purpose}/{}", class.name));
-        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| Lengths::new(length));
+        let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
+        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| LengthSampler::new(length));
         let senders = workload.tenants.iter().map(|tenant| {
             // Nobody else's requests are drawn for it, whatever it weighs.
             if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
@@ -91,7 +91,7 @@ impl ClassDraws {
             output: law(&class.output_tokens),
             shares: WeightedChoice::new(class.priorities.iter().map(|share| share.weight)),
             priorities: class.priorities.iter().map(|share| share.priority).collect(),
-            images: class.images.as_ref().map(|images| Lengths::new(&images.per_request)),
+            images: class.images.as_ref().map(|images| LengthSampler::new(&images.per_request)),
             prefixes: class
                 .shared_prefix
                 .as_ref()
@@ -167,8 +167,8 @@ impl ClassDraws {
 }
 
 /// What draws the models of a workload's requests, where it mixes any.
-pub(crate) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stream)> {
+pub(crate) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, RandomStream)> {
     workload.models.as_ref().map(|models| {
-        (WeightedChoice::new(models.weights.iter().copied()), Stream::named(workload.seed, "models"))
+        (WeightedChoice::new(models.weights.iter().copied()), RandomStream::named(workload.seed, "models"))
     })
 }

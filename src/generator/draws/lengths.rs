@@ -1,6 +1,6 @@
 //! Draws token counts from their distributions.
 
-use crate::random::{Stream, WeightedChoice, normal_cdf, normal_quantile};
+use crate::random::{RandomStream, WeightedChoice, normal_cdf, normal_quantile};
 use crate::workload::Distribution;
 
 /// A distribution of token counts, ready to be drawn from.
@@ -8,7 +8,7 @@ use crate::workload::Distribution;
 /// Truncation is exact: a draw takes one uniform number through the inverse of the distribution function
 /// between the bounds, so nothing is rejected and nothing piles up on a bound.
 #[derive(Clone, Debug)]
-pub struct Lengths(Shape);
+pub struct LengthSampler(Shape);
 
 #[derive(Clone, Debug)]
 enum Shape {
@@ -20,7 +20,7 @@ enum Shape {
     Empirical { values: Vec<u32>, choice: WeightedChoice },
 }
 
-impl Lengths {
+impl LengthSampler {
     /// Makes `distribution` ready.
     #[must_use]
     pub fn new(distribution: &Distribution) -> Self {
@@ -50,7 +50,7 @@ impl Lengths {
     }
 
     /// Draws one count: always one number from `stream`, or none for a constant.
-    pub fn draw(&self, stream: &mut Stream) -> u32 {
+    pub fn draw(&self, stream: &mut RandomStream) -> u32 {
         match &self.0 {
             Shape::Constant(value) => *value,
             Shape::Uniform { min, max } => {
@@ -97,7 +97,7 @@ impl TruncatedNormal {
         Self { mean, std, low, high, p_low: normal_cdf(from), p_high: normal_cdf(to), side }
     }
 
-    fn draw(&self, stream: &mut Stream) -> f64 {
+    fn draw(&self, stream: &mut RandomStream) -> f64 {
         let p = self.p_low + stream.open_unit() * (self.p_high - self.p_low);
         if self.p_high > self.p_low && self.std > 0.0 {
             return (self.mean + self.side * self.std * normal_quantile(p)).clamp(self.low, self.high);

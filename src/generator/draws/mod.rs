@@ -5,5 +5,5 @@ pub(super) mod lengths;
 pub(super) mod prefixes;
 pub(super) mod think_times;
 
-pub use lengths::Lengths;
+pub use lengths::LengthSampler;
 pub use prefixes::prefixes_of;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::workload::ThinkTime;
 
 /// The longest pause, seconds: a year, which no run lasts.
@@ -10,15 +10,15 @@ const LONGEST_S: f64 = 366.0 * 86_400.0;
 
 /// A distribution of pauses, ready to be drawn from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pauses(ThinkTime);
+pub(crate) struct ThinkTimeSampler(ThinkTime);
 
-impl Pauses {
+impl ThinkTimeSampler {
     pub(crate) const fn new(law: ThinkTime) -> Self {
         Self(law)
     }
 
     /// Draws one, to the nanosecond below: always one number from `stream`, or none for a constant.
-    pub(crate) fn draw(self, stream: &mut Stream) -> Duration {
+    pub(crate) fn draw(self, stream: &mut RandomStream) -> Duration {
         let seconds = match self.0 {
             ThinkTime::Constant { value } => value,
             ThinkTime::Uniform { min, max } => min + (max - min) * stream.unit(),
@@ -34,9 +34,9 @@ mod tests {
     use super::*;
 
     fn drawn(law: ThinkTime) -> Vec<f64> {
-        let mut stream = Stream::named(5, "pauses");
+        let mut stream = RandomStream::named(5, "pauses");
         let mut pauses: Vec<f64> =
-            (0..20_000).map(|_| Pauses::new(law).draw(&mut stream).as_secs_f64()).collect();
+            (0..20_000).map(|_| ThinkTimeSampler::new(law).draw(&mut stream).as_secs_f64()).collect();
         pauses.sort_by(f64::total_cmp);
         pauses
     }

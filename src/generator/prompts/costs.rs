@@ -10,14 +10,14 @@ pub(super) const ANCHOR: &str = "the";
 
 /// Where costs come from.
 #[derive(Clone, Debug)]
-pub(super) enum Costs {
+pub(super) enum TokenCosts {
     /// From nowhere better than [`estimate_tokens`].
     Estimated,
     /// From counts of the texts that [`texts_to_measure`] asks for.
     Counted { counts: HashMap<String, u32> },
 }
 
-impl Costs {
+impl TokenCosts {
     /// Tokens that `text` has when a prompt begins with it.
     pub(super) fn at_start(&self, text: &str) -> u32 {
         match self {

@@ -23,8 +23,8 @@ pub(super) mod survey;
 
 pub use blocks::Blocks;
 pub use error::TraceError;
-pub use files::{LogFields, ReadLog, TimeUnit, TraceWriter, read_log};
-pub use requests::{Traced, TracedRequest, TracedWindow};
+pub use files::{AccessLog, AccessLogFields, TimeUnit, TraceWriter, read_log};
+pub use requests::{RequestTrace, TracedRequest, TracedWindow};
 pub use survey::survey;
 
 #[cfg(test)]

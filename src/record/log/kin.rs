@@ -13,17 +13,17 @@ const TOLD: usize = 80;
 ///
 /// The salt of prompts that share nothing may differ: it makes the texts of a share no warmer. So may calibrations, objectives, hosts
 /// and where stamps come from: merging keeps the worst of them, or all.
-pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
+pub(crate) fn difference(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
     plans(a, b).or_else(|| servers(a, b)).or_else(|| rules(a, b))
 }
 
 /// In what two shards differ, and what to do about it.
-pub(crate) struct Difference {
+pub(crate) struct ShardDifference {
     pub(crate) what: String,
     pub(crate) cure: &'static str,
 }
 
-fn plans(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
+fn plans(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
     let plan = |header: &RunHeader| header.plan.hash.chars().take(12).collect::<String>();
     let window = |header: &RunHeader| (header.plan.window_start, header.plan.window_end);
     let cure = "fly all shards again, of the same workload with the same seed, rate and length";
@@ -42,7 +42,7 @@ fn plans(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
         })
 }
 
-fn servers(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
+fn servers(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
     let (a, b) = (&a.engine, &b.engine);
     differ("the model", &a.model, &b.model, "fly all shards again with the same --model")
         .or_else(|| differ("the engine", &a.engine, &b.engine, "fly all shards again with the same --engine"))
@@ -63,7 +63,7 @@ fn servers(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
         })
 }
 
-fn rules(a: &RunHeader, b: &RunHeader) -> Option<Difference> {
+fn rules(a: &RunHeader, b: &RunHeader) -> Option<ShardDifference> {
     let (one, other) = (&a.prompts.method, &b.prompts.method);
     let cure = "fly all shards again with the same --tokenizer, or all without one";
     differ("what counted the tokens of prompts", one, other, cure)
@@ -87,7 +87,7 @@ fn differ<T: PartialEq + Serialize>(
     one: &T,
     other: &T,
     cure: &'static str,
-) -> Option<Difference> {
+) -> Option<ShardDifference> {
     if one == other {
         return None;
     }
@@ -96,5 +96,5 @@ fn differ<T: PartialEq + Serialize>(
         [one, other] if one.len().max(other.len()) <= TOLD => format!("{what}: {one} and {other}"),
         _ => what.to_owned(),
     };
-    Some(Difference { what, cure })
+    Some(ShardDifference { what, cure })
 }

@@ -11,12 +11,12 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::kin::{Difference, difference};
+use super::kin::{ShardDifference, difference};
 use super::runlog::RunLog;
 use crate::record::request::chunks::{ChunkTrain, TokenChunk};
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
-use crate::record::run::client::{ClientFacts, Delays, Pause, StampSource};
+use crate::record::run::client::{ClientFacts, Delays, HostStall, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
 use crate::record::run::shard::Shard;
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
@@ -39,7 +39,7 @@ pub struct NamedLog {
 
 /// The run that shards were.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Merged {
+pub struct MergedRun {
     /// Its log; records in the order in which requests ended.
     pub log: RunLog,
     /// How far apart the shards began, by their wall clocks.
@@ -115,13 +115,13 @@ pub enum MergeError {
 }
 
 /// Joins the shards of one plan into one run.
-pub fn merge(parts: Vec<NamedLog>) -> Result<Merged, MergeError> {
+pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
     let shards = parts.iter().map(shard_of).collect::<Result<Vec<_>, _>>()?;
     let (Some(first), Some(number)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
         return Err(MergeError::Nothing);
     };
     for part in &parts {
-        if let Some(Difference { what, cure }) = difference(&first.log.header, &part.log.header) {
+        if let Some(ShardDifference { what, cure }) = difference(&first.log.header, &part.log.header) {
             let (one, other) = (first.name.clone(), part.name.clone());
             return Err(MergeError::Strangers { one, other, what, cure });
         }
@@ -156,7 +156,7 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<Merged, MergeError> {
             later(part.log, by)
         })
         .collect();
-    Ok(Merged { log: join(logs), apart })
+    Ok(MergedRun { log: join(logs), apart })
 }
 
 fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
@@ -320,7 +320,7 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
             max_ns: a.max_ns.max(b.max_ns),
         })
     };
-    let mut pauses: Vec<Pause> = all.iter().flat_map(|client| client.pauses.clone()).collect();
+    let mut pauses: Vec<HostStall> = all.iter().flat_map(|client| client.pauses.clone()).collect();
     pauses.sort_by_key(|pause| (pause.from, pause.shard));
     ClientFacts {
         cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),

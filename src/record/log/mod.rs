@@ -6,5 +6,5 @@ mod possible;
 mod runlog;
 mod turns;
 
-pub use merge::{MergeError, Merged, NamedLog, merge};
+pub use merge::{MergeError, MergedRun, NamedLog, merge};
 pub use runlog::{RunLog, RunLogError, RunLogWriter};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::possible;
-use super::turns::SessionsSoFar;
+use super::turns::SessionChecker;
 use crate::record::request::check::CheckRecord;
 use crate::record::request::record::{CountedAnswer, RequestRecord};
 use crate::record::run::header::{RunFooter, RunHeader};
@@ -124,7 +124,7 @@ impl RunLog {
 
         let mut header = None;
         let mut records: Vec<RequestRecord> = Vec::new();
-        let mut sessions = SessionsSoFar::default();
+        let mut sessions = SessionChecker::default();
         let mut uncounted = HashMap::new();
         let mut checks = Vec::new();
         let mut telemetry = Telemetry::default();

@@ -9,12 +9,12 @@ use crate::record::run::header::RunHeader;
 
 /// The sessions of a log, as far as it has been read.
 #[derive(Debug, Default)]
-pub(in crate::record) struct SessionsSoFar {
+pub(in crate::record) struct SessionChecker {
     /// The last turn of each, and when it ended.
     last: HashMap<u64, (u32, Timestamp)>,
 }
 
-impl SessionsSoFar {
+impl SessionChecker {
     /// Why the next record of a log cannot be the turn that it is said to be; `Ok` if it can. Records stand in the order
     /// in which requests ended, and a turn begins when the one before it has.
     pub(in crate::record) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn check(log: &RunLog) -> Result<(), String> {
-        let mut sessions = SessionsSoFar::default();
+        let mut sessions = SessionChecker::default();
         log.records.iter().try_for_each(|record| {
             of_a_session(&log.header, record)?;
             sessions.check(record)

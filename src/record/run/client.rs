@@ -36,7 +36,7 @@ pub struct ClientFacts {
     pub read_delay: Option<Delays>,
     /// When this machine stood still, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pauses: Vec<Pause>,
+    pub pauses: Vec<HostStall>,
     /// Largest memory that the process held, bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
@@ -59,7 +59,7 @@ pub struct Delays {
 /// A stretch of time in which nothing on this machine ran: it was stopped from outside, or starved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pause {
+pub struct HostStall {
     /// When it began, at the earliest.
     #[serde(rename = "from_ns")]
     pub from: Timestamp,
@@ -71,7 +71,7 @@ pub struct Pause {
     pub shard: Option<Shard>,
 }
 
-impl Pause {
+impl HostStall {
     /// When it was over.
     #[must_use]
     pub fn until(&self) -> Timestamp {

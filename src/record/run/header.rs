@@ -41,7 +41,7 @@ pub struct RunHeader {
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,
     /// What the client was told to enforce.
-    pub limits: Limits,
+    pub limits: ClientLimits,
     /// Objectives that the run is held against, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<String>,
@@ -146,7 +146,7 @@ pub enum PromptMethod {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct ClientLimits {
     /// Most requests in flight; more wait, and their waiting counts in latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,

@@ -5,10 +5,10 @@ pub(super) mod engine;
 pub(super) mod header;
 pub(super) mod shard;
 
-pub use client::{Calibration, ClientFacts, Delays, Pause, ServerCounters, StampSource};
+pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, StampSource};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use header::{
-    CachePreparation, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding, RunFooter,
-    RunHeader,
+    CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
+    RunFooter, RunHeader,
 };
 pub use shard::Shard;

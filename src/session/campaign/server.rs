@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::engine::{AnswerForm, Header};
-use crate::record::{DeploymentFacts, Limits, RequestParameters};
+use crate::record::{ClientLimits, DeploymentFacts, RequestParameters};
 use crate::session::settings::{RunSettings, ServerAddress};
 
 /// The server that was named, and all that was typed and shapes its requests. What may hold a secret is there as its
@@ -23,7 +23,7 @@ pub(crate) struct ServerManifest {
     tokenizer: Option<String>,
     /// What varies the texts, where that was said.
     salt: Option<u64>,
-    limits: Limits,
+    limits: ClientLimits,
     reset_cache: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A distribution of lengths of time. Draws below zero become zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub enum Delay {
 
 impl Delay {
     /// One length, from `stream`.
-    pub fn draw(&self, stream: &mut Stream) -> Duration {
+    pub fn draw(&self, stream: &mut RandomStream) -> Duration {
         let seconds = match *self {
             Self::Constant(value) => value,
             Self::Exponential(mean) => mean * stream.exponential(),
@@ -69,7 +69,7 @@ mod tests {
             (Delay::LogNormal(0.2, 0.5), log_normal_mean, log_normal_mean * (0.25_f64.exp() - 1.0).sqrt()),
             (Delay::Gamma(0.4, 4.0), 0.4, 0.2),
         ] {
-            let mut stream = Stream::named(1, "delay test");
+            let mut stream = RandomStream::named(1, "delay test");
             let draws: Vec<f64> = (0..40_000).map(|_| delay.draw(&mut stream).as_secs_f64()).collect();
             let n = draws.len() as f64;
             let found = draws.iter().sum::<f64>() / n;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn no_draw_is_below_zero() {
-        let mut stream = Stream::named(1, "delay test");
+        let mut stream = RandomStream::named(1, "delay test");
         assert!((0..1000).any(|_| Delay::Normal(0.1, 1.0).draw(&mut stream).is_zero()));
     }
 }

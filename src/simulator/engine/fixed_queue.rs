@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::delay::Delay;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::server::{FirstToken, Gauges, Reject, Server, TokenEvent};
+use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 /// A server with known behaviour and no physics. A job waits for a place, holds it until its last token, and its first
 /// token comes after a drawn TTFT, each later one after a drawn gap.
@@ -19,12 +19,12 @@ pub struct FixedQueue {
     free_places: usize,
     ttft: Delay,
     gap: Delay,
-    ttfts: Stream,
-    gaps: Stream,
+    ttfts: RandomStream,
+    gaps: RandomStream,
     waiting: VecDeque<Job>,
     running: BinaryHeap<Reverse<Running>>,
     woken: Timestamp,
-    counts: Gauges,
+    counts: ServerGauges,
 }
 
 /// A job in a place; the heap has the one whose next token is soonest on top, of several the first started.
@@ -46,12 +46,12 @@ impl FixedQueue {
             free_places: places.max(1),
             ttft,
             gap,
-            ttfts: Stream::named(seed, "simulator ttft"),
-            gaps: Stream::named(seed, "simulator gap"),
+            ttfts: RandomStream::named(seed, "simulator ttft"),
+            gaps: RandomStream::named(seed, "simulator gap"),
             waiting: VecDeque::new(),
             running: BinaryHeap::new(),
             woken: Timestamp::ZERO,
-            counts: Gauges::default(),
+            counts: ServerGauges::default(),
         }
     }
 
@@ -73,7 +73,7 @@ impl FixedQueue {
     }
 }
 
-impl Server for FixedQueue {
+impl SimulatedServer for FixedQueue {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         if job.input_tokens == 0 || job.output_tokens == 0 {
             return Err(Reject::Empty);
@@ -129,8 +129,8 @@ impl Server for FixedQueue {
         }
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges {
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges {
             num_requests_running: self.running.len() as u64,
             num_requests_waiting: self.waiting.len() as u64,
             ..self.counts

@@ -1,14 +1,14 @@
 //! One serving engine: a scheduler whose steps take time.
 
-use super::limits::Limits;
+use super::limits::SchedulerLimits;
 use super::scheduler::Scheduler;
 use super::speculative::Speculation;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
-use crate::simulator::effort::Effort;
+use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::server::{FirstToken, Gauges, Reject, Server, TokenEvent};
+use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::step_time::model::StepTime;
 use crate::simulator::step_time::roofline::{Efficiency, Roofline};
 use crate::simulator::step_time::work::StepWork;
@@ -16,13 +16,13 @@ use crate::simulator::step_time::work::StepWork;
 /// Tokens in a KV block; vLLM's default.
 pub const BLOCK_SIZE: u32 = 16;
 
-/// All that an [`Instance`] is made of.
+/// All that an [`BatchingEngine`] is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InstanceConfig {
+pub struct BatchingConfig {
     /// How long a step takes.
     pub step_time: StepTime,
     /// What bounds a step.
-    pub limits: Limits,
+    pub limits: SchedulerLimits,
     /// Blocks of KV cache.
     pub kv_blocks: u64,
     /// Tokens in a block.
@@ -33,7 +33,7 @@ pub struct InstanceConfig {
     pub seed: u64,
 }
 
-impl InstanceConfig {
+impl BatchingConfig {
     /// `deployment` with vLLM's defaults. Where the KV cache holds less than the model's longest context, that shortens
     /// `max_model_len` (vLLM refuses to start until `--max-model-len` says so).
     ///
@@ -45,7 +45,7 @@ impl InstanceConfig {
         let capacity = u32::try_from(kv_blocks * u64::from(BLOCK_SIZE)).unwrap_or(u32::MAX);
         Ok(Self {
             step_time: StepTime::Roofline(Roofline::new(deployment.clone(), efficiency)),
-            limits: Limits::vllm(&deployment.hardware, deployment.model.max_model_len.min(capacity)),
+            limits: SchedulerLimits::vllm(&deployment.hardware, deployment.model.max_model_len.min(capacity)),
             kv_blocks,
             block_size: BLOCK_SIZE,
             speculation: None,
@@ -57,25 +57,25 @@ impl InstanceConfig {
 /// A continuous-batching engine, step by step.
 ///
 /// A driver calls [`begin_step`](Self::begin_step), lets time pass until the step ends, and calls
-/// [`end_step`](Self::end_step); what is submitted meanwhile waits for the next one. As a [`Server`] it does that by
+/// [`end_step`](Self::end_step); what is submitted meanwhile waits for the next one. As a [`SimulatedServer`] it does that by
 /// itself.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct BatchingEngine {
     scheduler: Scheduler,
     step_time: StepTime,
-    limits: Limits,
+    limits: SchedulerLimits,
     speculation: Option<Speculation>,
-    acceptance: Stream,
-    step: Option<Step>,
+    acceptance: RandomStream,
+    step: Option<EngineStep>,
     /// Last time that a job came to an idle engine.
     woken: Timestamp,
-    counts: Gauges,
-    effort: Effort,
+    counts: ServerGauges,
+    effort: WorkTotals,
 }
 
 /// A step under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct EngineStep {
     /// When it began.
     pub began: Timestamp,
     /// When its tokens come out.
@@ -84,11 +84,11 @@ pub struct Step {
     pub work: StepWork,
 }
 
-impl Instance {
+impl BatchingEngine {
     /// An idle engine.
     #[must_use]
-    pub fn new(config: InstanceConfig) -> Self {
-        let InstanceConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
+    pub fn new(config: BatchingConfig) -> Self {
+        let BatchingConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
         let step_time = match &speculation {
             Some(speculation) => step_time.with_draft_cost(speculation.draft_cost),
             None => step_time,
@@ -99,11 +99,11 @@ impl Instance {
             step_time,
             limits,
             speculation,
-            acceptance: Stream::named(seed, "simulator speculation"),
+            acceptance: RandomStream::named(seed, "simulator speculation"),
             step: None,
             woken: Timestamp::ZERO,
-            counts: Gauges::default(),
-            effort: Effort { engines: 1, ..Effort::default() },
+            counts: ServerGauges::default(),
+            effort: WorkTotals { engines: 1, ..WorkTotals::default() },
         }
     }
 
@@ -111,7 +111,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// As [`Server::submit`].
+    /// As [`SimulatedServer::submit`].
     pub fn submit_prefilled(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         self.check(&job)?;
         let prompt = job.input_tokens;
@@ -120,7 +120,7 @@ impl Instance {
     }
 
     /// Begins a step if none is under way and there is work.
-    pub fn begin_step(&mut self, now: Timestamp) -> Option<Step> {
+    pub fn begin_step(&mut self, now: Timestamp) -> Option<EngineStep> {
         if self.step.is_some() {
             return None;
         }
@@ -134,7 +134,7 @@ impl Instance {
         }
         let time = self.step_time.of(&work);
         self.effort.add_step(&self.step_time, &work, time, self.kv_usage(), self.scheduler.shortage);
-        let step = Step { began: now, ends_at: now.after(time), work };
+        let step = EngineStep { began: now, ends_at: now.after(time), work };
         self.step = Some(step);
         Some(step)
     }
@@ -181,7 +181,7 @@ impl Instance {
 
     /// The step under way.
     #[must_use]
-    pub const fn step(&self) -> Option<Step> {
+    pub const fn step(&self) -> Option<EngineStep> {
         self.step
     }
 
@@ -218,7 +218,7 @@ impl Instance {
     }
 }
 
-impl Server for Instance {
+impl SimulatedServer for BatchingEngine {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         self.check(&job)?;
         self.enqueue(now, job, 0, 0);
@@ -247,8 +247,8 @@ impl Server for Instance {
         self.begin_step(self.woken);
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges {
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges {
             num_requests_running: self.scheduler.running.len() as u64,
             num_requests_waiting: self.scheduler.waiting.len() as u64,
             kv_cache_usage_perc: self.kv_usage(),
@@ -259,7 +259,7 @@ impl Server for Instance {
         }
     }
 
-    fn effort(&self) -> Effort {
+    fn effort(&self) -> WorkTotals {
         self.effort
     }
 

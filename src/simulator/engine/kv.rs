@@ -5,14 +5,14 @@ use std::collections::{HashMap, VecDeque};
 
 /// Blocks of one sequence: the leading ones known by their hashes, the rest its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holding {
+pub(crate) struct HeldBlocks {
     /// Leading blocks that are in the cache under the sequence's own hashes, which it refers to.
     pub(crate) shared: u32,
     /// Blocks that nobody else can find.
     pub(crate) own: u32,
 }
 
-impl Holding {
+impl HeldBlocks {
     pub(crate) const fn total(self) -> u32 {
         self.shared + self.own
     }

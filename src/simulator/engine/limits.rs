@@ -4,7 +4,7 @@ use crate::simulator::deployment::hardware::Hardware;
 
 /// What bounds and orders a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SchedulerLimits {
     /// Most sequences in one step.
     pub max_num_seqs: u32,
     /// Most tokens in one step.
@@ -16,12 +16,12 @@ pub struct Limits {
     /// Whether equal prefixes are computed once.
     pub prefix_caching: bool,
     /// Who goes first.
-    pub policy: Policy,
+    pub policy: SchedulingPolicy,
 }
 
 /// The order of the waiting queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum SchedulingPolicy {
     /// First come, first served (`--scheduling-policy fcfs`).
     #[default]
     Fcfs,
@@ -29,7 +29,7 @@ pub enum Policy {
     Priority,
 }
 
-impl Limits {
+impl SchedulerLimits {
     /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32):
     /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an A100, 2,048 and
     /// 256 otherwise; chunked prefill and prefix caching on, first come first served.
@@ -49,7 +49,7 @@ impl Limits {
             max_model_len,
             chunked_prefill: true,
             prefix_caching: true,
-            policy: Policy::Fcfs,
+            policy: SchedulingPolicy::Fcfs,
         }
     }
 
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn defaults_are_vllms() {
         let of = |name: &str| {
-            let limits = Limits::vllm(&name.parse().unwrap(), 4096);
+            let limits = SchedulerLimits::vllm(&name.parse().unwrap(), 4096);
             (limits.max_num_batched_tokens, limits.max_num_seqs)
         };
         assert_eq!(of("a10g"), (2_048, 256));

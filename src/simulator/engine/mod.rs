@@ -11,6 +11,6 @@ pub(super) mod speculative;
 
 pub use delay::Delay;
 pub use fixed_queue::FixedQueue;
-pub use instance::{BLOCK_SIZE, Instance, InstanceConfig, Step};
-pub use limits::{Limits, Policy};
+pub use instance::{BLOCK_SIZE, BatchingConfig, BatchingEngine, EngineStep};
+pub use limits::{SchedulerLimits, SchedulingPolicy};
 pub use speculative::Speculation;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::kv::{BlockPool, Holding};
-use super::limits::{Limits, Policy};
+use super::kv::{BlockPool, HeldBlocks};
+use super::limits::{SchedulerLimits, SchedulingPolicy};
 use super::sequence::Sequence;
 use crate::clock::Timestamp;
 use crate::simulator::effort::Shortage;
@@ -22,7 +22,7 @@ use crate::simulator::step_time::work::StepWork;
 /// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/library/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
-    limits: Limits,
+    limits: SchedulerLimits,
     block_size: u32,
     /// Draft tokens for each sequence that decodes.
     drafts: u32,
@@ -38,9 +38,9 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(limits: Limits, blocks: u64, block_size: u32, drafts: u32) -> Self {
+    pub(crate) fn new(limits: SchedulerLimits, blocks: u64, block_size: u32, drafts: u32) -> Self {
         // Without a seat or a token nothing would ever move.
-        let limits = Limits {
+        let limits = SchedulerLimits {
             max_num_seqs: limits.max_num_seqs.max(1),
             max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
             ..limits
@@ -64,8 +64,8 @@ impl Scheduler {
     /// keys and values of `computed` tokens come with it.
     pub(crate) fn enqueue(&mut self, job: Job, emitted: u32, computed: u32) {
         let urgency = match self.limits.policy {
-            Policy::Fcfs => 0,
-            Policy::Priority => job.priority,
+            SchedulingPolicy::Fcfs => 0,
+            SchedulingPolicy::Priority => job.priority,
         };
         let turn = (urgency, self.arrivals);
         self.arrivals += 1;
@@ -176,8 +176,10 @@ impl Scheduler {
     fn victim(&self) -> usize {
         let last = self.running.len() - 1;
         match self.limits.policy {
-            Policy::Fcfs => last,
-            Policy::Priority => (0..=last).max_by_key(|&place| self.running[place].turn).unwrap_or(last),
+            SchedulingPolicy::Fcfs => last,
+            SchedulingPolicy::Priority => {
+                (0..=last).max_by_key(|&place| self.running[place].turn).unwrap_or(last)
+            }
         }
     }
 
@@ -194,7 +196,7 @@ impl Scheduler {
         }
         give_back(&sequence, self.block_size, &mut self.pool);
         let new = sequence.new;
-        sequence.held = Holding::default();
+        sequence.held = HeldBlocks::default();
         sequence.computed = 0;
         sequence.new = 0;
         sequence.drafts = 0;
@@ -235,7 +237,7 @@ impl Scheduler {
                 }
             }
             sequence.computed = computed;
-            sequence.held = Holding { shared: found, own: own as u32 };
+            sequence.held = HeldBlocks { shared: found, own: own as u32 };
             sequence.new = new;
             if self.limits.prefix_caching {
                 name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
@@ -265,7 +267,7 @@ fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
 
 /// Gives all of a sequence's blocks back.
 fn give_back(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
-    let Holding { shared, own } = sequence.held;
+    let HeldBlocks { shared, own } = sequence.held;
     let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
     pool.give_back(sequence.shared(), full, own - full);
 }

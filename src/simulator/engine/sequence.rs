@@ -1,6 +1,6 @@
 //! A job on its way through a scheduler: what is computed, what is out, what it holds.
 
-use super::kv::Holding;
+use super::kv::HeldBlocks;
 use crate::clock::Timestamp;
 use crate::simulator::job::Job;
 
@@ -18,7 +18,7 @@ pub(crate) struct Sequence {
     pub(crate) emitted: u32,
     /// Prompt tokens found in the prefix cache when it was first scheduled.
     pub(crate) cached_tokens: u32,
-    pub(crate) held: Holding,
+    pub(crate) held: HeldBlocks,
     /// Tokens it computes in the step under way, drafts included; 0 when it sits this one out.
     pub(crate) new: u32,
     /// Draft tokens among them.
@@ -34,7 +34,7 @@ impl Sequence {
             computed: 0,
             emitted: 0,
             cached_tokens: 0,
-            held: Holding::default(),
+            held: HeldBlocks::default(),
             new: 0,
             drafts: 0,
         }

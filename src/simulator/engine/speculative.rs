@@ -1,6 +1,6 @@
 //! Speculative decoding: a draft proposes, the model checks, several tokens may come out of one step.
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A draft model (or n-gram or extra heads) that proposes tokens.
 ///
@@ -32,7 +32,7 @@ impl Speculation {
     }
 
     /// How many of `proposed` tokens are accepted.
-    pub(crate) fn accepted(&self, proposed: u32, stream: &mut Stream) -> u32 {
+    pub(crate) fn accepted(&self, proposed: u32, stream: &mut RandomStream) -> u32 {
         (0..proposed).take_while(|_| stream.unit() < self.acceptance).count() as u32
     }
 }
@@ -46,14 +46,14 @@ mod tests {
         let speculation = Speculation { draft_tokens: 4, acceptance: 0.7, draft_cost: 0.0 };
         let expected = (1.0 - 0.7_f64.powi(5)) / 0.3;
         assert!((speculation.mean_tokens_per_step() - expected).abs() < 1e-12);
-        let mut stream = Stream::named(7, "speculation test");
+        let mut stream = RandomStream::named(7, "speculation test");
         let sum: u32 = (0..20_000).map(|_| 1 + speculation.accepted(4, &mut stream)).sum();
         assert!((f64::from(sum) / 20_000.0 / expected - 1.0).abs() < 0.01);
     }
 
     #[test]
     fn certainty_accepts_all_and_doubt_none() {
-        let mut stream = Stream::named(7, "speculation test");
+        let mut stream = RandomStream::named(7, "speculation test");
         let with = |acceptance| Speculation { draft_tokens: 5, acceptance, draft_cost: 0.1 };
         assert_eq!(with(1.0).accepted(5, &mut stream), 5);
         assert_eq!(with(0.0).accepted(5, &mut stream), 0);

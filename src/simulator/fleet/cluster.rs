@@ -5,9 +5,9 @@ use std::ops::Add as _;
 
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
-use crate::simulator::effort::Effort;
+use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::server::{Gauges, Reject, Server, TokenEvent};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 /// Replicas behind a router. Each goes at its own pace; the cluster's next event is that of the soonest.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Cluster<S> {
     due: BTreeSet<(Timestamp, usize)>,
 }
 
-impl<S: Server> Cluster<S> {
+impl<S: SimulatedServer> Cluster<S> {
     /// These replicas (at least one) behind a router with this rule.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl<S: Server> Cluster<S> {
 #[error("a cluster needs at least one replica; give it one or more")]
 pub struct NoReplicas;
 
-impl<S: Server> Server for Cluster<S> {
+impl<S: SimulatedServer> SimulatedServer for Cluster<S> {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         let place = self.router.choose(&self.replicas, &job);
         self.with(place, |replica| replica.submit(now, job))
@@ -80,20 +80,20 @@ impl<S: Server> Server for Cluster<S> {
         }
     }
 
-    fn gauges(&self) -> Gauges {
-        Gauges::of_all(self.replicas.iter().map(Server::gauges))
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges::of_all(self.replicas.iter().map(SimulatedServer::gauges))
     }
 
-    fn effort(&self) -> Effort {
-        self.replicas.iter().map(Server::effort).fold(Effort::default(), Effort::add)
+    fn effort(&self) -> WorkTotals {
+        self.replicas.iter().map(SimulatedServer::effort).fold(WorkTotals::default(), WorkTotals::add)
     }
 
     fn jobs(&self) -> u64 {
-        self.replicas.iter().map(Server::jobs).sum()
+        self.replicas.iter().map(SimulatedServer::jobs).sum()
     }
 
     fn reset_prefix_cache(&mut self) {
-        self.replicas.iter_mut().for_each(Server::reset_prefix_cache);
+        self.replicas.iter_mut().for_each(SimulatedServer::reset_prefix_cache);
     }
 
     fn cached_tokens(&self, job: &Job) -> u32 {

@@ -7,20 +7,20 @@ use std::time::Duration;
 use super::cluster::{Cluster, NoReplicas};
 use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
-use super::router::{Lane, Routing};
+use super::router::{PriorityLane, Routing};
 use crate::simulator::deployment::preset::{UnknownName, find};
 use crate::simulator::engine::delay::Delay;
 use crate::simulator::engine::fixed_queue::FixedQueue;
-use crate::simulator::engine::instance::{Instance, InstanceConfig};
-use crate::simulator::server::Server;
+use crate::simulator::engine::instance::{BatchingConfig, BatchingEngine};
+use crate::simulator::server::SimulatedServer;
 
 /// A model of a whole deployment, from which servers are made as often as they are wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fleet {
     /// What each server is.
-    pub engine: Engine,
+    pub engine: EngineModel,
     /// How many, and who gets what.
-    pub layout: Layout,
+    pub layout: FleetLayout,
     /// Seed of what is random inside; each server draws from streams of its own.
     pub seed: u64,
     /// How long after it is made a token is seen: what stands between the engines and a client.
@@ -29,9 +29,9 @@ pub struct Fleet {
 
 /// What each server is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Engine {
+pub enum EngineModel {
     /// A continuous-batching engine; its own seed does not count.
-    Batching(Box<InstanceConfig>),
+    Batching(Box<BatchingConfig>),
     /// A plain server without physics.
     Plain {
         /// Requests that it serves at a time; others wait.
@@ -45,7 +45,7 @@ pub enum Engine {
 
 /// How many servers, and who gets what.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Layout {
+pub enum FleetLayout {
     /// Servers that are alike.
     Replicas {
         /// How many.
@@ -107,12 +107,12 @@ impl RoutingRule {
                 let urgent = (count / 3).max(1) as usize;
                 let usual = crate::simulator::job::urgency(crate::workload::Priority::Medium);
                 Routing::Lanes(vec![
-                    Lane {
+                    PriorityLane {
                         servers: (0..urgent).collect(),
                         priority_up_to: Some(usual),
                         input_up_to: Some(Self::SHORT),
                     },
-                    Lane {
+                    PriorityLane {
                         servers: (urgent..count as usize).collect(),
                         priority_up_to: None,
                         input_up_to: None,
@@ -154,10 +154,10 @@ pub enum BadFleet {
 impl Fleet {
     /// One server of this kind.
     #[must_use]
-    pub const fn of_one(engine: Engine, seed: u64) -> Self {
+    pub const fn of_one(engine: EngineModel, seed: u64) -> Self {
         Self {
             engine,
-            layout: Layout::Replicas { count: 1, rule: RoutingRule::RoundRobin },
+            layout: FleetLayout::Replicas { count: 1, rule: RoutingRule::RoundRobin },
             seed,
             front_end: Duration::ZERO,
         }
@@ -167,8 +167,8 @@ impl Fleet {
     #[must_use]
     pub const fn servers(&self) -> u32 {
         match self.layout {
-            Layout::Replicas { count, .. } => count,
-            Layout::Pools { prefill, decode, .. } => prefill + decode,
+            FleetLayout::Replicas { count, .. } => count,
+            FleetLayout::Pools { prefill, decode, .. } => prefill + decode,
         }
     }
 
@@ -177,12 +177,12 @@ impl Fleet {
     /// # Errors
     ///
     /// When there would be no server, or pools of plain ones.
-    pub fn server(&self) -> Result<Box<dyn Server + Send>, BadFleet> {
-        let engines: Box<dyn Server + Send> = match (&self.engine, &self.layout) {
-            (Engine::Batching(config), Layout::Replicas { count, rule }) => {
+    pub fn server(&self) -> Result<Box<dyn SimulatedServer + Send>, BadFleet> {
+        let engines: Box<dyn SimulatedServer + Send> = match (&self.engine, &self.layout) {
+            (EngineModel::Batching(config), FleetLayout::Replicas { count, rule }) => {
                 Box::new(Cluster::new(self.instances(config, 0..*count), rule.among(*count))?)
             }
-            (Engine::Batching(config), Layout::Pools { prefill, decode, rule, transfer }) => {
+            (EngineModel::Batching(config), FleetLayout::Pools { prefill, decode, rule, transfer }) => {
                 let (prompts, answers) = (0..*prefill, *prefill..prefill + decode);
                 Box::new(Pools::new(
                     self.instances(config, prompts),
@@ -191,31 +191,31 @@ impl Fleet {
                     *transfer,
                 )?)
             }
-            (Engine::Plain { places, ttft, itl }, Layout::Replicas { count, rule }) => {
+            (EngineModel::Plain { places, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
                 let seeds = (0..u64::from(*count)).map(|place| self.seed.wrapping_add(place));
                 let servers = seeds.map(|seed| FixedQueue::new(*places, *ttft, *itl, seed)).collect();
                 Box::new(Cluster::new(servers, rule.among(*count))?)
             }
-            (Engine::Plain { .. }, Layout::Pools { .. }) => return Err(BadFleet::PlainPools),
+            (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
         };
         Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
     }
 
-    fn instances(&self, config: &InstanceConfig, places: std::ops::Range<u32>) -> Vec<Instance> {
+    fn instances(&self, config: &BatchingConfig, places: std::ops::Range<u32>) -> Vec<BatchingEngine> {
         let seeds = places.map(|place| self.seed.wrapping_add(u64::from(place)));
-        seeds.map(|seed| Instance::new(InstanceConfig { seed, ..config.clone() })).collect()
+        seeds.map(|seed| BatchingEngine::new(BatchingConfig { seed, ..config.clone() })).collect()
     }
 
     /// What this is to be held against: as many servers that are all alike, behind round robin. Absent when it is that
     /// already.
     #[must_use]
     pub fn baseline(&self) -> Option<Self> {
-        let layout = Layout::Replicas { count: self.servers(), rule: RoutingRule::RoundRobin };
+        let layout = FleetLayout::Replicas { count: self.servers(), rule: RoutingRule::RoundRobin };
         (self.servers() > 1 && self.layout != layout).then(|| Self { layout, ..self.clone() })
     }
 }
 
-impl Layout {
+impl FleetLayout {
     /// Who gets what; of pools, which prefill server.
     #[must_use]
     pub const fn rule(&self) -> RoutingRule {
@@ -225,7 +225,7 @@ impl Layout {
     }
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for FleetLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replicas { count: 1, .. } => f.write_str("one server"),
@@ -243,8 +243,8 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::simulator::job::{Job, JobId};
 
-    fn plain(layout: Layout) -> Fleet {
-        let engine = Engine::Plain { places: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
+    fn plain(layout: FleetLayout) -> Fleet {
+        let engine = EngineModel::Plain { places: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
         Fleet { layout, ..Fleet::of_one(engine, 0) }
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn replicas_serve_side_by_side() {
         for (count, done_at) in [(1, 200), (2, 100)] {
             let rule = RoutingRule::LeastLoaded;
-            let mut server = plain(Layout::Replicas { count, rule }).server().unwrap();
+            let mut server = plain(FleetLayout::Replicas { count, rule }).server().unwrap();
             let mut events = Vec::new();
             for id in 0..2 {
                 server.submit(Timestamp::ZERO, Job::new(JobId(id), 5, 1)).unwrap();
@@ -266,16 +266,16 @@ mod tests {
 
     #[test]
     fn impossible_fleets_are_refused() {
-        let nobody = Layout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
+        let nobody = FleetLayout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
         assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty(NoReplicas))));
         let transfer = KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
-        let pools = Layout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
+        let pools = FleetLayout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
         assert!(matches!(plain(pools).server().map(|_| ()), Err(BadFleet::PlainPools)));
     }
 
     #[test]
     fn the_baseline_is_as_many_alike_in_turn() {
-        let of = |count, rule| plain(Layout::Replicas { count, rule });
+        let of = |count, rule| plain(FleetLayout::Replicas { count, rule });
         assert_eq!(of(1, RoutingRule::LeastLoaded).baseline(), None);
         assert_eq!(of(4, RoutingRule::RoundRobin).baseline(), None);
         assert_eq!(of(4, RoutingRule::ByPriority).baseline(), Some(of(4, RoutingRule::RoundRobin)));

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::simulator::effort::Effort;
+use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::server::{Gauges, Reject, Server, TokenEvent};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 /// A server behind a front end (HTTP, tokenising, the network) that takes a fixed time on the way out.
 ///
 /// Where the time is spent on the way in, a client sees the same of a server that is not full: an answer begins as much
 /// later. Work is done as soon as it would be without a front end.
 pub(crate) struct FrontEnd {
-    inner: Box<dyn Server + Send>,
+    inner: Box<dyn SimulatedServer + Send>,
     delay: Duration,
     /// Tokens on their way, in order.
     under_way: VecDeque<TokenEvent>,
@@ -22,12 +22,12 @@ pub(crate) struct FrontEnd {
 
 impl FrontEnd {
     /// `inner`, whose tokens are seen after `delay`.
-    pub(crate) fn new(inner: Box<dyn Server + Send>, delay: Duration) -> Self {
+    pub(crate) fn new(inner: Box<dyn SimulatedServer + Send>, delay: Duration) -> Self {
         Self { inner, delay, under_way: VecDeque::new(), made: Vec::new() }
     }
 }
 
-impl Server for FrontEnd {
+impl SimulatedServer for FrontEnd {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         self.inner.submit(now, job)
     }
@@ -53,15 +53,15 @@ impl Server for FrontEnd {
         }
     }
 
-    fn gauges(&self) -> Gauges {
+    fn gauges(&self) -> ServerGauges {
         self.inner.gauges()
     }
 
-    fn effort(&self) -> Effort {
+    fn effort(&self) -> WorkTotals {
         self.inner.effort()
     }
 
-    fn decode_effort(&self) -> Effort {
+    fn decode_effort(&self) -> WorkTotals {
         self.inner.decode_effort()
     }
 
@@ -90,7 +90,7 @@ mod tests {
         let arrivals =
             || (0..3).map(|id| (Timestamp::from_nanos(id * 40_000_000), Job::new(JobId(id), 5, 3)));
         let plain = || FixedQueue::new(2, Delay::Constant(0.1), Delay::Constant(0.01), 0);
-        let seen = |server: &mut dyn Server| {
+        let seen = |server: &mut dyn SimulatedServer| {
             let mut seen = Vec::new();
             simulate(server, arrivals(), None, |history| {
                 seen.push((history.job, history.chunks.iter().map(|chunk| chunk.at).collect::<Vec<_>>()));

@@ -7,6 +7,6 @@ mod pools;
 mod router;
 
 pub use cluster::{Cluster, NoReplicas};
-pub use config::{BadFleet, Engine, Fleet, Layout, RoutingRule};
+pub use config::{BadFleet, EngineModel, Fleet, FleetLayout, RoutingRule};
 pub use pools::{KvTransfer, Pools};
-pub use router::{Lane, Routing};
+pub use router::{PriorityLane, Routing};

@@ -9,10 +9,10 @@ use super::cluster::{Cluster, NoReplicas};
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
-use crate::simulator::effort::Effort;
-use crate::simulator::engine::instance::Instance;
+use crate::simulator::effort::WorkTotals;
+use crate::simulator::engine::instance::BatchingEngine;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::server::{Gauges, Reject, Server, TokenEvent};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 /// How a prompt's keys and values get from a prefill to a decode engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,8 +49,8 @@ impl KvTransfer {
 /// computed: real engines hold them until the transfer is over, which matters only when prefill is short of memory.
 #[derive(Clone, Debug)]
 pub struct Pools {
-    prefill: Cluster<Instance>,
-    decode: Vec<Instance>,
+    prefill: Cluster<BatchingEngine>,
+    decode: Vec<BatchingEngine>,
     decode_router: Router,
     transfer: KvTransfer,
     /// Jobs in the prefill pool that will go on.
@@ -71,8 +71,8 @@ impl Pools {
     ///
     /// When a pool is empty.
     pub fn new(
-        prefill: Vec<Instance>,
-        decode: Vec<Instance>,
+        prefill: Vec<BatchingEngine>,
+        decode: Vec<BatchingEngine>,
         routing: Routing,
         transfer: KvTransfer,
     ) -> Result<Self, NoReplicas> {
@@ -135,7 +135,7 @@ impl Pools {
     }
 }
 
-impl Server for Pools {
+impl SimulatedServer for Pools {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
         for engine in &self.decode {
             engine.check(&job)?;
@@ -157,7 +157,7 @@ impl Server for Pools {
 
     fn next_event(&self) -> Option<Timestamp> {
         let arriving = self.moving.peek().map(|moving| moving.0.0);
-        let decoding = self.decode.iter().filter_map(Server::next_event).min();
+        let decoding = self.decode.iter().filter_map(SimulatedServer::next_event).min();
         [self.prefill.next_event(), arriving, decoding].into_iter().flatten().min()
     }
 
@@ -171,30 +171,32 @@ impl Server for Pools {
     }
 
     /// Both pools as one; a job counts as a success, and its prompt as begun, once.
-    fn gauges(&self) -> Gauges {
-        let all = Gauges::of_all(self.prefill.replicas().iter().chain(&self.decode).map(Server::gauges));
-        Gauges {
+    fn gauges(&self) -> ServerGauges {
+        let all = ServerGauges::of_all(
+            self.prefill.replicas().iter().chain(&self.decode).map(SimulatedServer::gauges),
+        );
+        ServerGauges {
             request_success: all.request_success - self.sent,
             num_requests_waiting: all.num_requests_waiting + self.moved.len() as u64,
             ..all
         }
     }
 
-    fn effort(&self) -> Effort {
-        self.decode.iter().map(Server::effort).fold(self.prefill.effort(), Effort::add)
+    fn effort(&self) -> WorkTotals {
+        self.decode.iter().map(SimulatedServer::effort).fold(self.prefill.effort(), WorkTotals::add)
     }
 
-    fn decode_effort(&self) -> Effort {
-        self.decode.iter().map(Server::effort).fold(Effort::default(), Effort::add)
+    fn decode_effort(&self) -> WorkTotals {
+        self.decode.iter().map(SimulatedServer::effort).fold(WorkTotals::default(), WorkTotals::add)
     }
 
     fn reset_prefix_cache(&mut self) {
         self.prefill.reset_prefix_cache();
-        self.decode.iter_mut().for_each(Server::reset_prefix_cache);
+        self.decode.iter_mut().for_each(SimulatedServer::reset_prefix_cache);
     }
 
     fn jobs(&self) -> u64 {
-        let decoding: u64 = self.decode.iter().map(Server::jobs).sum();
+        let decoding: u64 = self.decode.iter().map(SimulatedServer::jobs).sum();
         self.prefill.jobs() + self.moved.len() as u64 + decoding
     }
 }

@@ -1,7 +1,7 @@
 //! Chooses the server that takes a job.
 
 use crate::simulator::job::Job;
-use crate::simulator::server::Server;
+use crate::simulator::server::SimulatedServer;
 
 /// How a router spreads jobs over servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +17,12 @@ pub enum Routing {
         imbalance: u64,
     },
     /// The first lane that takes the job, and the least loaded of its servers; the last lane takes all.
-    Lanes(Vec<Lane>),
+    Lanes(Vec<PriorityLane>),
 }
 
 /// Servers kept for some of the jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct PriorityLane {
     /// Places of its servers among all.
     pub servers: Vec<usize>,
     /// Takes jobs at least this urgent: of a [`Job::priority`] no higher than this. `None` takes any.
@@ -31,7 +31,7 @@ pub struct Lane {
     pub input_up_to: Option<u32>,
 }
 
-impl Lane {
+impl PriorityLane {
     fn takes(&self, job: &Job) -> bool {
         self.priority_up_to.is_none_or(|bound| job.priority <= bound)
             && self.input_up_to.is_none_or(|bound| job.input_tokens <= bound)
@@ -51,7 +51,7 @@ impl Router {
     }
 
     /// The place of the server that takes `job`; 0 when there is no server.
-    pub(crate) fn choose<S: Server>(&mut self, servers: &[S], job: &Job) -> usize {
+    pub(crate) fn choose<S: SimulatedServer>(&mut self, servers: &[S], job: &Job) -> usize {
         match &self.routing {
             Routing::RoundRobin => {
                 let place = self.next % servers.len().max(1);
@@ -60,7 +60,7 @@ impl Router {
             }
             Routing::LeastLoaded => least_loaded(servers, 0..servers.len()),
             Routing::PrefixAware { imbalance } => {
-                let bound = servers.iter().map(Server::jobs).min().unwrap_or(0) + imbalance;
+                let bound = servers.iter().map(SimulatedServer::jobs).min().unwrap_or(0) + imbalance;
                 (0..servers.len())
                     .filter(|&place| servers[place].jobs() <= bound)
                     .min_by_key(|&place| {
@@ -77,6 +77,6 @@ impl Router {
     }
 }
 
-fn least_loaded<S: Server>(servers: &[S], places: impl Iterator<Item = usize>) -> usize {
+fn least_loaded<S: SimulatedServer>(servers: &[S], places: impl Iterator<Item = usize>) -> usize {
     places.min_by_key(|&place| servers[place].jobs()).unwrap_or(0)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::roofline::Roofline;
 use super::work::StepWork;
 use crate::simulator::deployment::placement::DoesNotFit;
-use crate::simulator::engine::limits::Limits;
+use crate::simulator::engine::limits::SchedulerLimits;
 use crate::units::{count, three_digits};
 
 /// Four figures that say what to expect of a deployment before anything is run.
@@ -38,7 +38,7 @@ impl BandwidthMath {
     /// # Errors
     ///
     /// When the weights do not fit.
-    pub fn new(roofline: &Roofline, limits: &Limits, context: u32) -> Result<Self, DoesNotFit> {
+    pub fn new(roofline: &Roofline, limits: &SchedulerLimits, context: u32) -> Result<Self, DoesNotFit> {
         let context = context.max(1);
         let kv_capacity_tokens = roofline.deployment().kv_capacity_tokens()?;
         let compute_bound = |batch: u32| {
@@ -124,7 +124,7 @@ mod tests {
 
     fn figures(hardware: &str, model: &str, context: u32) -> BandwidthMath {
         let deployment = Deployment::new(hardware.parse().unwrap(), model.parse().unwrap());
-        let limits = Limits::vllm(&deployment.hardware, 8192);
+        let limits = SchedulerLimits::vllm(&deployment.hardware, 8192);
         BandwidthMath::new(&Roofline::new(deployment, Efficiency::default()), &limits, context).unwrap()
     }
 

@@ -11,5 +11,5 @@ pub use bandwidth::BandwidthMath;
 pub use linear::LinearStep;
 pub use model::StepTime;
 pub use roofline::{Efficiency, Roofline, StepParts};
-pub use table::{BadTable, StepTable};
+pub use table::{StepTable, StepTableError};
 pub use work::StepWork;

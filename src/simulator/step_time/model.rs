@@ -45,7 +45,7 @@ impl StepTime {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::BadTable;
+    use super::super::table::StepTableError;
     use super::*;
 
     #[test]
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn bad_tables_are_refused() {
         let ms = Duration::from_millis;
-        assert_eq!(StepTable::new(&[], None), Err(BadTable::Empty));
-        assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(BadTable::Unsorted(4, 4)));
-        assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(BadTable::NoTime(4)));
+        assert_eq!(StepTable::new(&[], None), Err(StepTableError::Empty));
+        assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(StepTableError::Unsorted(4, 4)));
+        assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(StepTableError::NoTime(4)));
     }
 }

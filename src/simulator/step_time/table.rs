@@ -16,7 +16,7 @@ pub struct StepTable {
 
 /// What is wrong with a table of step times.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadTable {
+pub enum StepTableError {
     /// It has no rows.
     #[error("a table of step times needs at least one row, such as 1 → 25 ms")]
     Empty,
@@ -37,15 +37,15 @@ impl StepTable {
     /// # Errors
     ///
     /// When the table is empty, unsorted or has a time of zero.
-    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, BadTable> {
+    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, StepTableError> {
         if rows.is_empty() {
-            return Err(BadTable::Empty);
+            return Err(StepTableError::Empty);
         }
         if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
-            return Err(BadTable::Unsorted(pair[0].0, pair[1].0));
+            return Err(StepTableError::Unsorted(pair[0].0, pair[1].0));
         }
         if let Some(row) = rows.iter().find(|row| row.1.is_zero()) {
-            return Err(BadTable::NoTime(row.0));
+            return Err(StepTableError::NoTime(row.0));
         }
         let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
         Ok(Self { points, prefill_tokens_per_s, draft_cost: 0.0 })

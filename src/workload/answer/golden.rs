@@ -8,14 +8,14 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Characters that an answer may be asked to have.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
 
 /// What must hold of an answer: all that is given. Reasoning is no part of the answer, and cases count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Expect {
+pub struct Expectation {
     /// Every one of these texts is in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Expect {
     pub not_contains: Vec<String>,
     /// The pattern is found somewhere in it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub regex: Option<Pattern>,
+    pub regex: Option<RegexPattern>,
     /// It is this text, white space around both left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
@@ -38,9 +38,9 @@ pub struct Expect {
 
 /// A regular expression in the syntax of the `regex` crate: no look-around, no backreferences.
 #[derive(Clone, Debug)]
-pub struct Pattern(Regex);
+pub struct RegexPattern(Regex);
 
-impl Expect {
+impl Expectation {
     /// The first expectation that does not hold of `answer`, and how; `None` when all hold.
     #[must_use]
     pub fn unmet(&self, answer: &str) -> Option<String> {
@@ -71,11 +71,11 @@ impl Expect {
         Some(format!("has {characters} characters where at least {least} are expected"))
     }
 
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("an expectation", |fields| {
             let contains = fields.optional("contains", Vec::new(), texts);
             let not_contains = fields.optional("not_contains", Vec::new(), texts);
-            let regex = fields.optional("regex", None, |place| Pattern::read(place).map(Some));
+            let regex = fields.optional("regex", None, |place| RegexPattern::read(place).map(Some));
             let exact = fields.optional("exact", None, |place| place.said().map(Some));
             let json_schema = fields.optional("json_schema", None, |place| JsonSchema::read(place).map(Some));
             let min_characters =
@@ -100,15 +100,15 @@ impl Expect {
 }
 
 /// One text or several.
-fn texts(place: Place<'_>) -> Option<Vec<String>> {
+fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
     match place.text_or_none() {
         Some(_) => place.said().map(|text| vec![text]),
         None => place.list(|text| text.said()),
     }
 }
 
-impl Pattern {
-    fn read(place: Place<'_>) -> Option<Self> {
+impl RegexPattern {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         let text = place.said()?;
         match Regex::new(&text) {
             Ok(regex) => Some(Self(regex)),
@@ -123,13 +123,13 @@ impl Pattern {
     }
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for RegexPattern {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_str() == other.0.as_str()
     }
 }
 
-impl Serialize for Pattern {
+impl Serialize for RegexPattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.as_str())
     }
@@ -153,7 +153,7 @@ pub struct GoldenCheck {
     /// The longest answer, tokens; 64 when the file does not say.
     pub max_tokens: u32,
     /// What must hold of the answer.
-    pub expect: Expect,
+    pub expect: Expectation,
 }
 
 impl GoldenCheck {
@@ -178,14 +178,14 @@ impl GoldenCheck {
         })
     }
 
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a check", |fields| {
             let name = fields.required("name", |place| place.name());
             let prompt = fields.optional("prompt", None, |place| place.said().map(Some));
             let messages = fields.optional("messages", None, |place| messages(place).map(Some));
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
             let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
-            let expect = fields.required("expect", Expect::read);
+            let expect = fields.required("expect", Expectation::read);
             let (prompt, messages) = (prompt?, messages?);
             if prompt.is_some() == messages.is_some() {
                 fields.complain("must have either a `prompt` or `messages`");
@@ -196,7 +196,7 @@ impl GoldenCheck {
 }
 
 /// Messages of a chat: tables with a role and a content.
-fn messages(place: Place<'_>) -> Option<Value> {
+fn messages(place: SpecValue<'_>) -> Option<Value> {
     place
         .list(|place| {
             place.table("a message", |fields| {

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// A schema, ready to judge. Equal when the text is; stored as the schema itself, whatever file it came from.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl JsonSchema {
     }
 
     /// Reads a schema: a table, or the same as JSON in a text. The path of a file becomes what is in it before this.
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         let schema = match place.text_or_none() {
             Some(text) if text.trim_start().starts_with('{') => match serde_json::from_str(text) {
                 Ok(schema) => schema,
@@ -68,7 +68,7 @@ impl JsonSchema {
     }
 }
 
-fn complain<T>(place: Place<'_>, sentence: &str) -> Option<T> {
+fn complain<T>(place: SpecValue<'_>, sentence: &str) -> Option<T> {
     place.complain(sentence);
     None
 }

@@ -5,6 +5,6 @@ pub(super) mod json_schema;
 pub(super) mod schema_files;
 pub(super) mod shape;
 
-pub use golden::{Expect, GoldenCheck, Pattern};
+pub use golden::{Expectation, GoldenCheck, RegexPattern};
 pub use json_schema::JsonSchema;
-pub use shape::{AnswerShape, ShapeFault, Tool, ToolChoice};
+pub use shape::{AnswerShape, ShapeFault, ToolChoice, ToolSpec};

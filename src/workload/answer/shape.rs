@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// A form that a server is told to keep answers to. Their length is not forced: `output_tokens` is the most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,7 +28,7 @@ pub enum AnswerShape {
     /// A call of one of these tools.
     Tools {
         /// The tools; at least one.
-        tools: Vec<Tool>,
+        tools: Vec<ToolSpec>,
         /// Whether the model must call one.
         choice: ToolChoice,
         /// Whether an answer of another form misses its SLO.
@@ -38,7 +38,7 @@ pub enum AnswerShape {
 
 /// A tool that a model may call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tool {
+pub struct ToolSpec {
     /// Its name.
     pub name: String,
     /// What the model is told of it.
@@ -96,7 +96,7 @@ impl ShapeFault {
 }
 
 impl AnswerShape {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.tagged(
             "answer",
             &[
@@ -108,7 +108,7 @@ impl AnswerShape {
                     Some(Self::JsonSchema { schema: schema?, strict: strict?, in_slo: in_slo? })
                 }),
                 ("tools", |fields| {
-                    let tools = fields.required("tools", |place| place.list(Tool::read));
+                    let tools = fields.required("tools", |place| place.list(ToolSpec::read));
                     let choice = fields.optional("choice", ToolChoice::Auto, |place| {
                         ToolChoice::read(place, tools.as_deref().unwrap_or_default())
                     });
@@ -158,7 +158,7 @@ impl AnswerShape {
 }
 
 fn judge_calls<'a>(
-    tools: &[Tool],
+    tools: &[ToolSpec],
     choice: &ToolChoice,
     calls: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<(), ShapeFault> {
@@ -182,8 +182,8 @@ fn in_slo(fields: &mut Fields<'_>) -> Option<bool> {
     fields.optional("in_slo", false, |place| place.flag())
 }
 
-impl Tool {
-    fn read(place: Place<'_>) -> Option<Self> {
+impl ToolSpec {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a tool", |fields| {
             let name = fields.required("name", |place| {
                 let name = place.name()?;
@@ -201,7 +201,7 @@ impl Tool {
 }
 
 impl ToolChoice {
-    fn read(place: Place<'_>, tools: &[Tool]) -> Option<Self> {
+    fn read(place: SpecValue<'_>, tools: &[ToolSpec]) -> Option<Self> {
         let known = ["auto", "required"].into_iter().chain(tools.iter().map(|tool| tool.name.as_str()));
         let known: Vec<_> = known.map(|name| (name, name)).collect();
         Some(match place.choice(&known)? {

@@ -9,6 +9,6 @@ pub(super) mod think_time;
 
 pub use clients::{Client, RateSpread};
 pub use gaps::{GapFamily, GapForm};
-pub use pattern::{ArrivalPattern, RateState, Spike, Stage};
-pub use rate::Course;
+pub use pattern::{ArrivalPattern, RateStage, RateState, Spike};
+pub use rate::RateProfile;
 pub use think_time::ThinkTime;

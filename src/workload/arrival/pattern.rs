@@ -56,7 +56,7 @@ pub enum ArrivalPattern {
     /// final rate goes on.
     Stages {
         /// The stages, in order; at least one.
-        stages: Vec<Stage>,
+        stages: Vec<RateStage>,
     },
     /// The very moments of a recorded trace, which brings the lengths of its requests along. In a file it may also
     /// stand by itself, as the table `trace`.
@@ -156,7 +156,7 @@ pub struct Spike {
 /// One stage of [`ArrivalPattern::Stages`]: the rate goes linearly from `from_rate_per_s` to `to_rate_per_s`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Stage {
+pub struct RateStage {
     /// Length in seconds.
     pub duration_s: f64,
     /// Requests per second when the stage begins.
@@ -174,12 +174,12 @@ impl Spike {
 
     /// The rate with these spikes over this base as stages, the last of which never ends.
     #[must_use]
-    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<Stage> {
+    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<RateStage> {
         let base = base_rate_per_s;
         let mut stages = Vec::new();
         let mut add = |duration_s: f64, from_rate_per_s, to_rate_per_s| {
             if duration_s > 0.0 {
-                stages.push(Stage { duration_s, from_rate_per_s, to_rate_per_s });
+                stages.push(RateStage { duration_s, from_rate_per_s, to_rate_per_s });
             }
         };
         let mut now = 0.0;

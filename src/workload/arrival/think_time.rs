@@ -6,7 +6,7 @@ use crate::random::normal_cdf;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// A pause, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
@@ -55,7 +55,7 @@ impl Default for ThinkTime {
 
 impl ThinkTime {
     /// Reads a distribution, or a number in place of a constant.
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         if place.is_number() {
             return Some(Self::Constant { value: place.number(PAUSE)? });
         }

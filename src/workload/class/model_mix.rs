@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::workload::lengths::weights::{self, SKEW, zipf};
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Most models; each has a line of its own in reports.
 const MOST: usize = 1_000;
@@ -19,7 +19,7 @@ pub struct ModelMix {
 }
 
 impl ModelMix {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a mix of models", |fields| {
             let mut seen = Vec::new();
             let names = fields.required("names", |place| {

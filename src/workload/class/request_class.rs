@@ -13,7 +13,7 @@ use crate::workload::prompt::images::Images;
 use crate::workload::prompt::shared_prefix::SharedPrefixes;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
@@ -65,7 +65,10 @@ pub struct PriorityShare {
 impl RequestClass {
     /// Reads a class of a workload that replays this trace, if it replays one, and the class's own arrival process, if
     /// it has one.
-    pub(crate) fn read(place: Place<'_>, trace: Option<&Trace>) -> Option<(Self, Option<ArrivalPattern>)> {
+    pub(crate) fn read(
+        place: SpecValue<'_>,
+        trace: Option<&Trace>,
+    ) -> Option<(Self, Option<ArrivalPattern>)> {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
@@ -282,7 +285,7 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
 }
 
 impl PriorityShare {
-    fn read(place: Place<'_>, class_slo: Slo) -> Option<Self> {
+    fn read(place: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
         place.table("a priority share", |fields| {
             let priority = fields.required("priority", Priority::read);
             let weight = fields.optional("weight", 1.0, weights::read);

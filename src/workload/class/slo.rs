@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// How urgent a request is. Ordered: `High` is the most urgent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.choice(&[("high", Self::High), ("medium", Self::Medium), ("low", Self::Low)])
     }
 }
@@ -60,10 +60,10 @@ impl Slo {
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         /// A day: no answer is awaited longer.
         const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
-        let bound = |place: Place<'_>| place.number(BOUND_MS).map(Some);
+        let bound = |place: SpecValue<'_>| place.number(BOUND_MS).map(Some);
         place.table("an SLO", |fields| {
             let ttft_ms = fields.optional("ttft_ms", None, bound);
             let tpot_ms = fields.optional("tpot_ms", None, bound);

@@ -6,7 +6,7 @@ use super::request_class::RequestClass;
 use super::slo::Slo;
 use crate::workload::lengths::weights;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 use crate::workload::trace::source::Trace;
 
 /// Most tenants; each has a line of its own in reports.
@@ -66,7 +66,7 @@ impl Tenant {
         }
     }
 
-    fn read(place: Place<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
+    fn read(place: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
         place.table("a tenant", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);

@@ -6,7 +6,7 @@ use super::weights;
 use crate::units::count;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
 /// gives none. It lies beyond the context of any model served today.
@@ -104,16 +104,16 @@ impl Distribution {
     }
 
     /// Reads one count.
-    pub(crate) fn tokens(place: Place<'_>) -> Option<u32> {
+    pub(crate) fn tokens(place: SpecValue<'_>) -> Option<u32> {
         tokens(place)
     }
 
     /// Reads a distribution, or a number in place of a constant.
-    pub(crate) fn read_or_constant(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read_or_constant(place: SpecValue<'_>) -> Option<Self> {
         if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }
     }
 
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.tagged(
             "distribution",
             &[
@@ -214,7 +214,7 @@ impl Distribution {
     }
 }
 
-fn tokens(place: Place<'_>) -> Option<u32> {
+fn tokens(place: SpecValue<'_>) -> Option<u32> {
     place.whole(COUNT).and_then(|count| u32::try_from(count).ok())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Exponents of Zipf's law: from all alike to one that has nearly all; at 5 the second is chosen once for every 32 times
 /// of the first.
@@ -19,7 +19,7 @@ pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
 const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
 
 /// Reads one weight.
-pub(crate) fn read(place: Place<'_>) -> Option<f64> {
+pub(crate) fn read(place: SpecValue<'_>) -> Option<f64> {
     place.number(WEIGHT)
 }
 

@@ -6,7 +6,7 @@ use super::source::PromptSource;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::distribution::Distribution;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Most turns of a conversation.
 const MOST_TURNS: u32 = 10_000;
@@ -32,7 +32,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a conversation", |fields| {
             let turns = fields.required("turns", Distribution::read_or_constant);
             let think_time_s = fields.required("think_time_s", ThinkTime::read);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Rows of a file: more than any public dataset has, and few enough that their index fits into memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
@@ -214,10 +214,10 @@ impl Dataset {
 }
 
 impl DatasetFindings {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("what was found in a dataset", |fields| {
-            let mean = |place: Place<'_>| place.number(MEAN_TOKENS);
-            let count = |place: Place<'_>| place.whole(BYTES);
+            let mean = |place: SpecValue<'_>| place.number(MEAN_TOKENS);
+            let count = |place: SpecValue<'_>| place.whole(BYTES);
             Some(Self {
                 bytes: fields.required("bytes", count)?,
                 sha256: fields.required("sha256", |place| place.said())?,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Most pictures of one request.
 const MOST_IMAGES: u32 = 64;
@@ -38,7 +38,7 @@ pub struct ImageFindings {
 }
 
 impl Images {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("the images of a class", |fields| {
             let folder = fields.required("folder", |place| place.said());
             let one = Distribution::Constant { value: 1 };
@@ -68,7 +68,7 @@ impl Images {
 }
 
 impl ImageFindings {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("what was found in a folder", |fields| {
             Some(Self {
                 images: fields.required("images", |place| place.whole(COUNT))?,

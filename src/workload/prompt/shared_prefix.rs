@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::lengths::weights::SKEW;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Most prefixes of a class.
 const MOST: f64 = 100_000.0;
@@ -26,7 +26,7 @@ pub struct SharedPrefixes {
 }
 
 impl SharedPrefixes {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         const COUNT: Allowed = Allowed::from(1.0, MOST);
         const SHARE: Allowed = Allowed::from(0.0, 1.0);
         place.table("shared prefixes", |fields| {

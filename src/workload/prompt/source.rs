@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::dataset::Dataset;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Sizes of vocabularies: the largest known have some 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
@@ -34,8 +34,8 @@ pub enum PromptSource {
 }
 
 impl PromptSource {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
-        fn texts(place: Place<'_>) -> Option<Vec<String>> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
             place.list(|text| text.said())
         }
         place.tagged(

@@ -3,14 +3,14 @@
 use super::mistakes::Mistakes;
 use super::near::nearest;
 use super::node::{Entry, NodeValue};
-use super::place::{Place, list};
+use super::place::{SpecValue, list};
 
 /// How one kind of a tagged value is read from the fields beside its `kind`.
 pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 /// A table being read. What is not taken when the reading ends is a mistake.
 pub(crate) struct Fields<'n> {
-    table: Place<'n>,
+    table: SpecValue<'n>,
     /// The table in messages: `a poisson arrival`.
     what: String,
     entries: &'n [Entry],
@@ -42,7 +42,7 @@ impl<T> Given<T> {
 }
 
 impl<'n> Fields<'n> {
-    pub(super) fn new(table: Place<'n>, what: &str, entries: &'n [Entry]) -> Self {
+    pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
         Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
     }
 
@@ -50,7 +50,7 @@ impl<'n> Fields<'n> {
     pub(crate) fn required<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else {
@@ -65,7 +65,7 @@ impl<'n> Fields<'n> {
         &mut self,
         name: &'static str,
         default: T,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Some(default) };
@@ -76,7 +76,7 @@ impl<'n> Fields<'n> {
     pub(crate) fn given<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Given<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Given::Absent };
@@ -158,11 +158,11 @@ impl<'n> Fields<'n> {
         self.entries.iter().find(|entry| entry.key == name)
     }
 
-    fn at<'p>(&self, entry: &'p Entry, path: &'p str) -> Place<'p>
+    fn at<'p>(&self, entry: &'p Entry, path: &'p str) -> SpecValue<'p>
     where
         'n: 'p,
     {
-        Place { node: &entry.node, path, mistakes: self.mistakes() }
+        SpecValue { node: &entry.node, path, mistakes: self.mistakes() }
     }
 
     fn path_of(&self, name: &str) -> String {
@@ -174,7 +174,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-impl Place<'_> {
+impl SpecValue<'_> {
     /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
     /// messages, article included.
     pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {

@@ -1,6 +1,6 @@
 //! From the text of a spec to typed values: a small tree with lines, and a reader that collects every mistake.
 //!
-//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`Place`] is a node with its path, and
+//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, and
 //! each noun of the room reads itself from one. Nothing stops at the first mistake.
 
 pub(super) mod allowed;
@@ -16,8 +16,8 @@ pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
 pub(crate) use json_text::parse as parse_json;
 pub(crate) use mistakes::Mistakes;
-pub use mistakes::{Mistake, SpecError};
+pub use mistakes::{SpecError, SpecMistake};
 pub(crate) use near::nearest;
 pub(crate) use node::Node;
-pub(crate) use place::Place;
+pub(crate) use place::SpecValue;
 pub(crate) use toml_text::parse as parse_toml;

@@ -8,14 +8,14 @@ use super::node::{Node, NodeValue};
 /// A value together with its path and the list of mistakes. Every reading answers `None` once it has added
 /// what is wrong to that list, so the caller goes on with the next field.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'n> {
+pub(crate) struct SpecValue<'n> {
     pub(super) node: &'n Node,
     /// As in `classes[0].weight`; empty for the whole spec.
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }
 
-impl<'n> Place<'n> {
+impl<'n> SpecValue<'n> {
     /// The whole spec.
     pub(crate) fn root(node: &'n Node, mistakes: &'n Mistakes) -> Self {
         Self { node, path: "", mistakes }
@@ -149,7 +149,7 @@ impl<'n> Place<'n> {
     }
 
     /// A list with at least one item, each read by `read`.
-    pub(crate) fn list<T>(&self, mut read: impl FnMut(Place<'_>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
         if items.is_empty() {
             self.complain("is an empty list; it needs at least one item");
@@ -157,14 +157,14 @@ impl<'n> Place<'n> {
         }
         let read: Vec<Option<T>> = (items.iter().enumerate())
             .map(|(i, node)| {
-                read(Place { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
+                read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
             })
             .collect();
         read.into_iter().collect()
     }
 
     /// A list that may be empty, each item read by `read`.
-    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(Place<'_>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         match &self.node.value {
             NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
             _ => self.list(read),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::workload::arrival::clients::{Client, RateSpread};
 use crate::workload::arrival::gaps::GapFamily;
-use crate::workload::arrival::pattern::{ArrivalPattern, RateState, Spike, Stage};
+use crate::workload::arrival::pattern::{ArrivalPattern, RateStage, RateState, Spike};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::model_mix::ModelMix;
 use crate::workload::class::request_class::{PriorityShare, RequestClass};
@@ -106,10 +106,8 @@ fn clients() -> impl Strategy<Value = ArrivalPattern> {
 
 fn shared_process() -> impl Strategy<Value = ArrivalPattern> {
     let rate = || 50.0..1e4;
-    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| Stage {
-        duration_s,
-        from_rate_per_s,
-        to_rate_per_s,
+    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| {
+        RateStage { duration_s, from_rate_per_s, to_rate_per_s }
     });
     prop_oneof![
         rate().prop_map(|rate_per_s| ArrivalPattern::Poisson { rate_per_s }),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::format::TraceFormat;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 const NUMBER: Allowed = Allowed::from(0.0, 1e15);
@@ -78,7 +78,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl TraceFindings {
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("what was found in a trace", |fields| {
             let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
             let requests = fields.required("requests", |place| place.whole(COUNT));
@@ -152,7 +152,7 @@ impl TraceFindings {
 }
 
 impl TraceKind {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a kind of request", |fields| {
             let name = fields.required("name", |place| place.name());
             let requests = fields.required("requests", |place| place.whole(COUNT));

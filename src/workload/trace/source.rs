@@ -9,7 +9,7 @@ use super::format::TraceFormat;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::Place;
+use crate::workload::reading::place::SpecValue;
 
 /// Seconds of a trace: public ones last up to four months.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
@@ -116,7 +116,7 @@ impl Trace {
         self.found.as_ref().map_or(1.0, |found| found.output_tokens)
     }
 
-    pub(crate) fn read(place: Place<'_>) -> Option<Self> {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a trace", Self::read_fields)
     }
 

@@ -4,8 +4,8 @@ use super::*;
 
 /// Sorted draws.
 fn sample(distribution: &Distribution, n: usize) -> Vec<u32> {
-    let lengths = Lengths::new(distribution);
-    let mut stream = Stream::named(7, "input_tokens/test");
+    let lengths = LengthSampler::new(distribution);
+    let mut stream = RandomStream::named(7, "input_tokens/test");
     let mut draws: Vec<u32> = (0..n).map(|_| lengths.draw(&mut stream)).collect();
     draws.sort_unstable();
     draws

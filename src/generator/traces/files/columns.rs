@@ -3,11 +3,11 @@
 use crate::generator::traces::requests::{
     BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
 };
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Where the columns stand that are read.
 #[derive(Clone, Debug)]
-pub(crate) struct Columns {
+pub(crate) struct CsvTraceColumns {
     moment: Column,
     clock: Clock,
     input: Column,
@@ -34,7 +34,7 @@ enum Clock {
     Seconds,
 }
 
-impl Columns {
+impl CsvTraceColumns {
     /// The columns of one of Azure's traces, by their first line; `None` where one is missing.
     pub(crate) fn azure(heading: &str) -> Option<Self> {
         Some(Self {
@@ -103,7 +103,7 @@ impl Columns {
 /// The whole blocks of a prompt of a session. All of its prompts are beginnings of one growing text, as the requests of a
 /// conversation that is sent along each time are: the k-th block is the same in each, and like no other session's.
 fn blocks_of(session: &str, input_tokens: u32) -> Box<[u64]> {
-    let text = Stream::named(0, &format!("session {session}"));
+    let text = RandomStream::named(0, &format!("session {session}"));
     (0..u64::from(input_tokens / SESSION_BLOCK)).map(|place| text.branch(place).bits()).collect()
 }
 

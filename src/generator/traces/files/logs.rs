@@ -15,7 +15,7 @@ use crate::workload::BadLines;
 
 /// Which fields of an access log say what; a field inside another is `usage.prompt_tokens`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFields {
+pub struct AccessLogFields {
     /// When the request came: a date, or a number of `unit`.
     pub time: String,
     /// What a number is in.
@@ -52,7 +52,7 @@ impl TimeUnit {
     }
 }
 
-impl LogFields {
+impl AccessLogFields {
     /// The request that a line of the log tells of, or what is wrong with the line.
     fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
         let line: Value = json(bytes)?;
@@ -119,7 +119,7 @@ fn at<'v>(line: &'v Value, field: &str) -> Option<&'v Value> {
 
 /// What a log was found to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadLog {
+pub struct AccessLog {
     /// Its requests in order, their moments counted from the first of them.
     pub requests: Vec<TracedRequest>,
     /// Lines that were left out.
@@ -127,7 +127,7 @@ pub struct ReadLog {
 }
 
 /// Reads a log in JSON lines, line by line; of its text nothing is kept.
-pub fn read_log(path: &str, fields: &LogFields, bad_lines: BadLines) -> Result<ReadLog, TraceError> {
+pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
     let unreadable = |cause| TraceError::Io { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 17, File::open(path).map_err(unreadable)?);
     let (mut requests, mut skipped, mut line) = (Vec::new(), 0, Vec::new());
@@ -153,7 +153,7 @@ pub fn read_log(path: &str, fields: &LogFields, bad_lines: BadLines) -> Result<R
     if requests.is_empty() {
         return Err(TraceError::NoRequest { path: path.to_owned(), skipped });
     }
-    Ok(ReadLog { requests: from_the_first(requests), skipped })
+    Ok(AccessLog { requests: from_the_first(requests), skipped })
 }
 
 /// Puts the requests of a log in order and counts their moments from the first of them.
@@ -170,8 +170,8 @@ fn from_the_first(mut requests: Vec<TracedRequest>) -> Vec<TracedRequest> {
 mod tests {
     use super::*;
 
-    fn fields() -> LogFields {
-        LogFields {
+    fn fields() -> AccessLogFields {
+        AccessLogFields {
             time: "ts".to_owned(),
             unit: TimeUnit::Milliseconds,
             input: "usage.prompt_tokens".to_owned(),
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    fn read(log: &[u8], bad_lines: BadLines) -> Result<ReadLog, String> {
+    fn read(log: &[u8], bad_lines: BadLines) -> Result<AccessLog, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, log).unwrap();

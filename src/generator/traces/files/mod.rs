@@ -7,5 +7,5 @@ pub(super) mod order;
 pub(super) mod reader;
 pub(super) mod write;
 
-pub use logs::{LogFields, ReadLog, TimeUnit, read_log};
+pub use logs::{AccessLog, AccessLogFields, TimeUnit, read_log};
 pub use write::TraceWriter;

@@ -16,7 +16,7 @@ const MOST_HELD: usize = 100_000;
 
 /// The requests of a trace in order; those of one moment in the order of their lines.
 #[derive(Debug)]
-pub(crate) struct InOrder {
+pub(crate) struct SortedRequests {
     reader: TraceReader,
     /// Requests that an earlier one may still follow.
     held: BinaryHeap<Reverse<Held>>,
@@ -57,7 +57,7 @@ impl Ord for Held {
     }
 }
 
-impl InOrder {
+impl SortedRequests {
     pub(crate) fn new(reader: TraceReader) -> Self {
         Self {
             reader,
@@ -98,7 +98,7 @@ impl InOrder {
     }
 }
 
-impl Iterator for InOrder {
+impl Iterator for SortedRequests {
     type Item = Result<TracedRequest, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {

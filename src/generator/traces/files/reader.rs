@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-use super::columns::Columns;
+use super::columns::CsvTraceColumns;
 use super::json_lines::{self, Heading, SCHEMA};
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, excerpt};
@@ -26,7 +26,7 @@ pub(crate) struct TraceReader {
     /// Whether it was looked at to recognise the format and still counts as unread.
     unread: bool,
     format: TraceFormat,
-    layout: Layout,
+    layout: LineLayout,
     block_tokens: Option<u32>,
     window: Option<TracedWindow>,
     bad_lines: BadLines,
@@ -36,13 +36,13 @@ pub(crate) struct TraceReader {
 }
 
 #[derive(Debug)]
-enum Layout {
+enum LineLayout {
     /// JSON with timestamps in units of so many nanoseconds.
     Public {
         unit_ns: f64,
     },
     Own,
-    Columns(Columns),
+    Columns(CsvTraceColumns),
 }
 
 impl TraceReader {
@@ -57,7 +57,7 @@ impl TraceReader {
             number: 0,
             unread: false,
             format: TraceFormat::Skyline,
-            layout: Layout::Own,
+            layout: LineLayout::Own,
             block_tokens: None,
             window: None,
             bad_lines: trace.bad_lines,
@@ -109,19 +109,20 @@ impl TraceReader {
         let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown())?;
         self.format = format;
         self.block_tokens = format.block_tokens();
-        let columns = |found: Option<Columns>, wanted: &str| {
+        let columns = |found: Option<CsvTraceColumns>, wanted: &str| {
             found
-                .map(Layout::Columns)
+                .map(LineLayout::Columns)
                 .ok_or_else(|| self.heading(format!("{:?} does not name {wanted}", excerpt(&begins))))
         };
         self.layout = match format {
-            TraceFormat::Mooncake => Layout::Public { unit_ns: 1e6 },
-            TraceFormat::Bailian => Layout::Public { unit_ns: 1e9 },
-            TraceFormat::Azure => {
-                columns(Columns::azure(&begins), "the columns TIMESTAMP, ContextTokens and GeneratedTokens")?
-            }
+            TraceFormat::Mooncake => LineLayout::Public { unit_ns: 1e6 },
+            TraceFormat::Bailian => LineLayout::Public { unit_ns: 1e9 },
+            TraceFormat::Azure => columns(
+                CsvTraceColumns::azure(&begins),
+                "the columns TIMESTAMP, ContextTokens and GeneratedTokens",
+            )?,
             TraceFormat::BurstGpt => columns(
-                Columns::burst_gpt(&begins),
+                CsvTraceColumns::burst_gpt(&begins),
                 "the columns Timestamp, Request tokens and Response tokens",
             )?,
             // A pool is a folder, and none of its files is read as lines of requests.
@@ -138,13 +139,13 @@ impl TraceReader {
                 }
                 self.block_tokens = heading.block_tokens.filter(|tokens| *tokens > 0);
                 self.window = heading.window.filter(|window| window.from_ns < window.to_ns);
-                Layout::Own
+                LineLayout::Own
             }
         };
-        if let Layout::Columns(columns) = &self.layout {
+        if let LineLayout::Columns(columns) = &self.layout {
             self.block_tokens = columns.block_tokens();
         }
-        self.unread = matches!(self.layout, Layout::Public { .. });
+        self.unread = matches!(self.layout, LineLayout::Public { .. });
         Ok(())
     }
 
@@ -196,9 +197,9 @@ impl TraceReader {
 
     fn request(&self) -> Result<TracedRequest, BadLine> {
         match &self.layout {
-            Layout::Public { unit_ns } => json_lines::public(&self.line, *unit_ns),
-            Layout::Own => json_lines::own(&self.line),
-            Layout::Columns(columns) => columns.request(&self.line),
+            LineLayout::Public { unit_ns } => json_lines::public(&self.line, *unit_ns),
+            LineLayout::Own => json_lines::own(&self.line),
+            LineLayout::Columns(columns) => columns.request(&self.line),
         }
     }
 }
@@ -217,8 +218,8 @@ fn guess(begins: &str) -> Option<TraceFormat> {
             Some(TraceFormat::Mooncake).filter(|_| has("hash_ids"))
         };
     }
-    let azure = Columns::azure(begins).map(|_| TraceFormat::Azure);
-    azure.or_else(|| Columns::burst_gpt(begins).map(|_| TraceFormat::BurstGpt))
+    let azure = CsvTraceColumns::azure(begins).map(|_| TraceFormat::Azure);
+    azure.or_else(|| CsvTraceColumns::burst_gpt(begins).map(|_| TraceFormat::BurstGpt))
 }
 
 impl Iterator for TraceReader {

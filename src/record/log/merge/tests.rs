@@ -44,7 +44,7 @@ fn shards_join_into_the_run_that_they_were_in_any_order() {
     for of in [1, 2, 3] {
         let mut parts = shards(of);
         parts.reverse();
-        let Merged { log, apart } = merge(parts).unwrap();
+        let MergedRun { log, apart } = merge(parts).unwrap();
         assert_eq!((&log.records, apart), (&whole.records, Duration::ZERO));
         assert_eq!(log.header, whole.header);
     }
@@ -56,7 +56,7 @@ fn what_a_later_shard_saw_is_put_later() {
     let by = Duration::from_millis(15);
     parts[1].log.header.started_at += by;
     let alone = parts[1].log.clone();
-    let Merged { log, apart } = merge(parts).unwrap();
+    let MergedRun { log, apart } = merge(parts).unwrap();
     assert_eq!((apart, log.header.started_at), (by, stored().header.started_at));
     for before in &alone.records {
         let after = log.records.iter().find(|record| record.index == before.index).unwrap();
@@ -78,8 +78,8 @@ fn what_a_later_shard_saw_is_put_later() {
 #[test]
 fn what_generators_went_through_is_joined() {
     let mut parts = shards(2);
-    let pause = |from, length_ns| Pause { from: Timestamp::from_nanos(from), length_ns, shard: None };
-    let own = |number, pause| Pause { shard: Some(Shard { number, of: 2 }), ..pause };
+    let pause = |from, length_ns| HostStall { from: Timestamp::from_nanos(from), length_ns, shard: None };
+    let own = |number, pause| HostStall { shard: Some(Shard { number, of: 2 }), ..pause };
     let delays = |p99_ns| Some(Delays { n: 100, p50_ns: 10, p99_ns, max_ns: 900 });
     let calibration = |p99_ns| {
         let delay = Delays { n: 1, p50_ns: 1, p99_ns, max_ns: p99_ns };

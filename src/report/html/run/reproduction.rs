@@ -7,7 +7,7 @@ use super::super::parts::{Table, facts, notes};
 use super::super::told::told;
 use crate::analysis::wording::counted;
 use crate::analysis::{Alias, Quantile, Summary};
-use crate::record::{Limits, RunLog};
+use crate::record::{ClientLimits, RunLog};
 use crate::report::glossary::{ELSEWHERE, LATENCIES, Term, WORDS};
 use crate::report::{header, latency};
 
@@ -48,8 +48,9 @@ fn besides(log: &RunLog) -> Vec<(&'static str, String)> {
     besides
 }
 
-fn limits(limits: &Limits) -> String {
-    let Limits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } = limits;
+fn limits(limits: &ClientLimits) -> String {
+    let ClientLimits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } =
+        limits;
     let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
     let parts = [
         max_concurrency.map(|cap| format!("{cap} in flight")),

@@ -7,7 +7,7 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
-use crate::record::{ClientFacts, Failure, FailureKind, Pause, RequestRecord};
+use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord};
 use crate::report::html::tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
@@ -126,7 +126,7 @@ fn empty_and_hopeless_runs_have_pages_too() {
 #[test]
 fn pauses_of_this_machine_are_drawn() {
     let mut log = flown("no");
-    let pause = Pause { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
+    let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
     let client = ClientFacts { pauses: vec![pause], ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     let page = page(&log);
