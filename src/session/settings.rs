@@ -118,7 +118,7 @@ impl RequestSettings {
     /// The limits as a run's header has them.
     pub(crate) fn limits(&self) -> ClientLimits {
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
-        Limits {
+        ClientLimits {
             max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
             first_token_timeout_s: seconds(self.timeouts.first_token),
             between_tokens_timeout_s: seconds(self.timeouts.between_tokens),
