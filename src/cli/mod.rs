@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::live::Words;
-use crate::session::Printer;
+use crate::session::{ExperimentDir, Printer, command_line};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -87,6 +87,11 @@ enum Verb {
     Workloads(workloads::WorkloadsArgs),
     /// Say what a trace holds, or make one of a run or of an access log
     Trace(Box<trace::TraceVerbArgs>),
+}
+
+/// The command line that resumes the experiment in `dir`.
+fn command_line_to_resume(dir: &ExperimentDir) -> String {
+    command_line::again(std::env::args_os(), &[], &[("--resume", &dir.folder().to_string_lossy())])
 }
 
 /// Runs the program on the process's own arguments.

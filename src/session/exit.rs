@@ -69,6 +69,11 @@ impl Stop {
         self.of_server
     }
 
+    /// The message without its hints.
+    pub(crate) fn first_line(&self) -> String {
+        self.message.lines().next().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -8,12 +8,10 @@ use crate::session::run::LoadOption;
 use crate::session::settings::{RequestSettings, RunSettings, Share};
 use crate::session::{Mistakes, Stop};
 
-/// How runs of A and of B are executed.
-pub(super) struct Sides([RunSettings; 2]);
-
-impl Sides {
-    /// The sides, whose prompts vary by this salt.
-    pub(super) fn of(args: &AbArgs, salt: u64) -> Result<Self, Stop> {
+impl AbArgs {
+    /// How runs of A and of B are executed, whose prompts vary by this salt.
+    pub(super) fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
+        let args = self;
         let mut mistakes = Mistakes::default();
         for (name, url) in [("--a", &args.sides.a), ("--b", &args.sides.b)] {
             let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
@@ -35,20 +33,11 @@ impl Sides {
                 screen: args.live.screen(),
             })
         };
-        Ok(Self([settings(AbSide::A)?, settings(AbSide::B)?]))
+        Ok([settings(AbSide::A)?, settings(AbSide::B)?])
     }
 
-    pub(super) fn settings(&self, side: AbSide) -> &RunSettings {
-        match side {
-            AbSide::A => &self.0[0],
-            AbSide::B => &self.0[1],
-        }
-    }
-}
-
-impl AbArgs {
     /// The server of `side`.
-    pub(super) fn server_of(&self, side: AbSide) -> ServerArgs {
+    fn server_of(&self, side: AbSide) -> ServerArgs {
         let SideArgs { a, b, b_engine, b_model, .. } = &self.sides;
         match (side, a, b) {
             (AbSide::A, Some(url), _) => self.server.at(Some(url.clone()), None, None),

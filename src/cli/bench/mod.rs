@@ -19,7 +19,9 @@ use crate::record::RunEnding;
 use crate::report::{Beside, Told};
 use crate::session::run::{LoadOption, RunContext, check_plan};
 use crate::session::settings::RunSettings;
-use crate::session::{Exit, Interrupts, Mistakes, PlannedRun, Printer, Stop, datasets, folder};
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, Mistakes, PlannedRun, Printer, Stop, datasets, folder,
+};
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -104,30 +106,35 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     folder::base(&args.out)?;
     pair::asked(args, &spec)?;
-    let field = settings.connect(&spec, datasets, checked, &interrupts, printer)?;
+    let context = settings.connect(&spec, datasets, checked, &interrupts, printer)?;
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(args, &outputs, &field, run),
+        Ok([run]) => once(args, &outputs, &context, run),
         Err(runs) => {
-            let engine = &field.engine().engine;
+            let engine = &context.engine().engine;
             let parent = folder::create(&args.out, &spec.name, engine, jiff::Timestamp::now())?;
-            repeats::fly_all(args, &outputs, &field, runs, &parent)
+            repeats::execute_all(args, &outputs, &context, runs, &ExperimentDir::unlocked(parent))
         }
     }
 }
 
 /// One run, one report.
-fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
-    let RunContext { interrupts, printer, .. } = field;
+fn once(
+    args: &BenchArgs,
+    outputs: &Outputs<'_>,
+    context: &RunContext,
+    run: PlannedRun,
+) -> Result<Exit, Stop> {
+    let RunContext { interrupts, printer, .. } = context;
     let pair = args.paired_open.then(|| (run.workload.clone(), run.schedule.clone()));
     if pair.is_some() {
         // Between the two runs an interrupt spares the second, and the first is reported.
         interrupts.series_begins();
     }
-    let flown = field.execute(run, 1, |header| {
+    let flown = context.execute(run, 1, |header| {
         folder::create(&args.out, &header.workload.name, &header.engine.engine, header.started_at)
     })?;
     let open = match pair {
-        Some((workload, schedule)) => pair::fly_open(args, field, (&workload, &schedule), &flown),
+        Some((workload, schedule)) => pair::execute_open(args, context, (&workload, &schedule), &flown),
         None => Ok(None),
     };
     // Whatever became of the open run, the closed one is reported.

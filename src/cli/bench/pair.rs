@@ -30,24 +30,24 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
 
 /// Flies it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
 /// the two was interrupted.
-pub(super) fn fly_open(
+pub(super) fn execute_open(
     args: &BenchArgs,
-    field: &RunContext,
+    context: &RunContext,
     (workload, schedule): (&WorkloadSpec, &Schedule),
     closed: &StoredRun,
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.summary);
-    let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
+    let Some(workload) = open.filter(|_| !context.interrupts.stop_is_wished()) else { return Ok(None) };
     let rate = three_digits(workload.arrival.mean_rate_per_s());
     if !args.live.quiet {
-        field.printer.words(&format!(
+        context.printer.words(&format!(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
     let part = format!("the open run beside the closed one, at {rate}/s");
     let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
-    let open = field.execute(run, 2, |_| pair::folder_in(&closed.folder))?;
+    let open = context.execute(run, 2, |_| pair::folder_in(&closed.folder))?;
     let whole = open.ending() != RunEnding::Interrupted;
     open.stored?;
     Ok(PairedOpen::of(&closed.summary, &open.summary).filter(|_| whole))

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::planned::folder_of;
-use super::show::{self, FILES};
+use super::show;
 use crate::analysis::summarise;
 use crate::cli::outcome::Invalid;
-use crate::cli::series::PREFIX;
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
-use crate::record::{RunEnding, RunLog};
+use crate::session::campaign::matrix::FILES;
+use crate::session::stored::completed;
 use crate::session::{Exit, MANIFEST, Stop};
 
 /// What was asked of it, as far as it is judged by that.
@@ -58,21 +57,15 @@ fn folder_in(path: &Path) -> Option<PathBuf> {
     folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
 }
 
-/// The runs of a row that were flown to their end against a server that was there.
+/// The runs of a row that came to their end against a server that was there.
 fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
     let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
     let mut runs = Vec::new();
-    for number in 1..=row.repeats() {
-        let name = format!("{}/{PREFIX}{number}", folder_of(experiments, slot));
-        let place = folder.join(&name);
-        if !place.join(RunLog::FILE_NAME).exists() {
-            continue;
-        }
-        let log = RunLog::read(&place).map_err(Stop::usage)?;
-        let ending = log.footer.as_ref().map(|footer| footer.ending);
-        if matches!(ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) {
+    for repeat in 1..=row.repeats() {
+        let name = experiments.run_folder(slot, repeat);
+        if let Some(log) = completed(&folder.join(&name))? {
             runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
         }
     }

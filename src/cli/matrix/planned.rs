@@ -1,39 +1,20 @@
 //! What of a table is flown, checked before anything is sent.
 
 use crate::session::save;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
-
-use serde::Serialize;
 
 use super::MatrixArgs;
 use crate::cli::args::FiledServer;
 use crate::engine::Dialect;
 use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
-use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
-use crate::session::ServerManifest;
-use crate::session::run::{CheckedWorkload, LoadOption, RunContext, check_plan, of_one_server};
+use crate::session::campaign::matrix::{Addresses, PlannedCell};
+use crate::session::run::{LoadOption, check_plan, of_one_server};
 use crate::session::settings::{RequestSettings, RunSettings, ServerAddress, Share};
 use crate::session::{Opened, PlannedRun, Printer, Stop};
-use crate::workload::WorkloadSpec;
-
-/// A row under a variant, ready to be flown.
-pub(super) struct PlannedCell {
-    pub(super) slot: Slot,
-    /// Name of the row.
-    pub(super) row: String,
-    /// Its folder inside that of the table.
-    pub(super) folder: String,
-    pub(super) spec: WorkloadSpec,
-    pub(super) datasets: Arc<Datasets>,
-    pub(super) runs: Vec<PlannedRun>,
-    pub(super) checked: CheckedWorkload,
-    pub(super) settings: RunSettings,
-}
 
 /// How runs of a row under a variant are executed: what the file says in place of what was typed.
 fn settings(
@@ -139,81 +120,28 @@ fn one(
     Ok(PlannedCell { slot, row: row.name.clone(), folder, spec, datasets, runs, checked, settings })
 }
 
-/// Where the rows that are asked for find their servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Places {
-    /// All at one address, one after the other.
-    One,
-    /// At several, so that what one of them tells is not about the others.
-    Several,
-}
-
-impl Places {
-    /// Their pages are read anyway; one that was named would count for all of them.
-    const ALL: &'static str = "every variant";
-
-    /// Looks whether a page that was named is of one of several servers, as far as addresses tell.
-    pub(super) fn of(args: &MatrixArgs, planned: &[PlannedCell]) -> Result<Self, Stop> {
-        let mut roots = BTreeSet::new();
-        for cell in planned.iter().filter(|cell| args.wants(&cell.row)) {
-            roots.insert(match &cell.settings.server.address {
-                ServerAddress::At(url) => Some(url.join("/")),
-                ServerAddress::EmbeddedMock => None,
-            });
-        }
-        if roots.len() < 2 {
-            return Ok(Self::One);
-        }
-        let named = planned.first().map(|cell| cell.settings.requests.telemetry.urls.as_slice());
-        for page in named.unwrap_or_default().iter().map(ToString::to_string) {
-            if roots.iter().flatten().any(|root| page.starts_with(root)) {
-                return Err(of_one_server(&page, Self::ALL));
-            }
-        }
-        Ok(Self::Several)
+/// How many addresses the rows that are asked for have. Refuses a page of metrics that is one server's of several, as far as
+/// addresses tell.
+pub(super) fn addresses(args: &MatrixArgs, planned: &[PlannedCell]) -> Result<Addresses, Stop> {
+    let root = |cell: &PlannedCell| match &cell.settings.server.address {
+        ServerAddress::At(url) => Some(url.join("/")),
+        ServerAddress::EmbeddedMock => None,
+    };
+    let roots: BTreeSet<_> = planned.iter().filter(|cell| args.wants(&cell.row)).map(root).collect();
+    if roots.len() < 2 {
+        return Ok(Addresses::One);
     }
-
-    /// Looks the same up in what pages tell that `field` found.
-    pub(super) fn fit(self, field: &RunContext) -> Result<(), Stop> {
-        match self {
-            Self::One => Ok(()),
-            Self::Several => field.check_pages(Self::ALL),
+    let pages = planned.first().map(|cell| cell.settings.requests.telemetry.urls.as_slice());
+    for page in pages.unwrap_or_default().iter().map(ToString::to_string) {
+        if roots.iter().flatten().any(|root| page.starts_with(root)) {
+            return Err(of_one_server(&page, Addresses::ALL));
         }
     }
+    Ok(Addresses::Several)
 }
 
 /// The folder of a row under a variant inside that of the table.
 pub(super) fn folder_of(experiments: &Experiments, slot: Slot) -> String {
     let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
     if experiments.has_one_variant() { format!("row-{row}") } else { format!("{variant}/row-{row}") }
-}
-
-/// What decides which runs a table has, so that it is gone on with only if the same is asked.
-#[derive(Serialize)]
-pub(super) struct Asked {
-    experiments: Experiments,
-    cells: BTreeMap<String, AskedCell>,
-}
-
-/// What is asked of a row under a variant, beyond what the file says.
-#[derive(Serialize)]
-struct AskedCell {
-    plans: Vec<String>,
-    server: ServerManifest,
-}
-
-impl Asked {
-    pub(super) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Self {
-        let cells = planned.iter().map(|cell| (cell.folder.clone(), AskedCell::of(cell)));
-        Self { experiments: experiments.clone(), cells: cells.collect() }
-    }
-}
-
-impl AskedCell {
-    fn of(cell: &PlannedCell) -> Self {
-        Self {
-            plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
-            server: ServerManifest::of(&cell.settings),
-        }
-    }
 }

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use super::MatrixArgs;
-use super::planned::PlannedCell;
 use crate::cli::outcome::{self, Format, Invalid};
 use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
-use crate::report::{self, PlannedRow, Style};
+use crate::report::{self, PlannedRow};
+use crate::session::campaign::matrix::{FILES, PlannedCell};
 use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
-
-/// The table for programs, for people, the decision record, and the page.
-pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", ExperimentDir::PAGE];
 
 /// What would be flown.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
@@ -24,16 +21,6 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
         })
         .collect();
     report::matrix_plan(experiments, &rows, outcome::style())
-}
-
-/// Writes the table's files.
-pub(super) fn store(matrix: &Matrix, shelf: &ExperimentDir) -> Result<(), Stop> {
-    let json = report::matrix_json(matrix).map_err(Stop::impossible)?;
-    let text = report::matrix_text(matrix, Style::PLAIN);
-    let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
-    let decision = report::decision_markdown(matrix, &again);
-    let page = report::matrix_page(matrix);
-    FILES.into_iter().zip([json, text, decision, page]).try_for_each(|(name, text)| shelf.write(name, &text))
 }
 
 /// Shows the table and says how it went.

@@ -10,7 +10,7 @@ use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
-use crate::session::{Printer, ExperimentDir, Stop};
+use crate::session::{ExperimentDir, Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.

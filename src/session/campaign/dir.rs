@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::record::{RunEnding, RunLog};
+use crate::record::RunLog;
 use crate::session::exit::Stop;
 use crate::session::files::folder;
 use crate::session::files::whole_file::whole_file;
+use crate::session::stored::runs::ran_to_its_end;
 
 /// What was asked of the experiment, kept with its runs.
 pub(crate) const MANIFEST: &str = "asked.json";
@@ -27,9 +28,9 @@ const LOCK: &str = ".lock";
 #[derive(Debug)]
 pub(crate) struct ExperimentDir {
     folder: PathBuf,
-    /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
-    /// for one that was broken off.
-    _lock: File,
+    /// Lock held while the experiment runs. Without it, a second process could resume the experiment and mistake the active
+    /// run for an interrupted one.
+    _lock: Option<File>,
 }
 
 impl ExperimentDir {
@@ -46,13 +47,18 @@ impl ExperimentDir {
     ) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
-        let shelf = Self { _lock: lock(&folder)?, folder };
+        let shelf = Self { _lock: Some(lock(&folder)?), folder };
         shelf.write(MANIFEST, &text)?;
         Ok(shelf)
     }
 
+    /// The folder of runs that are not resumed, so that it needs neither manifest nor lock.
+    pub(crate) const fn unlocked(folder: PathBuf) -> Self {
+        Self { folder, _lock: None }
+    }
+
     /// What was asked of the experiment in `folder`, which was interrupted.
-    pub(crate) fn asked_in(folder: &Path) -> Result<Value, Stop> {
+    pub(crate) fn manifest_in(folder: &Path) -> Result<Value, Stop> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
@@ -66,12 +72,12 @@ impl ExperimentDir {
 
     /// That of an experiment that was interrupted, if the same is asked of it now.
     pub(crate) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
-        let before = Self::asked_in(folder)?;
+        let before = Self::manifest_in(folder)?;
         let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
         let mut changes = String::new();
         tell_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
-            return Ok(Self { folder: folder.to_path_buf(), _lock: lock(folder)? });
+            return Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) });
         }
         Err(Stop::usage(format!(
             "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
@@ -92,7 +98,7 @@ impl ExperimentDir {
     }
 
     /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
-    pub(crate) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
+    pub(crate) fn stored(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
         if !folder.join(RunLog::FILE_NAME).exists() {
             return Ok(None);
@@ -105,10 +111,7 @@ impl ExperimentDir {
             }
             Err(error) => return Err(Stop::usage(error)),
         };
-        let whole = log
-            .footer
-            .as_ref()
-            .is_some_and(|footer| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit));
+        let whole = ran_to_its_end(&log);
         if whole && log.header.plan.hash != plan_hash {
             return Err(Stop::usage(format!(
                 "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
@@ -200,6 +203,8 @@ fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
 mod tests {
     use serde_json::json;
 
+    use crate::record::RunEnding;
+
     use super::*;
 
     #[test]
@@ -230,25 +235,25 @@ mod tests {
     fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
         let base = tempfile::tempdir().unwrap();
         let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
-        assert!(shelf.kept("run-1", "h").unwrap().is_none());
+        assert!(shelf.stored("run-1", "h").unwrap().is_none());
         let log = crate::analysis::test_runs::run(1_000, Vec::new());
         let hash = log.header.plan.hash.clone();
         log.store(&shelf.place("run-1").unwrap()).unwrap();
-        assert_eq!(shelf.kept("run-1", &hash).unwrap(), Some(log.clone()));
-        let other = shelf.kept("run-1", "another").unwrap_err();
+        assert_eq!(shelf.stored("run-1", &hash).unwrap(), Some(log.clone()));
+        let other = shelf.stored("run-1", "another").unwrap_err();
         assert!(other.message().contains("another plan"), "{}", other.message());
 
         let mut footer = log.footer.clone().unwrap();
         footer.ending = RunEnding::Interrupted;
         let broken = RunLog { footer: Some(footer), ..log };
         broken.store(&shelf.place("run-2").unwrap()).unwrap();
-        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
         let again = shelf.place("run-2").unwrap();
         assert!(std::fs::read_dir(&again).unwrap().next().is_none());
         let aside = shelf.folder().join("run-2.broken-off-1");
         assert!(aside.join(RunLog::FILE_NAME).exists());
         assert!(ExperimentDir::is_aside(&aside) && !ExperimentDir::is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
-        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
     }
 }

@@ -29,7 +29,7 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
 
 /// What requests of a run ask for one by one. The default asks for nothing but the one model.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RequestNeeds {
     /// Models, where requests are drawn one of their own.
     pub(crate) models: Vec<String>,

@@ -22,6 +22,7 @@ use crate::session::stored::save;
 use crate::workload::WorkloadSpec;
 
 /// A workload that can be executed, as far as can be known before the server is asked.
+#[derive(Clone)]
 pub(crate) struct CheckedWorkload {
     needs: RequestNeeds,
     /// Makes prompts, where a tokenizer here counts them.
