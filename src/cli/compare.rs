@@ -12,7 +12,7 @@ use super::outcome::{self, Format, Invalid};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
-    AnySide, Compared, ComparedForeign, ComparedSweeps, Condition, Gate, Margin, Side, SweepSide,
+    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
@@ -182,10 +182,11 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(side.name(), side.reasons(), args.validity.policy())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let document = documents::compared(&compared);
     Ok(Told {
-        shown: outcome::render_compared(&compared, format(args))?,
-        page: report::compared_page(&compared),
-        markdown: report::compared_markdown(&compared),
+        shown: outcome::show(&document, &compared, format(args))?,
+        page: render::html(&document),
+        markdown: render::markdown(&document),
         passed: compared.passed(),
     })
 }
@@ -201,10 +202,11 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(&side.name, invalid, args.validity.policy())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let document = documents::compared_sweeps(&compared);
     Ok(Told {
-        shown: outcome::render_compared_sweeps(&compared, format(args))?,
-        page: report::compared_sweeps_page(&compared),
-        markdown: report::compared_sweeps_markdown(&compared),
+        shown: outcome::show(&document, &compared, format(args))?,
+        page: render::html(&document),
+        markdown: render::markdown(&document),
         passed: compared.passed(),
     })
 }
@@ -252,11 +254,11 @@ fn side(folder: &Path, name: String) -> Result<Side, Stop> {
     let runs = repeats::runs_in(folder);
     if runs.is_empty() {
         let (header, summary) = run_in(folder)?;
-        return Ok(Side::of_run(name, header, summary));
+        return Ok(ComparedSide::of_run(name, header, summary));
     }
     let runs = runs.iter().map(|run| run_in(run)).collect::<Result<Vec<_>, _>>()?;
     let problem = format!("{} does not hold runs that repeat one another", folder.display());
-    Side::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
+    ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {

@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
         )
-        .with_writer(Words::default)
+        .with_writer(LineWriter::default)
         .without_time()
         .init();
     let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));

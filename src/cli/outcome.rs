@@ -4,12 +4,13 @@ use console::Term;
 use serde::Serialize;
 
 use crate::analysis::{Judgement, Summary};
-use crate::experiment::capacity::Capacity;
-use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
+use crate::experiment::capacity::CapacityPlan;
+use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts};
-use crate::report::{self, Beside, Colour, Style};
+use crate::report::render::{self, Extent};
+use crate::report::{self, Beside, Colour, Document, Style, documents};
 use crate::session::{Exit, Stop, wants_colour};
 
 pub(super) use crate::report::Format;
@@ -36,6 +37,19 @@ pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> R
     }
 }
 
+/// A result in the form asked for.
+pub(super) fn show(document: &Document, result: &impl Serialize, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(text(document)),
+        Format::Json => report::json(result).map_err(Stop::impossible),
+    }
+}
+
+/// A result as text for where data goes.
+pub(super) fn text(document: &Document) -> String {
+    render::text(document, style(), Extent::Full)
+}
+
 /// The prediction in the form asked for.
 pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Result<String, Stop> {
     match format {
@@ -46,7 +60,7 @@ pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Resu
 
 /// A fitted engine, for a person.
 pub(super) fn render_fit(fit: &EngineFit) -> String {
-    report::engine_fit_text(fit, style())
+    text(&documents::engine_fit(fit))
 }
 
 /// What was predicted from a fitted engine as JSON, with how well it fits.
@@ -56,10 +70,7 @@ pub(super) fn render_fitted(told: &impl Serialize, fit: &EngineFit) -> Result<St
 
 /// What a fitted engine predicts of several rates, in the form asked for.
 pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::rates_text(predicted, style())),
-        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
-    }
+    show(&documents::predicted_rates(predicted), predicted, format)
 }
 
 /// Several runs in the form asked for.
@@ -72,58 +83,34 @@ pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String
 
 /// An A/B experiment in the form asked for.
 pub(super) fn render_ab(test: &AbTest, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::ab_text(test, style())),
-        Format::Json => report::ab_json(test).map_err(Stop::impossible),
-    }
+    show(&documents::ab(test), test, format)
 }
 
 /// A sweep in the form asked for.
 pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::sweep_text(sweep, style())),
-        Format::Json => report::sweep_json(sweep).map_err(Stop::impossible),
-    }
-}
-
-/// A comparison in the form asked for.
-pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_text(compared, style())),
-        Format::Json => report::compared_json(compared).map_err(Stop::impossible),
-    }
-}
-
-/// A comparison of sweeps in the form asked for.
-pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_sweeps_text(compared, style())),
-        Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
-    }
+    show(&documents::sweep(sweep), sweep, format)
 }
 
 /// What a rate takes and costs, in the form asked for.
-pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::capacity_text(capacity, style())),
-        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
-    }
+pub(super) fn render_capacity(
+    capacity: &CapacityPlan,
+    sweeps: &[Sweep],
+    format: Format,
+) -> Result<String, Stop> {
+    show(&documents::capacity(capacity, sweeps), capacity, format)
 }
 
 /// Runs of another tool, in the form asked for.
 pub(super) fn render_foreign(runs: &[ForeignRun], format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::foreign_text(runs, style())),
+        Format::Text => Ok(text(&documents::foreign(runs))),
         Format::Json => report::foreign_json(runs).map_err(Stop::impossible),
     }
 }
 
 /// A comparison with runs of other tools, in the form asked for.
 pub(super) fn render_compared_foreign(compared: &ComparedForeign, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_foreign_text(compared, style())),
-        Format::Json => report::compared_foreign_json(compared).map_err(Stop::impossible),
-    }
+    show(&documents::compared_foreign(compared), compared, format)
 }
 
 /// What a calibration found, in the form asked for.

@@ -196,7 +196,7 @@ fn rates(
         for run in PlannedRun::all(&spec, datasets, 1)? {
             let schedule = run.schedule.clone();
             let header = header(run, described, &[]);
-            let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+            let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
             let summary = summarise(&log, &[]);
             predicted.push((log, summary));
         }

@@ -7,7 +7,7 @@ use super::grid::{ALWAYS, Grid};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{CalibrationSummary, DelaySummary};
-use crate::calibration::Capacity;
+use crate::calibration::ClientCapacity;
 use crate::record::{Calibration, HostFacts};
 use crate::units::{count, three_digits};
 
@@ -32,7 +32,7 @@ struct Trusted {
 }
 
 fn trusted(found: &Calibration) -> Vec<Trusted> {
-    let rate = |tokens: u32| Capacity(found).trusted_requests_per_s(f64::from(tokens));
+    let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
     LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
 }
 

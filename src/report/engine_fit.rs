@@ -1,15 +1,10 @@
 //! A fitted engine as a person reads it: its costs, how well it tells runs again, what it predicts.
 
-use serde::Serialize;
-
-use super::data::json::indented;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::page::{Page, Style, Tone};
+use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Quantile};
-use crate::experiment::{
-    CostKind, EngineFit, FittedCost, Grade, Latency, PredictedRate, PredictedRates, RunCheck,
-};
+use crate::experiment::{CostKind, EngineFit, FittedCost, Grade, RunCheck};
 use crate::units::three_digits;
 
 /// Latencies that are held against one another.
@@ -22,55 +17,6 @@ const FIGURES: [(Metric, Quantile); 4] = [
 
 /// Tails that are off by more than this are told in the verdict.
 const NEAR: f64 = 0.1;
-
-/// The fit by itself.
-#[must_use]
-pub fn engine_fit_text(fit: &EngineFit, style: Style) -> String {
-    let mut page = Page::new(style);
-    section(&mut page, fit);
-    page.finish()
-}
-
-/// The fit and what it predicts of several rates.
-#[must_use]
-pub fn rates_text(predicted: &PredictedRates, style: Style) -> String {
-    let mut page = Page::new(style);
-    section(&mut page, &predicted.engine_fit);
-    page.heading("Predicted, ms; beside it what was measured at that rate");
-    let titles = ["requests/s", "TTFT p50", "p99", "TPOT p50", "p99", "tokens/s", "SLO %", ""];
-    let mut grid = Grid::new(&titles.map(|title| (title, ALWAYS)));
-    for rate in &predicted.rates {
-        grid.row(cells(rate));
-        if let Some(measured) = &rate.measured {
-            grid.row(measured_cells(measured));
-        }
-    }
-    page.grid(grid);
-    if predicted.rates.iter().any(|rate| !rate.valid) {
-        let text = "INVALID: most often the server would not keep up, and these figures depend on how long the run lasts";
-        page.entry(Tone::Faint, "  ", text);
-    }
-    for note in &predicted.notes {
-        page.entry(Tone::Faint, "  ", note);
-    }
-    page.finish()
-}
-
-/// The same as indented JSON with a line break at its end.
-pub fn rates_json(predicted: &PredictedRates) -> serde_json::Result<String> {
-    indented(predicted)
-}
-
-/// What was predicted from a fitted engine as indented JSON, the fit under `engine_fit`, with a line break at its end.
-pub fn fitted_json(told: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Fitted<'a, T: Serialize> {
-        #[serde(flatten)]
-        told: &'a T,
-        engine_fit: &'a EngineFit,
-    }
-    indented(&Fitted { told, engine_fit })
-}
 
 pub(crate) fn section(page: &mut Page, fit: &EngineFit) {
     let runs = counted(fit.runs.len() as u64, "run");
@@ -186,33 +132,5 @@ fn compared(run: &RunCheck, how: &str) -> Vec<String> {
             figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
         format!("{} → {told}{off}", three_digits(figure.measured_ms))
     }));
-    cells
-}
-
-fn cells(rate: &PredictedRate) -> Vec<String> {
-    let latency = |latency: Option<Latency>| match latency {
-        Some(Latency { value_ms: Some(ms), .. }) => cell(ms),
-        Some(Latency { at_least_ms: Some(ms), .. }) => format!("> {}", cell(ms)),
-        _ => NOTHING.to_owned(),
-    };
-    let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
-    vec![
-        three_digits(rate.rate_per_s),
-        latency(rate.ttft_p50),
-        latency(rate.ttft_p99),
-        latency(rate.tpot_p50),
-        latency(rate.tpot_p99),
-        figure(rate.output_tokens_per_s),
-        figure(rate.slo_attainment.map(|share| share * 100.0)),
-        if rate.valid { "predicted" } else { "predicted, INVALID" }.to_owned(),
-    ]
-}
-
-fn measured_cells(run: &RunCheck) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    cells.extend(FIGURES.map(|(metric, quantile)| {
-        run.figure(metric, quantile).map_or(NOTHING.to_owned(), |figure| cell(figure.measured_ms))
-    }));
-    cells.extend([NOTHING.to_owned(), NOTHING.to_owned(), "measured".to_owned()]);
     cells
 }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use super::data::{
     points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
 };
+use super::render::Extent;
 use super::{
-    Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields, json_beside,
-    junit, openmetrics, percentile_block, run_markdown, run_page, sweep_json, sweep_markdown, sweep_page,
-    sweep_text, text_beside, vllm_json,
+    Style, Told, benchmark_report, decision_fields, documents, json, json_beside, junit, openmetrics,
+    percentile_block, render, run_markdown, run_page, text_beside, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -103,10 +103,10 @@ impl Export {
                 out.write_all(text_beside(told.summary, told.beside, Style::PLAIN).as_bytes())
             })],
             sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
-                out.write_all(sweep_text(sweep, Style::PLAIN).as_bytes())
+                out.write_all(render::text(&documents::sweep(sweep), Style::PLAIN, Extent::Full).as_bytes())
             })],
             ab: &[ExportFile::text("ab.txt", |test, out| {
-                out.write_all(ab_text(test, Style::PLAIN).as_bytes())
+                out.write_all(render::text(&documents::ab(test), Style::PLAIN, Extent::Full).as_bytes())
             })],
         },
         Self {
@@ -116,10 +116,8 @@ impl Export {
             run: &[ExportFile::text("summary.json", |told, out| {
                 out.write_all(json_beside(told.summary, told.beside)?.as_bytes())
             })],
-            sweep: &[ExportFile::text("sweep.json", |sweep, out| {
-                out.write_all(sweep_json(sweep)?.as_bytes())
-            })],
-            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(ab_json(test)?.as_bytes()))],
+            sweep: &[ExportFile::text("sweep.json", |sweep, out| out.write_all(json(sweep)?.as_bytes()))],
+            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(json(test)?.as_bytes()))],
         },
         Self {
             name: "html",
@@ -128,8 +126,12 @@ impl Export {
             run: &[ExportFile::text("report.html", |told, out| {
                 out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
             })],
-            sweep: &[ExportFile::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
-            ab: &[ExportFile::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+            sweep: &[ExportFile::text("page.html", |sweep, out| {
+                out.write_all(render::html(&documents::sweep(sweep)).as_bytes())
+            })],
+            ab: &[ExportFile::text("page.html", |test, out| {
+                out.write_all(render::html(&documents::ab(test)).as_bytes())
+            })],
         },
         Self {
             name: "csv",
@@ -167,9 +169,11 @@ impl Export {
             place: UsualPlace::Folder,
             run: &[ExportFile::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
             sweep: &[ExportFile::text("sweep.md", |sweep, out| {
-                out.write_all(sweep_markdown(sweep).as_bytes())
+                out.write_all(render::markdown(&documents::sweep(sweep)).as_bytes())
             })],
-            ab: &[ExportFile::text("ab.md", |test, out| out.write_all(ab_markdown(test).as_bytes()))],
+            ab: &[ExportFile::text("ab.md", |test, out| {
+                out.write_all(render::markdown(&documents::ab(test)).as_bytes())
+            })],
         },
         Self {
             name: "junit",

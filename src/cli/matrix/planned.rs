@@ -50,7 +50,7 @@ fn filed_server(filed: &ServerSettings) -> Result<FiledServer<'_>, Stop> {
 }
 
 /// What is kept in every run's header of the place that it has in the table.
-fn facts(experiments: &Experiments, row: &Row, variant: &Variant) -> DeploymentFacts {
+fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
     let ServerSettings { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
     let labels = [
         Some(("matrix".to_owned(), experiments.name.clone())),
@@ -102,7 +102,7 @@ pub(super) fn all(
 fn one(
     args: &MatrixArgs,
     experiments: &Experiments,
-    slot: Slot,
+    slot: MatrixSlot,
     opened: &mut Opened,
     printer: Printer,
 ) -> Result<PlannedCell, Stop> {
@@ -141,7 +141,7 @@ pub(super) fn addresses(args: &MatrixArgs, planned: &[PlannedCell]) -> Result<Ad
 }
 
 /// The folder of a row under a variant inside that of the table.
-pub(super) fn folder_of(experiments: &Experiments, slot: Slot) -> String {
+pub(super) fn folder_of(experiments: &Experiments, slot: MatrixSlot) -> String {
     let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
     if experiments.has_one_variant() { format!("row-{row}") } else { format!("{variant}/row-{row}") }
 }

@@ -20,7 +20,7 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
             requests: cell.runs.iter().map(|run| run.plan.warmup_requests + run.plan.measured_requests).sum(),
         })
         .collect();
-    report::matrix_plan(experiments, &rows, outcome::style())
+    outcome::text(&documents::matrix_plan(experiments, &rows))
 }
 
 /// Shows the table and says how it went.
@@ -36,12 +36,12 @@ pub(super) fn finish(
     let again =
         |left_out: &[&str]| command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)]);
     match &matrix.stopped {
-        Stopped::Interrupted => {
+        MatrixStopped::Interrupted => {
             printer.words(&format!("go on: {}", again(&[])));
             return Ok(Exit::Interrupted);
         }
-        Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
-        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {
+        MatrixStopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
+        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
             printer.words(&format!("show it again: skyline report {folder}"));
         }
     }
@@ -50,10 +50,7 @@ pub(super) fn finish(
 
 /// The table in the form asked for.
 pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Json => report::matrix_json(matrix).map_err(Stop::impossible),
-        Format::Text => Ok(report::matrix_text(matrix, outcome::style())),
-    }
+    outcome::show(&documents::matrix(matrix, None), matrix, format)
 }
 
 /// Which runs are believed.
@@ -66,7 +63,7 @@ pub(super) const fn trust(invalid: Invalid) -> Trust {
 
 /// 3 before 1: a hypothesis that figures without belief refute says nothing.
 pub(super) fn exit(matrix: &Matrix, trust: Trust) -> Exit {
-    if matrix.stopped == Stopped::Interrupted {
+    if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;
     }
     let unbelieved = matrix.has_unbelievable_rows() && trust == Trust::ValidOnly;

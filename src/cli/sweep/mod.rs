@@ -133,7 +133,7 @@ mod tests {
         let objectives = ["p50 ttft < 5s".parse().unwrap()];
         let mut search = Search::new(plan, &objectives).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
-        search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             workload: log.header.workload,

@@ -2,8 +2,6 @@
 
 use maud::{Markup, html};
 
-use crate::analysis::Status;
-use crate::experiment::compare::{Difference, GateJudgement, Role};
 use crate::experiment::{Diagnosis, Symptom};
 use crate::report::diagnosis::{Detail, KEPT};
 use crate::report::printable;
@@ -112,30 +110,6 @@ pub(super) fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         dl { @for (name, fact) in facts { dt { (name) } dd { (printable(fact)) } } }
     }
-}
-
-/// A baseline, what is held against it, and where they differ.
-pub(super) fn held_against(
-    sides: impl Iterator<Item = String>,
-    differences: &[Difference],
-) -> Vec<(&'static str, String)> {
-    let names = std::iter::once("baseline").chain(std::iter::repeat("against"));
-    let difference = |difference: &Difference| {
-        let name = if difference.role == Role::Varied { "on purpose" } else { "differs" };
-        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not said"));
-        (name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → ")))
-    };
-    names.zip(sides).chain(differences.iter().map(difference)).collect()
-}
-
-/// What became of a demand.
-pub(super) fn judgement(gate: &GateJudgement) -> Markup {
-    let (class, sign) = match gate.status {
-        Status::Met => ("good", "✓ "),
-        Status::Missed => ("bad", "✗ "),
-        Status::Unresolvable => ("bad", "? "),
-    };
-    html! { p { span class=(class) { (sign) } (printable(&gate.line)) } }
 }
 
 /// A symptom with its regime, what would confirm it, and what to try first, as an entry of a list.

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use crate::analysis::Status;
-use crate::report::grid::Grid;
 use crate::report::render::escape::text;
 
 /// A table whose rows are written as they come.
@@ -22,14 +21,6 @@ impl<'o> Table<'o> {
     pub(super) fn of_figures(out: &'o mut String, titles: &[&str]) -> Self {
         let _ = writeln!(out, "| {} |\n|:--|{}", titles.join(" | "), "--:|".repeat(titles.len() - 1));
         Self { out }
-    }
-
-    /// The same of a grid: its header and its rows.
-    pub(super) fn of_grid(out: &'o mut String, grid: &Grid) {
-        let mut rows = grid.cells().iter();
-        let titles: Vec<_> = rows.next().into_iter().flatten().map(String::as_str).collect();
-        let mut table = Self::of_figures(out, &titles);
-        rows.for_each(|row| table.row(row.iter().cloned()));
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {

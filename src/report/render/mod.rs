@@ -6,8 +6,10 @@ mod markdown;
 mod tests;
 mod text;
 
-pub(crate) use html::html;
+#[cfg(test)]
+pub(in crate::report) use html::assert_page;
+pub use html::html;
 pub(in crate::report) use html::shell;
 pub(in crate::report) use markdown::escape;
-pub(crate) use markdown::markdown;
-pub(crate) use text::{Extent, text};
+pub use markdown::markdown;
+pub use text::{Extent, text};

@@ -88,7 +88,7 @@ pub(crate) struct Golden<'a> {
     server: &'a ServerConnection,
     checks: Checks<OpenAiEngine>,
     named: Vec<GoldenCheck>,
-    judge: Judge,
+    judge: AnswerJudge,
 }
 
 impl<'a> Golden<'a> {
@@ -110,7 +110,7 @@ impl<'a> Golden<'a> {
             server,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
             named: spec.checks.clone(),
-            judge: Judge::new(spec, engine.secrets()),
+            judge: AnswerJudge::new(spec, engine.secrets()),
         })
     }
 

@@ -8,4 +8,6 @@ pub(in crate::report) mod shell;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use sections::html;
+pub use sections::html;
+#[cfg(test)]
+pub(in crate::report) use tests::assert_page;

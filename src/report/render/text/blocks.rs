@@ -9,7 +9,7 @@ use crate::report::document::{
 
 /// How much of a document is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub enum Extent {
     /// What fits a screen.
     Summary,
     /// All of it, but for what only explains it.
@@ -26,7 +26,8 @@ impl Extent {
 }
 
 /// The document as text.
-pub(crate) fn text(document: &Document, style: Style, extent: Extent) -> String {
+#[must_use]
+pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     let mut lines = Lines::new(style);
     match &document.verdict {
         Some(verdict) => {

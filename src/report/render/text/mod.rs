@@ -7,4 +7,4 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use blocks::{Extent, text};
+pub use blocks::{Extent, text};

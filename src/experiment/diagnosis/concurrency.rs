@@ -1,0 +1,210 @@
+//! Every answer of a run with the company that it had: who was there when it was sent, who came before it.
+
+use crate::clock::Timestamp;
+use crate::record::{Phase, RequestRecord, RunLog};
+use crate::units::millis;
+
+/// Prompts of so many times the usual length are long.
+const LONG: f64 = 4.0;
+/// Answers whose every gap is looked at; a run may have a million.
+const ENOUGH: usize = 4_000;
+
+/// The answers of a run's window and what went on around them.
+pub(super) struct ConcurrencyContext<'a> {
+    /// Answers of the window that got a first token, in the order of their sending.
+    pub(super) answers: Vec<AnswerInContext<'a>>,
+    /// Prompts that wait or are being computed, of every phase.
+    waiting: Stays,
+    /// Middle length of the window's prompts, tokens.
+    pub(super) usual_prompt: f64,
+}
+
+/// An answer that got a first token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerInContext<'a> {
+    pub(super) record: &'a RequestRecord,
+    /// Tokens of the prompt that had to be computed: those that a cache gave, where the server tells, left out.
+    pub(super) prompt: f64,
+    /// First token − sent, milliseconds.
+    pub(super) ttft_ms: f64,
+    /// Time per output token, milliseconds, from five tokens on: of fewer it is mostly chance.
+    pub(super) tpot_ms: Option<f64>,
+    /// Other requests in flight when it was sent.
+    pub(super) others: f64,
+    /// Of them, those without a first token.
+    pub(super) ahead: f64,
+    /// Tokens of the prompts of those.
+    pub(super) tokens_ahead: f64,
+    /// Of these tokens, those of long prompts.
+    pub(super) long_tokens_ahead: f64,
+    /// Answers that came at a time while its own did, itself included, on average; 1 for an answer of one token.
+    pub(super) company: f64,
+}
+
+impl AnswerInContext<'_> {
+    /// Tokens of context while it was decoded, on average.
+    pub(super) fn context(&self) -> u32 {
+        let prompt = self.record.prompt_tokens();
+        u32::try_from(prompt + self.record.output_tokens / 2).unwrap_or(u32::MAX)
+    }
+}
+
+impl<'a> ConcurrencyContext<'a> {
+    pub(super) fn of(log: &'a RunLog) -> Self {
+        let sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
+        let measured = || sent.iter().filter(|record| record.phase == Phase::Measured);
+        let mut lengths: Vec<f64> = measured().map(|record| prompt(record)).collect();
+        lengths.sort_unstable_by(f64::total_cmp);
+        let usual_prompt = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
+
+        let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
+        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
+        let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
+        let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
+        let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
+        let coming = Stays::of(begun);
+        let long_ones = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
+        let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
+
+        let mut answers: Vec<AnswerInContext<'a>> = Vec::new();
+        for &record in measured() {
+            let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
+            let last = record.chunks.last_at().unwrap_or(first);
+            let (sent_s, first_s, last_s) = (seconds(sent), seconds(first), seconds(last));
+            let own_long = if prompt(record) >= LONG * usual_prompt { prompt(record) } else { 0.0 };
+            let company = coming.mean(first_s, last_s).unwrap_or(1.0).max(1.0);
+            answers.push(AnswerInContext {
+                record,
+                prompt: prompt(record),
+                ttft_ms: millis(first.since(sent)),
+                tpot_ms: (record.output_tokens >= 5)
+                    .then(|| millis(last.since(first)) / (record.output_tokens - 1) as f64)
+                    .filter(|&tpot| tpot > 0.0),
+                others: (in_flight.at(sent_s) - 1.0).max(0.0),
+                ahead: (waiting.at(sent_s) - 1.0).max(0.0),
+                tokens_ahead: (tokens.at(sent_s) - prompt(record)).max(0.0),
+                long_tokens_ahead: (long_tokens.at(sent_s) - own_long).max(0.0),
+                company,
+            });
+        }
+        answers.sort_unstable_by_key(|answer| (answer.record.sent, answer.record.index));
+        Self { answers, waiting, usual_prompt }
+    }
+
+    /// So many of the answers as say the same of every gap as all of them, evenly over the window.
+    pub(super) fn some(&self) -> impl Iterator<Item = &AnswerInContext<'a>> {
+        self.answers.iter().step_by(self.answers.len().div_ceil(ENOUGH).max(1))
+    }
+
+    /// Whether a prompt is long beside the usual ones.
+    pub(super) fn is_long(&self, answer: &AnswerInContext<'_>) -> bool {
+        answer.prompt >= LONG * self.usual_prompt
+    }
+
+    /// Whether between `from` and `to` (seconds) the prompt of another was computed that had waited by then: its first
+    /// token came in between, or it waited through all of it.
+    pub(super) fn prompts_between(&self, from: f64, to: f64) -> bool {
+        self.waiting.left(from, to) > 0.0 || self.waiting.at(to) > 0.0
+    }
+}
+
+/// Tokens of its prompt that had to be computed.
+fn prompt(record: &RequestRecord) -> f64 {
+    record.usage.map_or(f64::from(record.input_tokens_asked), |usage| {
+        usage.prompt_tokens.saturating_sub(usage.cached_tokens.unwrap_or(0)) as f64
+    })
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    at.as_secs_f64()
+}
+
+fn sent_s(record: &RequestRecord) -> f64 {
+    record.sent.map_or(0.0, seconds)
+}
+
+/// What is there over time: stays from a moment to another, each with a weight.
+struct Stays {
+    arrivals: Steps,
+    departures: Steps,
+}
+
+/// Moments in order, with the sums up to each.
+struct Steps {
+    moments: Vec<f64>,
+    /// Weights summed up to each moment.
+    weight: Vec<f64>,
+    /// Weight × moment summed up to each.
+    moment: Vec<f64>,
+}
+
+impl Steps {
+    fn of(mut steps: Vec<(f64, f64)>) -> Self {
+        steps.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let sums = |value: fn(&(f64, f64)) -> f64| {
+            let mut sum = 0.0;
+            let running = steps.iter().map(|step| {
+                sum += value(step);
+                sum
+            });
+            std::iter::once(0.0).chain(running).collect()
+        };
+        Self {
+            weight: sums(|(_, weight)| *weight),
+            moment: sums(|(at, weight)| at * weight),
+            moments: steps.iter().map(|step| step.0).collect(),
+        }
+    }
+
+    /// How many steps were taken by `at`.
+    fn by(&self, at: f64) -> usize {
+        self.moments.partition_point(|&moment| moment <= at)
+    }
+
+    /// ∫ of the sum of weights from 0 to `at`.
+    fn area(&self, at: f64) -> f64 {
+        let taken = self.by(at);
+        at * self.weight[taken] - self.moment[taken]
+    }
+}
+
+impl Stays {
+    fn of(stays: impl Iterator<Item = (f64, f64, f64)>) -> Self {
+        let (mut arrivals, mut departures) = (Vec::new(), Vec::new());
+        for (from, to, weight) in stays {
+            arrivals.push((from, weight));
+            departures.push((to, weight));
+        }
+        Self { arrivals: Steps::of(arrivals), departures: Steps::of(departures) }
+    }
+
+    /// What is there at `at`, what came at that moment included.
+    fn at(&self, at: f64) -> f64 {
+        self.arrivals.weight[self.arrivals.by(at)] - self.departures.weight[self.departures.by(at)]
+    }
+
+    /// What left after `from` and by `to`.
+    fn left(&self, from: f64, to: f64) -> f64 {
+        self.departures.weight[self.departures.by(to)] - self.departures.weight[self.departures.by(from)]
+    }
+
+    /// Average over time; `None` for no time.
+    fn mean(&self, from: f64, to: f64) -> Option<f64> {
+        let area = |at| self.arrivals.area(at) - self.departures.area(at);
+        (to > from).then(|| (area(to) - area(from)) / (to - from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_counted_and_averaged() {
+        let stays = Stays::of([(0.0, 4.0, 1.0), (1.0, 2.0, 3.0), (3.0, 9.0, 2.0)].into_iter());
+        assert_eq!([0.0, 1.0, 2.0, 3.5, 9.0].map(|at| stays.at(at)), [1.0, 4.0, 1.0, 3.0, 0.0]);
+        // From 0 to 4: 1 throughout, 3 for one second, 2 for one.
+        assert_eq!(stays.mean(0.0, 4.0), Some((4.0 + 3.0 + 2.0) / 4.0));
+        assert_eq!((stays.mean(2.0, 2.0), stays.left(2.0, 9.0)), (None, 3.0));
+    }
+}

@@ -1,0 +1,90 @@
+//! The contract: what makes a variant good enough, agreed on before anything runs.
+
+use serde::Serialize;
+
+use crate::analysis::{Objective, ObjectivePreset};
+use crate::workload::reading::{Allowed, SpecValue};
+
+/// A cost.
+const COST: Allowed = Allowed::above(0.0, 1e12);
+
+/// What a variant must do to be accepted, and when the search for one ends: the stopping rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Accept {
+    /// What every row that counts is held against, under each variant.
+    #[serde(serialize_with = "as_typed")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub objectives: Vec<Objective>,
+    /// The rows that count, by name; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<String>>,
+    /// What a million output tokens may cost in each of these rows, in the currency of `gpu_hour`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_per_million_output_tokens: Option<f64>,
+    /// When to stop.
+    pub stop_when: StopWhen,
+}
+
+/// When the search for a variant ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StopWhen {
+    /// When all have run.
+    #[default]
+    #[serde(rename = "all_flown")]
+    AllRun,
+    /// When one has been accepted.
+    FirstAccepted,
+}
+
+impl Accept {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a contract", |fields| {
+            let objectives = fields.optional("objectives", Vec::new(), |place| {
+                Some(place.list(objectives)?.into_iter().flatten().collect())
+            });
+            let rows = fields.optional("rows", None, |place| place.list(|place| place.name()).map(Some));
+            let cost = fields
+                .optional("max_cost_per_million_output_tokens", None, |place| place.number(COST).map(Some));
+            let stop_when = fields.optional("stop_when", StopWhen::default(), |place| {
+                place.choice(&[("all_flown", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
+            });
+            let accept = Self {
+                objectives: objectives?,
+                rows: rows?,
+                max_cost_per_million_output_tokens: cost?,
+                stop_when: stop_when?,
+            };
+            if accept.objectives.is_empty() && accept.max_cost_per_million_output_tokens.is_none() {
+                fields.complain(
+                    "asks for nothing; give objectives, such as [\"p95 ttft < 1s\"], or leave it out",
+                );
+                return None;
+            }
+            Some(accept)
+        })
+    }
+
+    /// Whether the row of this name counts.
+    #[must_use]
+    pub fn counts(&self, row: &str) -> bool {
+        self.rows.as_ref().is_none_or(|rows| rows.iter().any(|name| name == row))
+    }
+}
+
+/// An objective, or those that a preset stands for.
+fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
+    let text = place.text()?;
+    let texts = ObjectivePreset::named(&text).map_or(vec![text], |preset| preset.objectives().to_vec());
+    let read = |text: &String| {
+        let error = |error| place.complain(&format!("is nothing to hold a row against: {error}"));
+        text.parse::<Objective>().map_err(error).ok()
+    };
+    texts.iter().map(read).collect()
+}
+
+fn as_typed<S: serde::Serializer>(objectives: &[Objective], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(objectives.iter().map(|objective| &objective.text))
+}

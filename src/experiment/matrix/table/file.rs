@@ -1,0 +1,330 @@
+//! The file of a table of experiments: read whole, every mistake reported at once.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::accept::Accept;
+use super::axes::Axes;
+use super::claim::{Claim, Reference};
+use super::hypotheses::Expected;
+use super::row::MatrixRow;
+use super::settings::Settings;
+use super::variant::{ServerSettings, Variant};
+use crate::experiment::repeats::RepeatsExperiment;
+use crate::workload::SpecError;
+use crate::workload::reading::{Fields, Given, Mistakes, SpecValue, nearest, parse_json, parse_toml};
+
+/// The table that is embedded in the program, by its name.
+const EXAMPLE: (&str, &str) =
+    ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
+
+/// A table of experiments.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Experiments {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The servers that it runs against, in their order: at least one.
+    pub variants: Vec<Variant>,
+    /// The rows, in their order: at least one.
+    pub rows: Vec<MatrixRow>,
+    /// What makes a variant good enough, and when to stop looking for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Accept>,
+}
+
+/// A row under a variant: one run or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixSlot {
+    /// Place of the row among the rows.
+    pub row: usize,
+    /// Place of the variant among the variants.
+    pub variant: usize,
+}
+
+impl Experiments {
+    /// Text of the embedded table, comments and all: the best start for one's own.
+    #[must_use]
+    pub const fn example() -> &'static str {
+        EXAMPLE.1
+    }
+
+    /// Loads the embedded table by its name, or a file that ends in `.toml` or `.json` by its path.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such file, or with every mistake in it.
+    pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
+        if name_or_path == EXAMPLE.0 {
+            return Self::from_toml(EXAMPLE.1, EXAMPLE.0);
+        }
+        let path = Path::new(name_or_path);
+        let read = match path.extension().and_then(|extension| extension.to_str()) {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
+            _ => return Err(SpecError::Format { path: path.to_owned() }),
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
+        let mut experiments = Self::from_node(read(text.trim_start_matches('\u{feff}')), name_or_path)?;
+        experiments.anchor(path.parent().unwrap_or(Path::new("")));
+        Ok(experiments)
+    }
+
+    /// Reads TOML. `origin` names the text in the error.
+    ///
+    /// # Errors
+    ///
+    /// Every mistake in it.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, SpecError> {
+        Self::from_node(parse_toml(text), origin)
+    }
+
+    pub(super) fn from_node(
+        node: Result<crate::workload::reading::Node, Mistakes>,
+        origin: &str,
+    ) -> Result<Self, SpecError> {
+        let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
+        let mistakes = Mistakes::default();
+        match Self::read(SpecValue::root(&node, &mistakes)) {
+            Some(read) if mistakes.is_empty() => Ok(read),
+            _ => Err(mistakes.into_error(origin)),
+        }
+    }
+
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a table of experiments", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let description = fields.optional("description", String::new(), |place| place.text());
+            let defaults = fields.optional("defaults", Settings::default(), |place| {
+                place.table("the defaults of rows", Settings::read)
+            });
+            let common = fields.optional("server", ServerSettings::default(), |place| {
+                place.table("the server", ServerSettings::read)
+            });
+            let variants = read_variants(fields, common.as_ref());
+            let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
+            let hypotheses = fields.optional("hypotheses", Vec::new(), |place| place.list(Expected::read));
+            let accept = fields.optional("accept", None, |place| Accept::read(place).map(Some));
+            let mut rows = rows?;
+            hypotheses?.iter().try_for_each(|expected| expected.give(&mut rows, fields))?;
+            let experiments =
+                Self { name: name?, description: description?, variants: variants?, rows, accept: accept? };
+            experiments.check(fields)?;
+            Some(experiments)
+        })
+    }
+
+    /// Finds what is wrong with names that stand for rows and variants, which shows only once all are read.
+    fn check(&self, fields: &Fields<'_>) -> Option<()> {
+        let mut sound = true;
+        let mut complain = |field: &str, sentence: String| {
+            fields.complain_of(field, &sentence);
+            sound = false;
+        };
+        for row in &self.rows {
+            for variant in row.variants.iter().flatten() {
+                if let Err(unknown) = self.variant(variant) {
+                    complain("rows", format!("has row {}, to run under {unknown}", row.name));
+                }
+            }
+            for claim in &row.expect {
+                let Some(other) = claim.other() else { continue };
+                if let Some(Err(unknown)) = other.row.as_deref().map(|name| self.row(name)) {
+                    complain(
+                        "rows",
+                        format!("has row {}, which expects `{}` of {unknown}", row.name, claim.text),
+                    );
+                }
+                if let Some(Err(unknown)) = other.variant.as_deref().map(|name| self.variant(name)) {
+                    complain(
+                        "rows",
+                        format!("has row {}, which expects `{}` of {unknown}", row.name, claim.text),
+                    );
+                }
+                if other.row.as_deref().is_none_or(|name| name == row.name) && other.variant.is_none() {
+                    complain(
+                        "rows",
+                        format!("has row {}, which expects `{}` of itself", row.name, claim.text),
+                    );
+                }
+            }
+        }
+        for (place, row) in self.rows.iter().enumerate() {
+            for claim in row.expect.iter().filter(|claim| self.is_in_vain(place, claim)) {
+                complain(
+                    "rows",
+                    format!(
+                        "has row {}, which expects `{}` of a row that does not run under that variant; look at the `variants` of \
+                         both",
+                        row.name, claim.text
+                    ),
+                );
+            }
+        }
+        if let Some(accept) = &self.accept {
+            for name in accept.rows.iter().flatten() {
+                if let Err(unknown) = self.row(name) {
+                    complain("accept", format!("asks for {unknown}"));
+                }
+            }
+            let unpriced = self.variants.iter().find(|variant| variant.server.gpu_hour.is_none());
+            if let (Some(_), Some(variant)) = (accept.max_cost_per_million_output_tokens, unpriced) {
+                let name = &variant.name;
+                complain(
+                    "accept",
+                    format!("sets a cost, and variant {name} has no price; give it a `gpu_hour`"),
+                );
+            }
+        }
+        sound.then_some(())
+    }
+
+    /// Whether the row in `place` runs together with the one that `claim` names under no variant.
+    fn is_in_vain(&self, place: usize, claim: &Claim) -> bool {
+        let Some(named) = claim.other() else { return false };
+        let here = (0..self.variants.len()).map(|variant| MatrixSlot { row: place, variant });
+        let here = here.filter(|here| self.includes(*here));
+        let mut others = here.filter_map(|here| self.meant(here, named).filter(|other| *other != here));
+        let any = others.next();
+        any.is_some_and(|first| !self.includes(first) && !others.any(|other| self.includes(other)))
+    }
+
+    /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
+    pub(crate) fn meant(&self, here: MatrixSlot, other: &Reference) -> Option<MatrixSlot> {
+        let row = other.row.as_deref().map_or(Some(here.row), |name| self.row(name).ok())?;
+        let variant = other.variant.as_deref().map_or(Some(here.variant), |name| self.variant(name).ok())?;
+        Some(MatrixSlot { row, variant })
+    }
+
+    /// Whether the row of `slot` runs under its variant.
+    pub(crate) fn includes(&self, slot: MatrixSlot) -> bool {
+        self.rows[slot.row].is_under(&self.variants[slot.variant].name)
+    }
+
+    /// Place of the row of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none: what was probably meant.
+    pub fn row(&self, name: &str) -> Result<usize, String> {
+        named("row", name, self.rows.iter().map(|row| row.name.as_str()))
+    }
+
+    /// Place of the variant of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none: what was probably meant.
+    pub fn variant(&self, name: &str) -> Result<usize, String> {
+        named("variant", name, self.variants.iter().map(|variant| variant.name.as_str()))
+    }
+
+    /// All that runs, in order: variant by variant, so that each is started once, and its rows in the order of the
+    /// file.
+    #[must_use]
+    pub fn order(&self) -> Vec<MatrixSlot> {
+        let under = |variant: usize| {
+            let name = self.variants[variant].name.as_str();
+            let rows = self.rows.iter().enumerate().filter(move |(_, row)| row.is_under(name));
+            rows.map(move |(row, _)| MatrixSlot { row, variant })
+        };
+        (0..self.variants.len()).flat_map(under).collect()
+    }
+
+    /// Whether there is only one variant, so that rows need not say which.
+    #[must_use]
+    pub fn has_one_variant(&self) -> bool {
+        self.variants.len() == 1
+    }
+
+    /// Folder of run number `repeat` of the row in `slot`, inside that of the table.
+    #[must_use]
+    pub fn run_folder(&self, slot: MatrixSlot, repeat: u64) -> String {
+        let (row, variant) = (&self.rows[slot.row].name, &self.variants[slot.variant].name);
+        let run = RepeatsExperiment::folder(repeat);
+        if self.has_one_variant() { format!("row-{row}/{run}") } else { format!("{variant}/row-{row}/{run}") }
+    }
+
+    /// Lets relative paths of workload files begin at `folder`.
+    fn anchor(&mut self, folder: &Path) {
+        for workload in self.rows.iter_mut().filter_map(|row| row.settings.workload.as_mut()) {
+            let is_file = crate::workload::library::source(workload).is_none();
+            if is_file && Path::new(workload.as_str()).is_relative() {
+                *workload = folder.join(&*workload).to_string_lossy().into_owned();
+            }
+        }
+    }
+}
+
+/// Place of `name` among `names`.
+fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
+    names.clone().position(|known| known == name).ok_or_else(|| {
+        let near =
+            nearest(name, names.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let all = names.collect::<Vec<_>>().join(", ");
+        format!("{noun} `{name}`, which there is not{near} (there is: {all})")
+    })
+}
+
+/// The variants; where a file has none, one that is as it says of the server.
+fn read_variants(fields: &mut Fields<'_>, common: Option<&ServerSettings>) -> Option<Vec<Variant>> {
+    let mut seen = Vec::new();
+    let usual = ServerSettings::default();
+    let given = fields.given("variants", |place| {
+        place.list(|place| {
+            place.own_name("variant", &mut seen);
+            Variant::read(place, common.unwrap_or(&usual))
+        })
+    });
+    let alone = || Variant { name: Variant::ALONE.to_owned(), server: common.cloned().unwrap_or_default() };
+    let variants = given.or(Some(vec![alone()]))?;
+    if variants.iter().any(|variant| variant.server.serve.is_some() && variant.server.url.is_none()) {
+        fields.complain_of("server", "has a `serve` command and no `url`; say where it will serve");
+        return None;
+    }
+    Some(variants)
+}
+
+/// The rows: as they are given, or made of axes.
+fn read_rows(
+    fields: &mut Fields<'_>,
+    defaults: Option<&Settings>,
+    variants: Option<&[Variant]>,
+) -> Option<Vec<MatrixRow>> {
+    let usual = Settings::default();
+    let defaults = defaults.unwrap_or(&usual);
+    let mut seen = Vec::new();
+    let rows = fields.given("rows", |place| {
+        place.list(|place| {
+            place.own_name("row", &mut seen);
+            MatrixRow::read(place, defaults)
+        })
+    });
+    let grid = fields.given("grid", |place| Axes::Grid.read(place, defaults));
+    let one = fields.given("one_at_a_time", |place| Axes::OneAtATime.read(place, defaults));
+    let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);
+    match [&rows, &grid, &one].into_iter().filter(|given| is_there(given)).count() {
+        0 => {
+            fields.complain("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
+            return None;
+        }
+        1 => {}
+        _ => {
+            fields.complain("has rows of several kinds; give [[rows]], a [grid] or a table [one_at_a_time]");
+            return None;
+        }
+    }
+    let one_at_a_time = is_there(&one);
+    let mut rows = rows.or(None).or_else(|| grid.or(None)).or_else(|| one.or(None))?;
+    // The variant is a variable too: others change under the first alone.
+    if let (true, Some([first, _, ..])) = (one_at_a_time, variants) {
+        for row in rows.iter_mut().skip(1) {
+            row.variants = Some(vec![first.name.clone()]);
+        }
+    }
+    Some(rows)
+}

@@ -1,0 +1,187 @@
+//! One variant of the server: where it is, what it was started with, and the commands that see to it.
+
+use serde::Serialize;
+
+use crate::engine::Dialect;
+use crate::record::DeploymentFacts;
+use crate::workload::reading::{Allowed, Fields, SpecValue};
+
+/// A wait or a time limit in seconds.
+const WAIT: Allowed = Allowed::above(0.0, 86_400.0);
+/// Accelerators.
+const GPUS: Allowed = Allowed::from(1.0, 100_000.0);
+/// A price.
+const PRICE: Allowed = Allowed::above(0.0, 1e9);
+
+/// What a file says of the server. Commands are kept as they were typed; what their variables hold is not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServerSettings {
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its way of speaking, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// The model to ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long to wait until it is ready, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<f64>,
+    /// Flags that it serves with: kept with every run, and put where a command says `{flags}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flags: Option<String>,
+    /// Command that is the server: begun before the variant's rows, ended after them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serve: Option<String>,
+    /// Command that is run to its end before the variant's rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// Command that is run to its end after them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// Command that is run to its end before every run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+    /// How long each of these three may take, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_s: Option<f64>,
+    /// Accelerator that serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// How many of them serve together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// Model that is served, as the simulator knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving_model: Option<String>,
+    /// Format of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
+    /// Price of one accelerator for an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_hour: Option<f64>,
+}
+
+impl ServerSettings {
+    /// Takes its fields from a table.
+    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut said = |name| fields.optional(name, None, |place| place.said().map(Some));
+        let (url, model, flags) = (said("url"), said("model"), said("flags"));
+        let (serve, start, stop, reset) = (said("serve"), said("start"), said("stop"), said("reset"));
+        let (hardware, serving_model, precision) =
+            (said("hardware"), said("serving_model"), said("precision"));
+        let engine = fields.optional("engine", None, |place| engine(place).map(Some));
+        let mut number = |name, allowed| fields.optional(name, None, |place| place.number(allowed).map(Some));
+        let wait_s = number("wait_s", WAIT);
+        let limit_s = number("limit_s", WAIT);
+        let gpu_hour = number("gpu_hour", PRICE);
+        let gpus = fields.optional("gpus", None, |place| place.whole(GPUS).map(Some));
+        if let (Some(Some(_)), Some(Some(_))) = (&serve, &start) {
+            fields.complain_of(
+                "start",
+                "stands beside `serve`; `serve` is a server that is ended after its rows, `start` a command that \
+                 leaves one running: give one of them",
+            );
+            return None;
+        }
+        Some(Self {
+            url: url?,
+            engine: engine?,
+            model: model?,
+            wait_s: wait_s?,
+            flags: flags?,
+            serve: serve?,
+            start: start?,
+            stop: stop?,
+            reset: reset?,
+            limit_s: limit_s?,
+            hardware: hardware?,
+            gpus: gpus?.and_then(|gpus| u32::try_from(gpus).ok()),
+            serving_model: serving_model?,
+            precision: precision?,
+            gpu_hour: gpu_hour?,
+        })
+    }
+
+    /// These, and those of `common` where these say nothing.
+    #[must_use]
+    pub fn over(self, common: &Self) -> Self {
+        let common = common.clone();
+        // Who has a server of its own to start needs no command that starts one, and the other way round.
+        let (own_serve, own_start) = (self.serve.is_some(), self.start.is_some());
+        Self {
+            url: self.url.or(common.url),
+            engine: self.engine.or(common.engine),
+            model: self.model.or(common.model),
+            wait_s: self.wait_s.or(common.wait_s),
+            flags: self.flags.or(common.flags),
+            serve: self.serve.or(common.serve.filter(|_| !own_start)),
+            start: self.start.or(common.start.filter(|_| !own_serve)),
+            stop: self.stop.or(common.stop),
+            reset: self.reset.or(common.reset),
+            limit_s: self.limit_s.or(common.limit_s),
+            hardware: self.hardware.or(common.hardware),
+            gpus: self.gpus.or(common.gpus),
+            serving_model: self.serving_model.or(common.serving_model),
+            precision: self.precision.or(common.precision),
+            gpu_hour: self.gpu_hour.or(common.gpu_hour),
+        }
+    }
+
+    /// Takes what was typed of the deployment where the file says nothing.
+    pub fn fill_deployment(&mut self, typed: &DeploymentFacts) {
+        self.hardware = self.hardware.take().or_else(|| typed.hardware.clone());
+        self.gpus = self.gpus.or(typed.gpus);
+        self.serving_model = self.serving_model.take().or_else(|| typed.serving_model.clone());
+        self.precision = self.precision.take().or_else(|| typed.precision.clone());
+    }
+
+    /// A command with the flags in their place.
+    #[must_use]
+    pub fn filled(&self, command: &str) -> String {
+        command.replace("{flags}", self.flags.as_deref().unwrap_or_default())
+    }
+
+    /// What an hour of all accelerators costs, where a price is given.
+    #[must_use]
+    pub fn cost_per_hour(&self) -> Option<f64> {
+        Some(self.gpu_hour? * f64::from(self.gpus.unwrap_or(1)))
+    }
+}
+
+/// The name of an engine that is known.
+fn engine(place: SpecValue<'_>) -> Option<String> {
+    let known: Vec<_> = Dialect::ALL.iter().map(|&dialect| (dialect.name(), dialect)).collect();
+    place.choice(&known).map(|dialect| dialect.name().to_owned())
+}
+
+/// A variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Variant {
+    /// Its name, unique among the variants.
+    pub name: String,
+    /// Its server, what is common to all included.
+    pub server: ServerSettings,
+}
+
+impl Variant {
+    /// Name of the one variant where a file has none.
+    pub(super) const ALONE: &'static str = "server";
+
+    /// Reads one; what it does not say is as in `common`.
+    pub(super) fn read(place: SpecValue<'_>, common: &ServerSettings) -> Option<Self> {
+        place.table("a variant", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let server = ServerSettings::read(fields);
+            let variant = Self { name: name?, server: server?.over(common) };
+            if variant.server.serve.is_some() && variant.server.url.is_none() {
+                fields.complain("has a `serve` command and no `url`; say where it will serve");
+                return None;
+            }
+            Some(variant)
+        })
+    }
+}

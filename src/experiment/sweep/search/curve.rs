@@ -1,0 +1,355 @@
+//! Where a figure that rises with the load crosses its limit, and how sure that is.
+
+use super::demand::{DemandReading, DemandScale, SearchDemand, pooled};
+use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
+
+/// Loads this many times smaller or larger than the crossing are another part of the curve.
+pub(crate) const BAND: f64 = 1.35;
+/// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
+const FEWEST_RUNS: usize = 6;
+const FEWEST_LOADS: usize = 3;
+/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
+const STEEPEST: f64 = 400.0;
+/// Turns of the fit; it settles in twenty, or never.
+const TURNS: usize = 60;
+/// A slope that still changes by this share has not settled.
+const SETTLED: f64 = 1e-3;
+
+/// How a figure goes with the load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum LimitCrossing {
+    /// It keeps its limit at every load, as far as it is known.
+    Kept,
+    /// It misses its limit from the lowest load on, where it is so many times the limit.
+    Missed(f64),
+    /// It crosses its limit.
+    Crosses(Crossing),
+}
+
+/// Where a figure crosses its limit: requests per second, or users.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Crossing {
+    pub(crate) estimate: f64,
+    /// The 95 % interval, or why there is none.
+    pub(crate) interval: Result<(f64, f64), Unsure>,
+}
+
+/// Why a crossing has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsure {
+    /// Fewer than three loads lie near it.
+    FarApart,
+    /// Fewer than six runs do.
+    FewRuns,
+    /// The runs near it do not tell how the figure rises there.
+    Flat,
+}
+
+/// What becomes of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fit {
+    /// A line.
+    Line(Line),
+    /// The figure jumps between two loads, so that any steep line would do: the crossing may be anywhere between them.
+    Step,
+    /// There is too little.
+    Nothing,
+}
+
+/// A straight line through the figures of runs against the logarithm of the load: through the log odds of a share,
+/// through the logarithm of a magnitude.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Line {
+    /// Its value at `middle`.
+    level: f64,
+    slope: f64,
+    /// Weighted mean of the loads' logarithms.
+    middle: f64,
+    /// Variance of `level`.
+    level_variance: f64,
+    /// Variance of `slope`.
+    slope_variance: f64,
+    freedom: f64,
+}
+
+/// How `demand` goes with the load in what runs read of it.
+///
+/// First by isotonic regression, which asks nothing of the curve but that it rises. Then, where there are runs enough near
+/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
+/// the unit, the dispersion taken from how runs of the same loads differ; its interval is that of inverse prediction
+/// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
+/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 92 to 100,
+/// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
+/// does not know of those that did not happen.
+pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
+    match isotonic(demand, readings) {
+        Isotonic::Kept => LimitCrossing::Kept,
+        Isotonic::Missed(times) => LimitCrossing::Missed(times),
+        Isotonic::Crosses(start) => LimitCrossing::Crosses(crossing(demand, readings, start)),
+    }
+}
+
+/// The crossing that the isotonic fit has at `start`.
+fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
+    let near: Vec<_> =
+        readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
+    let rough = |why| Crossing { estimate: start, interval: Err(why) };
+    let mut loads: Vec<f64> = near.iter().map(|reading| reading.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    let (Some(&least), Some(&most)) = (loads.first(), loads.last()) else { return rough(Unsure::FarApart) };
+    if loads.len() < FEWEST_LOADS {
+        return rough(Unsure::FarApart);
+    }
+    if near.len() < FEWEST_RUNS {
+        return rough(Unsure::FewRuns);
+    }
+    if demand.limit <= 0.0 {
+        return rough(Unsure::Flat);
+    }
+    let fit = match demand.scale {
+        DemandScale::Share => of_shares(&near),
+        DemandScale::Magnitude => of_magnitudes(&near),
+    };
+    let target = match demand.scale {
+        DemandScale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
+        DemandScale::Magnitude => ln(demand.limit),
+    };
+    let line = match fit {
+        Fit::Line(line) if line.slope > 0.0 => line,
+        Fit::Step => {
+            return Crossing { estimate: start, interval: sides(demand, &near).ok_or(Unsure::Flat) };
+        }
+        Fit::Line(_) | Fit::Nothing => return rough(Unsure::Flat),
+    };
+    let estimate = libm::exp(line.middle + (target - line.level) / line.slope);
+    if !(least / BAND..=most * BAND).contains(&estimate) {
+        return rough(Unsure::Flat);
+    }
+    Crossing { estimate, interval: line.interval(target).ok_or(Unsure::Flat) }
+}
+
+impl Line {
+    /// The loads at which the line may have `target`, by Fieller's theorem; `None` where the slope may be 0, so that they
+    /// have no end.
+    fn interval(&self, target: f64) -> Option<(f64, f64)> {
+        let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), self.freedom);
+        let (slope, away) = (self.slope, target - self.level);
+        let g = t * t * self.slope_variance;
+        let lead = slope * slope - g;
+        if lead <= 0.0 {
+            return None;
+        }
+        let root = libm::sqrt(g * away * away + lead * t * t * self.level_variance);
+        let end = |root: f64| libm::exp(self.middle + (slope * away + root) / lead);
+        Some((end(-root), end(root)))
+    }
+
+    /// The weighted least-squares line through `points`: x, y and weight; its variances are for a dispersion of 1.
+    fn through(points: &[(f64, f64, f64)]) -> Option<Self> {
+        let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let weight = sum(&|point| point.2);
+        let middle = sum(&|(x, _, w)| x * w) / weight;
+        let level = sum(&|(_, y, w)| y * w) / weight;
+        let squares = sum(&|(x, _, w)| w * (x - middle) * (x - middle));
+        let slope = sum(&|(x, y, w)| w * (x - middle) * (y - level)) / squares;
+        let freedom = points.len() as f64 - 2.0;
+        let line = Self {
+            level,
+            slope,
+            middle,
+            level_variance: 1.0 / weight,
+            slope_variance: 1.0 / squares,
+            freedom,
+        };
+        (squares > 0.0 && slope.is_finite() && level.is_finite()).then_some(line)
+    }
+
+    fn at(&self, ln_load: f64) -> f64 {
+        self.level + self.slope * (ln_load - self.middle)
+    }
+
+    /// The same for this dispersion.
+    fn dispersed(self, by: f64) -> Self {
+        Self { level_variance: self.level_variance * by, slope_variance: self.slope_variance * by, ..self }
+    }
+}
+
+/// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests.
+fn of_shares(near: &[DemandReading]) -> Fit {
+    let requests: f64 = near.iter().map(|reading| reading.requests).sum();
+    let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
+    let middle = near.iter().map(|reading| ln(reading.load)).sum::<f64>() / near.len() as f64;
+    let mut line = Line {
+        level: ln(mean / (1.0 - mean)),
+        slope: 5.0,
+        middle,
+        level_variance: 0.0,
+        slope_variance: 0.0,
+        freedom: 0.0,
+    };
+    let share = |line: &Line, reading: &DemandReading| {
+        1.0 / (1.0 + libm::exp(-line.at(ln(reading.load)).clamp(-25.0, 25.0)))
+    };
+    let mut change = f64::INFINITY;
+    for _ in 0..TURNS {
+        let points: Vec<_> = near
+            .iter()
+            .map(|reading| {
+                let (x, m) = (ln(reading.load), share(&line, reading));
+                let slack = m * (1.0 - m);
+                (x, ln(m / (1.0 - m)) + (reading.figure - m) / slack, reading.requests * slack)
+            })
+            .collect();
+        let Some(next) = Line::through(&points) else { return Fit::Nothing };
+        // Half-way, so that shares of nought on one side and of one on the other do not swing.
+        let before = line.at(next.middle);
+        let slope = f64::midpoint(line.slope, next.slope);
+        change = (slope - line.slope).abs() / slope.abs().max(1.0);
+        line = Line { level: f64::midpoint(before, next.level), slope, ..next };
+    }
+    if change > SETTLED || line.slope >= STEEPEST {
+        return if line.slope > 0.0 { Fit::Step } else { Fit::Nothing };
+    }
+    let pearson: f64 = near
+        .iter()
+        .map(|reading| {
+            let m = share(&line, reading);
+            reading.requests * (reading.figure - m).powi(2) / (m * (1.0 - m))
+        })
+        .sum();
+    Fit::Line(line.dispersed((pearson / line.freedom).max(1.0)))
+}
+
+/// Log-normal: the logarithms of the figures have one variance, whatever the load.
+fn of_magnitudes(near: &[DemandReading]) -> Fit {
+    let points: Vec<_> =
+        near.iter().filter(|r| r.figure > 0.0).map(|r| (ln(r.load), ln(r.figure), 1.0)).collect();
+    let Some(line) = Line::through(&points).filter(|line| line.freedom > 0.0) else { return Fit::Nothing };
+    let squares: f64 = points.iter().map(|(x, y, _)| (y - line.at(*x)).powi(2)).sum();
+    Fit::Line(line.dispersed(squares / line.freedom))
+}
+
+/// The readings of each load joined, ascending by load.
+fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
+    let mut loads: Vec<f64> = readings.iter().map(|reading| reading.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    let joined = |load: f64| {
+        let own: Vec<_> = readings.iter().copied().filter(|reading| reading.load == load).collect();
+        let requests = own.iter().map(|reading| reading.requests).sum();
+        Some(DemandReading { load, figure: pooled(&own)?, requests })
+    };
+    loads.into_iter().filter_map(joined).collect()
+}
+
+/// What the isotonic fit says, as a [`LimitCrossing`].
+enum Isotonic {
+    Kept,
+    Missed(f64),
+    Crosses(f64),
+}
+
+/// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
+fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> Isotonic {
+    let loads = by_load(readings);
+    let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
+    let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else { return Isotonic::Kept };
+    let Some(under) = over.checked_sub(1) else { return Isotonic::Missed(fitted[over] / demand.limit) };
+    let seen = |place: usize| match demand.scale {
+        // None of so many is no proof of none at all.
+        DemandScale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
+        DemandScale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
+    };
+    let (low, high) = (seen(under), seen(over));
+    let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
+    let (from, to) = (ln(loads[under].load), ln(loads[over].load));
+    Isotonic::Crosses(libm::exp(from + share * (to - from)))
+}
+
+/// The loads on both sides of a step.
+fn sides(demand: &SearchDemand, near: &[DemandReading]) -> Option<(f64, f64)> {
+    let loads = by_load(near);
+    let over = loads.iter().position(|load| !demand.holds(load.figure))?;
+    Some((loads[over.checked_sub(1)?].load, loads[over].load))
+}
+
+fn ln(value: f64) -> f64 {
+    libm::log(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOADS: [f64; 10] = [9.0, 9.0, 9.5, 9.5, 10.0, 10.0, 10.5, 10.5, 11.0, 11.0];
+
+    fn found(objective: &str, figures: [f64; 10]) -> LimitCrossing {
+        let demand = SearchDemand::of(&objective.parse().unwrap()).unwrap();
+        let readings: Vec<_> = LOADS
+            .iter()
+            .zip(figures)
+            .map(|(&load, figure)| DemandReading { load, figure, requests: 1_000.0 })
+            .collect();
+        course(&demand, &readings)
+    }
+
+    fn crossing_of(found: LimitCrossing) -> Crossing {
+        match found {
+            LimitCrossing::Crosses(crossing) => crossing,
+            LimitCrossing::Kept | LimitCrossing::Missed(_) => panic!("{found:?}"),
+        }
+    }
+
+    fn near(found: LimitCrossing, expected: [f64; 3]) {
+        let Crossing { estimate, interval } = crossing_of(found);
+        let (low, high) = interval.unwrap();
+        let ends = [estimate, low, high];
+        assert!(ends.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-4), "{ends:?}, not {expected:?}");
+    }
+
+    /// scipy 1.17.1: the maximum of the quasi-likelihood by `minimize`, its information matrix, Pearson's dispersion
+    /// (3.53) and the roots of Fieller's equation by `brentq`.
+    #[test]
+    fn a_share_crosses_where_scipy_says() {
+        let shares = [0.002, 0.004, 0.003, 0.008, 0.006, 0.015, 0.012, 0.03, 0.02, 0.05];
+        near(found("p99 ttft < 1s", shares), [9.932_481, 9.255_516, 10.245_822]);
+    }
+
+    /// `scipy.stats.linregress` of the logarithms, and the roots likewise.
+    #[test]
+    fn a_magnitude_crosses_where_scipy_says() {
+        let figures = [400.0, 420.0, 430.0, 450.0, 480.0, 500.0, 540.0, 530.0, 600.0, 590.0];
+        near(found("mean ttft < 500ms", figures), [10.088_199, 9.993_091, 10.188_384]);
+    }
+
+    #[test]
+    fn a_step_may_be_anywhere_between_its_sides() {
+        let step = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0];
+        assert_eq!(crossing_of(found("p99 ttft < 1s", step)).interval, Ok((10.0, 10.5)));
+    }
+
+    #[test]
+    fn what_does_not_cross_has_no_crossing() {
+        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), LimitCrossing::Kept);
+        let LimitCrossing::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else {
+            panic!("it is missed everywhere")
+        };
+        assert!((times - 50.0).abs() < 1e-6, "{times}");
+        assert_eq!(found("error_rate < 1%", [0.009; 10]), LimitCrossing::Kept);
+    }
+
+    #[test]
+    fn a_crossing_without_an_interval_says_why() {
+        let demand = SearchDemand::of(&"p99 ttft < 1s".parse().unwrap()).unwrap();
+        let why = |runs: &[(f64, f64)]| {
+            let reading = |&(load, figure)| DemandReading { load, figure, requests: 1_000.0 };
+            crossing_of(course(&demand, &runs.iter().map(reading).collect::<Vec<_>>())).interval
+        };
+        let ladder = [(16.0, 0.0), (16.0, 0.0), (32.0, 0.002), (32.0, 0.003), (64.0, 0.2), (64.0, 0.3)];
+        assert_eq!(why(&ladder), Err(Unsure::FarApart));
+        assert_eq!(why(&[(9.0, 0.002), (10.0, 0.005), (11.0, 0.03)]), Err(Unsure::FewRuns));
+        let flat = [(9.0, 0.009), (9.5, 0.011), (10.0, 0.009), (10.0, 0.011), (10.5, 0.009), (11.0, 0.0112)];
+        assert_eq!(why(&flat), Err(Unsure::Flat));
+    }
+}

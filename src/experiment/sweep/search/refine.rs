@@ -1,0 +1,122 @@
+//! The second part of the automatic search: rounds of runs around the estimate, until it is as sure as asked.
+
+use super::bracket::Next;
+use super::demand::SearchDemand;
+use super::tally::{Tightest, tallies, tightest};
+use crate::experiment::sweep::answer::StopReason;
+use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
+use crate::experiment::sweep::trial::Trial;
+
+/// The loads of a round reach this far to both sides of the estimate, as a share: a line through them tells how steep
+/// the figure is there, and the curve is hardly bent between them.
+const REACH: f64 = 0.1;
+/// How many times the next load is the highest, where chance ended the bracket.
+const AWAY: f64 = 1.5;
+/// Loads of a round on either side of the middle one.
+const SIDE: u8 = 2;
+/// Loads of a round.
+const ROUND: usize = 2 * SIDE as usize + 1;
+
+/// A search whose first `from` trials were for the bracket.
+pub(super) struct Refinement<'a> {
+    pub(super) plan: &'a SweepPlan,
+    pub(super) demands: &'a [SearchDemand],
+    pub(super) trials: &'a [Trial],
+    pub(super) from: usize,
+}
+
+impl Refinement<'_> {
+    /// The next rate, or why there is none.
+    pub(super) fn next(&self) -> Next {
+        let (plan, trials) = (self.plan, self.trials);
+        let LoadAxis::Automatic { from_per_s } = plan.axis else {
+            return Next::Done(StopReason::AllMeasured);
+        };
+        let refined = trials.len() - self.from;
+        let rounds = (refined / ROUND) as u64;
+        if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
+            return Next::Done(StopReason::Narrow);
+        }
+        let grid = RateGrid::of(from_per_s, plan.precision);
+        let decides = tightest(trials, self.demands);
+        let Some(crossing) = decides.crossing() else {
+            let beyond = self.beyond(decides).unwrap_or(from_per_s);
+            return Next::Measure(grid.nearest(beyond));
+        };
+        let rates = grid.round(crossing.estimate);
+        let runs = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
+        // Of those with as few runs the first: the middle, then its neighbours.
+        rates
+            .into_iter()
+            .min_by_key(|rate| runs(*rate))
+            .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
+    }
+
+    /// Where to look when all runs together cross no limit: what ended the bracket was chance, and the highest load lies
+    /// above all that was measured, or below.
+    fn beyond(&self, decides: Tightest) -> Option<f64> {
+        let tallies = tallies(self.trials, self.demands);
+        let (lowest, highest) = (tallies.first()?, tallies.last()?);
+        let above = highest.passes && !matches!(decides, Tightest::Missed(_));
+        Some(if above { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
+    }
+
+    /// Whether the interval is as narrow as asked.
+    fn is_narrow(&self) -> bool {
+        let crossing = tightest(self.trials, self.demands).crossing();
+        let interval = crossing.and_then(|crossing| crossing.interval.ok());
+        interval.is_some_and(|(low, high)| high / low <= 1.0 + self.plan.precision + 1e-9)
+    }
+}
+
+/// The rates that a refinement may measure, so that those of several rounds meet. Neighbours are as far apart as the
+/// precision asked, and never so far that a round reaches beyond what a line is drawn through.
+#[derive(Clone, Copy, Debug)]
+struct RateGrid {
+    from_per_s: f64,
+    /// Logarithm of how many times a rate is the one before it.
+    step: f64,
+    /// Steps between the loads of a round.
+    apart: f64,
+}
+
+impl RateGrid {
+    fn of(from_per_s: f64, precision: f64) -> Self {
+        let between = REACH / f64::from(SIDE);
+        let step = precision.min(between);
+        Self { from_per_s, step: libm::log(1.0 + step), apart: (between / step).round() }
+    }
+
+    fn place(self, rate: f64) -> f64 {
+        (libm::log(rate / self.from_per_s) / self.step).round()
+    }
+
+    fn rate(self, place: f64) -> f64 {
+        self.from_per_s * libm::exp(place * self.step)
+    }
+
+    fn nearest(self, rate: f64) -> f64 {
+        self.rate(self.place(rate))
+    }
+
+    /// The loads of a round around `rate`: the middle one, then its neighbours.
+    fn round(self, rate: f64) -> Vec<f64> {
+        let middle = self.place(rate);
+        let away = (0..=SIDE).map(|n| f64::from(n) * self.apart);
+        away.flat_map(|away| [middle + away, middle - away]).map(|place| self.rate(place)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_stays_near_the_estimate_whatever_precision_is_asked() {
+        for precision in [0.001, 0.02, 0.05, 0.2, 0.5] {
+            let rates = RateGrid::of(1.0, precision).round(40.0);
+            let reach = rates.iter().map(|rate| (rate / 40.0).ln().abs()).fold(0.0, f64::max);
+            assert!((0.08..0.13).contains(&reach), "{precision}: {rates:?}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What the runs of each load say of it together.
+
+use super::curve::{Crossing, LimitCrossing, course};
+use super::demand::{DemandReading, SearchDemand, pooled};
+use crate::analysis::statistics::mean;
+use crate::experiment::sweep::plan::Load;
+use crate::experiment::sweep::point::LoadClass;
+use crate::experiment::sweep::trial::Trial;
+
+/// A figure at its limit meets it, but for what rounding makes of it.
+const MET: f64 = 1.0 + 1e-9;
+
+/// The runs of one load.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadTally<'a> {
+    pub(crate) load: Load,
+    pub(crate) trials: Vec<&'a Trial>,
+    /// Runs whose figures can be trusted.
+    pub(crate) trusted: u64,
+    /// How far the figure of those together is from the limit of each demand, in their order: their ratio, over 1 where
+    /// it is missed; absent where no run, or not every, has the figure.
+    pub(crate) ratios: Vec<Option<f64>>,
+    /// Whether the server did not keep up in most of them.
+    pub(crate) saturated: bool,
+    /// Whether all figures together keep their limits; unknown ones do not.
+    pub(crate) passes: bool,
+    /// Whether every trusted run by itself says the same.
+    unanimous: bool,
+}
+
+/// The loads of `trials`, ascending.
+pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[SearchDemand]) -> Vec<LoadTally<'a>> {
+    let mut loads: Vec<Load> = Vec::new();
+    for trial in trials {
+        if !loads.contains(&trial.load) {
+            loads.push(trial.load);
+        }
+    }
+    loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
+    loads.into_iter().map(|load| LoadTally::of(load, trials, demands)).collect()
+}
+
+impl<'a> LoadTally<'a> {
+    fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
+        let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
+        let trusted: Vec<_> = trials.iter().copied().filter(|trial| trial.is_valid()).collect();
+        let flagged = trusted.iter().filter(|trial| trial.saturated.is_some()).count();
+        let ratios: Vec<_> =
+            (0..).zip(demands).map(|(place, demand)| ratio(&trusted, demand, place)).collect();
+        let passes = ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio <= MET));
+        let alone = |trial: &&Trial| {
+            (0..)
+                .zip(demands)
+                .all(|(place, demand)| ratio(&[*trial], demand, place).is_some_and(|r| r <= MET))
+        };
+        Self {
+            load,
+            trusted: trusted.len() as u64,
+            saturated: 2 * flagged > trusted.len(),
+            unanimous: trusted.iter().all(|trial| alone(trial) == passes),
+            ratios,
+            passes,
+            trials,
+        }
+    }
+
+    /// What the load counts as, where the highest load lies in `interval`, if anything is known of that: a load inside it
+    /// is undecided whatever its own runs say, as is one outside whose own runs speak against the curve. `demanded` are
+    /// the objectives.
+    pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
+        let amount = self.load.amount();
+        let (below, above) = match interval {
+            Some((low, high)) => (amount <= low, amount >= high),
+            None => (self.unanimous, self.unanimous),
+        };
+        match (self.passes, self.saturated) {
+            _ if self.trusted == 0 => LoadClass::Unknown,
+            (false, _) if !self.fails() => LoadClass::Unknown,
+            (true, _) if below && demanded == 0 => LoadClass::Measured,
+            (true, _) if below => LoadClass::Passed,
+            (false, true) if above => LoadClass::Saturated,
+            (false, false) if above => LoadClass::Failed,
+            _ => LoadClass::Undecided,
+        }
+    }
+
+    /// Whether one of the known figures misses its limit. A load that neither passes nor fails is unknown.
+    fn fails(&self) -> bool {
+        self.ratios.iter().flatten().any(|ratio| *ratio > MET)
+    }
+
+    /// Requests that its runs completed per second, on average.
+    pub(super) fn completed_per_s(&self) -> Option<f64> {
+        let rates: Vec<_> = self.trials.iter().filter_map(|trial| trial.completed_per_s).collect();
+        mean(&rates)
+    }
+}
+
+/// The figure of `trials` together over the limit of `demand`.
+fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> {
+    let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
+    let figure = pooled(&readings?)?;
+    Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
+}
+
+/// Which of the demands decides, by its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tightest {
+    /// None: each is kept at every load.
+    Open,
+    /// One that is missed from the lowest load on, so that no load meets all of them; of several the one that is missed by
+    /// the most.
+    Missed(usize),
+    /// The one that crosses its limit first.
+    Crosses(usize, Crossing),
+}
+
+impl Tightest {
+    pub(crate) fn crossing(self) -> Option<Crossing> {
+        match self {
+            Self::Crosses(_, crossing) => Some(crossing),
+            Self::Open | Self::Missed(_) => None,
+        }
+    }
+}
+
+/// Where the figures of the demands cross their limits, the lowest first by its estimate. Of several the interval reaches
+/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
+pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
+    let (mut crossings, mut missed) = (Vec::new(), Vec::new());
+    for (place, demand) in demands.iter().enumerate() {
+        match course(demand, &readings(trials, demand, place)) {
+            LimitCrossing::Kept => {}
+            LimitCrossing::Missed(times) => missed.push((place, times)),
+            LimitCrossing::Crosses(crossing) => crossings.push((place, crossing)),
+        }
+    }
+    if let Some((place, _)) =
+        missed.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most })
+    {
+        return Tightest::Missed(place);
+    }
+    let first = crossings.iter().copied().min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let Some((place, first)) = first else { return Tightest::Open };
+    let intervals = crossings.iter().filter_map(|(_, crossing)| crossing.interval.ok());
+    let interval = first.interval.map(|own| intervals.fold(own, |a, b| (a.0.min(b.0), a.1.min(b.1))));
+    Tightest::Crosses(place, Crossing { interval, ..first })
+}
+
+fn readings(trials: &[Trial], demand: &SearchDemand, place: usize) -> Vec<DemandReading> {
+    trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| demand.read(trial, place)).collect()
+}

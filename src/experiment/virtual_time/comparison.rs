@@ -1,0 +1,105 @@
+//! Two layouts of the same hardware, side by side.
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summary};
+
+/// The same traffic on two layouts of the same hardware.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayoutComparison {
+    /// The layout that was asked for.
+    pub asked: String,
+    /// The layout it is held against.
+    pub baseline: String,
+    /// All requests, then each class where there are several, then each priority.
+    pub rows: Vec<LayoutRow>,
+}
+
+/// One group of requests under both layouts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayoutRow {
+    /// `all`, or the name of a class or priority.
+    pub group: String,
+    /// Under the layout that was asked for.
+    pub asked: LayoutFigures,
+    /// Under the other.
+    pub baseline: LayoutFigures,
+}
+
+/// What one layout did for one group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayoutFigures {
+    /// Median TTFT.
+    pub ttft_p50: Option<Latency>,
+    /// 95th percentile of TTFT.
+    pub ttft_p95: Option<Latency>,
+    /// Median TPOT.
+    pub tpot_p50: Option<Latency>,
+    /// 95th percentile of TPOT.
+    pub tpot_p95: Option<Latency>,
+    /// Requests that met their SLO, per second.
+    pub goodput_per_s: Option<f64>,
+    /// Their share of those that were promised something, 0 to 1.
+    pub slo_attainment: Option<f64>,
+}
+
+/// A latency, or bounds on it: requests that were still running decide where between them it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// Milliseconds, where it is known.
+    pub value_ms: Option<f64>,
+    /// Otherwise the least it can be, milliseconds.
+    pub at_least_ms: Option<f64>,
+    /// Otherwise the most it can be, milliseconds, where there is a most.
+    pub at_most_ms: Option<f64>,
+}
+
+impl From<Figure> for Latency {
+    fn from(figure: Figure) -> Self {
+        match figure.exact() {
+            Some(ms) => Self { value_ms: Some(ms), at_least_ms: None, at_most_ms: None },
+            None => {
+                Self { value_ms: None, at_least_ms: Some(figure.at_least()), at_most_ms: figure.at_most() }
+            }
+        }
+    }
+}
+
+impl LayoutComparison {
+    /// Holds two summaries of the same plan against each other.
+    pub(super) fn new(asked: String, one: &Summary, baseline: String, other: &Summary) -> Self {
+        let mut rows = vec![LayoutRow {
+            group: "all".to_owned(),
+            asked: LayoutFigures::of(&one.latency, &one.slo),
+            baseline: LayoutFigures::of(&other.latency, &other.slo),
+        }];
+        for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
+            // One group says what the whole run says.
+            if ours.len() < 2 {
+                continue;
+            }
+            // The same plan has the same groups, in the same order.
+            rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
+                group: ours.name.clone(),
+                asked: LayoutFigures::of(&ours.latency, &ours.slo),
+                baseline: LayoutFigures::of(&theirs.latency, &theirs.slo),
+            }));
+        }
+        Self { asked, baseline, rows }
+    }
+}
+
+impl LayoutFigures {
+    fn of(latency: &LatencyTable, slo: &Attainment) -> Self {
+        let figure = |metric, quantile| Some(latency.row(metric)?.percentile(quantile).figure.into());
+        Self {
+            ttft_p50: figure(Metric::Ttft, Quantile::P50),
+            ttft_p95: figure(Metric::Ttft, Quantile::P95),
+            tpot_p50: figure(Metric::Tpot, Quantile::P50),
+            tpot_p95: figure(Metric::Tpot, Quantile::P95),
+            goodput_per_s: slo.goodput_per_s,
+            slo_attainment: slo.slo_attainment,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a deployment is predicted to do under a workload.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::bottleneck::Bottleneck;
+use super::comparison::LayoutComparison;
+use super::run::VirtualRun;
+use crate::analysis::{Objective, Summary, summarise};
+use crate::experiment::diagnosis::Diagnosis;
+use crate::experiment::engine_fit::EngineFit;
+use crate::experiment::paired_open::PairedOpen;
+use crate::generator::Schedule;
+use crate::record::{Phase, RunHeader, RunLog};
+use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
+
+/// A prediction; `skyline simulate --json` prints this. What there is nothing to say about is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Version of this format: [`Prediction::SCHEMA`].
+    pub schema: u32,
+    /// What one engine can do at best; absent where step times or delays were given and not worked out.
+    pub bandwidth_math: Option<BandwidthMath>,
+    /// The run's summary: what `skyline bench --json` prints of a real one, but for the diagnosis.
+    pub summary: Summary,
+    /// The regime in which the deployment seems to be, from what a client sees of it.
+    pub diagnosis: Diagnosis,
+    /// What holds the deployment back.
+    pub bottleneck: Bottleneck,
+    /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
+    /// that is what was asked for.
+    pub baseline: Option<LayoutComparison>,
+    /// Of a closed loop: the same work coming in whatever the server does; absent for others.
+    pub paired_open: Option<PairedOpen>,
+    /// How the engine was fitted to runs; absent where it was not.
+    pub engine_fit: Option<EngineFit>,
+}
+
+impl Prediction {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
+/// would be stored.
+///
+/// # Errors
+///
+/// When the fleet cannot be.
+pub fn predict(
+    header: RunHeader,
+    schedule: Schedule,
+    fleet: &Fleet,
+    objectives: &[Objective],
+) -> Result<(RunLog, Prediction), BadFleet> {
+    let run = run_of(&header, schedule);
+    let executed = run.execute(&mut *fleet.server()?);
+    let bottleneck = Bottleneck::of(&executed, &run.plan);
+    let log = RunLog::of_requests(header, executed.records, executed.footer);
+    let summary = summarise(&log, objectives);
+    let diagnosis = Diagnosis::of_run(&log, &summary);
+    let baseline = match fleet.baseline() {
+        None => None,
+        Some(plain) => {
+            let executed = run.execute(&mut *plain.server()?);
+            let held_against = RunLog::of_requests(log.header.clone(), executed.records, executed.footer);
+            let other = summarise(&held_against, objectives);
+            Some(LayoutComparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
+        }
+    };
+    let bandwidth_math = bandwidth_math(fleet, &run);
+    let schema = Prediction::SCHEMA;
+    let prediction = Prediction {
+        schema,
+        bandwidth_math,
+        summary,
+        diagnosis,
+        bottleneck,
+        baseline,
+        paired_open: None,
+        engine_fit: None,
+    };
+    Ok((log, prediction))
+}
+
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
+///
+/// # Errors
+///
+/// When the fleet cannot be.
+pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
+    let executed = run_of(&header, schedule).execute(&mut *fleet.server()?);
+    Ok(RunLog::of_requests(header, executed.records, executed.footer))
+}
+
+fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
+    let drain = Duration::from_secs_f64(header.workload.drain_s);
+    VirtualRun { schedule, plan: header.plan.clone(), drain }
+}
+
+impl Prediction {
+    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
+    /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
+    ///
+    /// # Errors
+    ///
+    /// When the fleet cannot be.
+    pub fn pair(
+        &mut self,
+        closed: &RunLog,
+        schedule: &Schedule,
+        fleet: &Fleet,
+    ) -> Result<Option<RunLog>, BadFleet> {
+        let Some(workload) = PairedOpen::workload(&closed.header.workload, &self.summary) else {
+            return Ok(None);
+        };
+        let schedule = schedule.of(&workload);
+        let plan = schedule.facts();
+        let open = run_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
+        self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
+        Ok(Some(open))
+    }
+}
+
+/// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt
+/// and half of the answer.
+fn bandwidth_math(fleet: &Fleet, run: &VirtualRun) -> Option<BandwidthMath> {
+    let EngineModel::Batching(config) = &fleet.engine else { return None };
+    let StepTime::Roofline(roofline) = &config.step_time else { return None };
+    let (mut requests, mut tokens) = (0_u64, 0.0);
+    for request in run.schedule.plan().take_while(|request| request.phase != Phase::Cooldown) {
+        requests += 1;
+        tokens += f64::from(request.input_tokens) + f64::from(request.output_tokens) / 2.0;
+    }
+    let context = (tokens / requests.max(1) as f64).round() as u32;
+    BandwidthMath::new(roofline, &config.limits, context).ok()
+}

@@ -1,0 +1,121 @@
+//! Runs a schedule against a simulated server, in virtual time.
+
+use std::time::Duration;
+
+use super::later_turns::LaterTurns;
+use super::leading::leading;
+use super::log::{Log, job};
+use crate::clock::Timestamp;
+use crate::generator::{Blocks, Schedule};
+use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
+
+/// One run in virtual time.
+///
+/// Every request leaves at its scheduled moment, a later turn of a session a think time after the end of the one before. The
+/// run ends when every request of the warm-up and the window has ended, later turns among them; cool-down requests still
+/// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
+#[derive(Clone, Debug)]
+pub struct VirtualRun {
+    /// What is run.
+    pub schedule: Schedule,
+    /// Its facts.
+    pub plan: PlanFacts,
+    /// How long after the window's end to wait for answers.
+    pub drain: Duration,
+}
+
+/// What a run in virtual time leaves behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimulatedRun {
+    /// One record a request, in the order in which they ended.
+    pub records: Vec<RequestRecord>,
+    /// How the run was left.
+    pub footer: RunFooter,
+    /// What the server did during the window.
+    pub effort: WorkTotals,
+    /// Of it, what its decode pool did.
+    pub decode_effort: WorkTotals,
+    /// The server's counters when the run ended.
+    pub gauges: ServerGauges,
+    /// Seconds that the window's requests spent in the server's queue before their first step, of those that got a
+    /// token.
+    pub queued_s: f64,
+    /// Seconds from their arrival to their first token.
+    pub to_first_token_s: f64,
+}
+
+impl VirtualRun {
+    /// Runs it against `server`, which must be fresh.
+    pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
+        let mut driver = Driver::new(server);
+        let mut arrivals = self.schedule.requests().peekable();
+        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
+        let (mut log, mut records) = (Log::default(), Vec::new());
+        let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
+        let give_up = self.plan.window_end.after(self.drain);
+        let mut clock = Timestamp::ZERO;
+        let mut ending = RunEnding::Finished;
+        let (mut at_start, mut at_end) = (None, None);
+        let effort = |driver: &Driver<'_, S>| [driver.server().effort(), driver.server().decode_effort()];
+        while awaited > 0 {
+            let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
+            let due = [next_arrival, turns.next_due(), driver.next_event()];
+            let Some(next) = due.into_iter().flatten().min() else { break };
+            if next.max(clock) > give_up {
+                ending = RunEnding::DrainLimit;
+                clock = give_up;
+                break;
+            }
+            clock = clock.max(next);
+            if clock >= self.plan.window_start {
+                at_start.get_or_insert_with(|| effort(&driver));
+            }
+            if clock >= self.plan.window_end {
+                at_end.get_or_insert_with(|| effort(&driver));
+            }
+            let mut ended = Vec::new();
+            // All that arrive at a moment are in before anything starts at it.
+            while let Some((request, blocks)) = arrivals
+                .next_if(|(request, _)| request.scheduled <= clock)
+                .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))
+            {
+                log.sent(request);
+                let prefix = leading(&request, &blocks, turns.conversation_of(&request));
+                ended.extend(driver.submit(clock, job(&request, prefix)));
+            }
+            driver.advance(clock, |history| ended.push(history));
+            for history in ended {
+                let Some((request, mut record)) = log.landed(history, clock) else { continue };
+                awaited -= u64::from(request.phase != Phase::Cooldown);
+                let next = turns.follow(&request, &mut record);
+                awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+                records.push(record);
+            }
+        }
+        let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
+        let [all_before, decode_before] = at_start.unwrap_or_default();
+        let gauges = driver.server().gauges();
+        let left = driver.stop();
+        records.extend(
+            left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
+        );
+        SimulatedRun {
+            records,
+            footer: RunFooter {
+                released_until: self.plan.window_end,
+                ended: clock,
+                ending,
+                present_ns: None,
+                sessions: turns.counts(),
+                client: None,
+                server: None,
+            },
+            effort: all - all_before,
+            decode_effort: decode - decode_before,
+            gauges,
+            queued_s: log.queued_s,
+            to_first_token_s: log.to_first_token_s,
+        }
+    }
+}
