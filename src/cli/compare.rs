@@ -16,7 +16,7 @@ use crate::experiment::compare::{
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
-use crate::report;
+use crate::report::{documents, render};
 use crate::session::repeats;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
@@ -250,7 +250,7 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
 }
 
 /// Reads a stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String) -> Result<Side, Stop> {
+fn side(folder: &Path, name: String) -> Result<ComparedSide, Stop> {
     let runs = repeats::runs_in(folder);
     if runs.is_empty() {
         let (header, summary) = run_in(folder)?;

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::live::Words;
+use crate::live::LineWriter;
 use crate::session::{ExperimentDir, Printer, command_line};
 
 /// Open-loop load generator for LLM servers.

@@ -18,7 +18,7 @@ use super::series;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
     CompletedRun, Diagnosis, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun,
-    RepeatsExperiment, RunRequest, VirtualExecutor, drive, fly_virtually, predict, seed_of_run,
+    RepeatsExperiment, RunRequest, VirtualExecutor, drive, predict, run_virtually, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};

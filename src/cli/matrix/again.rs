@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::show;
 use crate::analysis::summarise;
 use crate::cli::outcome::Invalid;
-use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::session::campaign::matrix::FILES;
 use crate::session::stored::completed;
 use crate::session::{Exit, MANIFEST, Stop};
@@ -58,7 +58,7 @@ fn folder_in(path: &Path) -> Option<PathBuf> {
 }
 
 /// The runs of a row that came to their end against a server that was there.
-fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowRun>, Stop> {
+fn runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
     let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::MatrixArgs;
 use crate::cli::args::FiledServer;
 use crate::engine::Dialect;
-use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
+use crate::experiment::matrix::{Experiments, MatrixRow, MatrixSlot, ServerSettings, Variant};
 use crate::record::DeploymentFacts;
 use crate::session::campaign::matrix::{Addresses, PlannedCell};
 use crate::session::run::{LoadOption, check_plan, of_one_server};
@@ -20,7 +20,7 @@ use crate::session::{Opened, PlannedRun, Printer, Stop};
 fn settings(
     args: &MatrixArgs,
     experiments: &Experiments,
-    row: &Row,
+    row: &MatrixRow,
     variant: &Variant,
 ) -> Result<RunSettings, Stop> {
     let server = args.server.with(filed_server(&variant.server)?, &format!("variant {}", variant.name))?;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::MatrixArgs;
 use crate::cli::outcome::{self, Format, Invalid};
-use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
-use crate::report::{self, PlannedRow};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
+use crate::report::documents::{self, PlannedRow};
 use crate::session::campaign::matrix::{FILES, PlannedCell};
 use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
 

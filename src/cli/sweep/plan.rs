@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::args::{LoadArgs, SweepArgs};
 use crate::analysis::{FigureKey, Objective, Quantile, Statistic};
-use crate::experiment::{Load, LoadAxis, Search, SearchStep, SweepPlan, Wanted};
+use crate::experiment::{Load, LoadAxis, Search, SearchStep, SweepPlan, TrialRequest};
 use crate::generator::Datasets;
 use crate::session::campaign::sweep::{
     MORE, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
@@ -96,11 +96,11 @@ impl SweepArgs {
             LoadAxis::Users { users } => users.last().copied().map(Load::Users),
             LoadAxis::Automatic { .. } => None,
         };
-        let planned = |wanted: &Wanted| {
+        let planned = |wanted: &TrialRequest| {
             at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
         };
         if let Some(load) = highest {
-            planned(&Wanted { load, ..lowest.clone() })?;
+            planned(&TrialRequest { load, ..lowest.clone() })?;
         }
         PlannedRun::alone(planned(&lowest)?, datasets, MORE)
     }

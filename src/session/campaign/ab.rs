@@ -9,7 +9,7 @@ use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
-use crate::report;
+use crate::report::{self, documents, render};
 use crate::session::exit::Stop;
 use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::interrupts::Interrupts;
@@ -193,8 +193,8 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         }
         match experiment.result() {
             Ok(test) => {
-                dir.write(ExperimentDir::PAGE, &report::ab_page(&test))?;
-                dir.write(RESULT, &report::ab_json(&test).map_err(Stop::impossible)?)
+                dir.write(ExperimentDir::PAGE, &render::html(&documents::ab(&test)))?;
+                dir.write(RESULT, &report::json(&test).map_err(Stop::impossible)?)
             }
             Err(NotRounds::Nothing) => Ok(()),
             Err(error) => Err(Stop::impossible(error)),

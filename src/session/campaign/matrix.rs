@@ -12,12 +12,13 @@ use super::server::ServerManifest;
 use super::serving::Serving;
 use crate::analysis::Objective;
 use crate::experiment::matrix::{
-    Experiments, FailedBy, Failure, Matrix, MatrixExperiment, MatrixRun, Slot, Unstopped,
+    Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
 };
-use crate::experiment::{Experiment, Reach, RunOutcome, RunRequest, Step, Trial};
+use crate::experiment::{Experiment, FailureReach, NextStep, RunOutcome, RunRequest, Trial};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
-use crate::report::{self, Style};
+use crate::report::render::{self, Extent};
+use crate::report::{self, Style, documents};
 use crate::session::command_line;
 use crate::session::exit::{Exit, Stop};
 use crate::session::interrupts::Interrupts;
@@ -32,7 +33,7 @@ pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md",
 
 /// A row under a variant, ready to be executed.
 pub(crate) struct PlannedCell {
-    pub(crate) slot: Slot,
+    pub(crate) slot: MatrixSlot,
     /// Name of the row.
     pub(crate) row: String,
     /// Its folder inside that of the table.
@@ -95,7 +96,7 @@ pub(crate) struct MatrixCampaign<'a> {
     pub(crate) pause: Duration,
     serving: Option<Serving<'a>>,
     /// The connection of the row whose turn it is.
-    context: Option<(Slot, RunContext)>,
+    context: Option<(MatrixSlot, RunContext)>,
     /// Servers that could not be stopped.
     unstopped: Vec<Unstopped>,
 }
@@ -119,13 +120,13 @@ impl<'a> MatrixCampaign<'a> {
         Matrix { unstopped: self.unstopped.clone(), ..experiment.result() }
     }
 
-    fn cell(&self, slot: Slot) -> Result<&PlannedCell, Stop> {
+    fn cell(&self, slot: MatrixSlot) -> Result<&PlannedCell, Stop> {
         let cell = self.cells.iter().find(|cell| cell.slot == slot);
         cell.ok_or_else(|| Stop::impossible("a row is not planned"))
     }
 
     /// Starts the server of a variant, unless it serves already.
-    fn serve(&mut self, slot: Slot) -> Result<(), Stop> {
+    fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
         if self.serving.is_none() {
             let variant = &self.experiments.variants[slot.variant];
             let server = self.cell(slot)?.settings.server.clone();
@@ -136,7 +137,7 @@ impl<'a> MatrixCampaign<'a> {
     }
 
     /// Connects to the server for a row, unless that is done.
-    fn connect(&mut self, slot: Slot) -> Result<(), Stop> {
+    fn connect(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
         if self.context.as_ref().is_some_and(|(connected, _)| *connected == slot) {
             return Ok(());
         }
@@ -174,9 +175,9 @@ impl<'a> MatrixCampaign<'a> {
     }
 
     /// Whether no other row can be executed against the server: it never served, or has ended.
-    fn reach(&self) -> Reach {
+    fn reach(&self) -> FailureReach {
         let serves = self.serving.as_ref().is_some_and(Serving::has_served);
-        if serves { Reach::Run } else { Reach::Server }
+        if serves { FailureReach::Run } else { FailureReach::Server }
     }
 }
 
@@ -249,7 +250,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
                 let row = &self.experiments.rows[request.part.slot.row].name;
                 self.printer.words(&format!("error: row {row}: {}", stop.message()));
                 let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
-                let failure = Failure { why: stop.first_line(), by };
+                let failure = RunFailure { why: stop.first_line(), by };
                 Ok(RunOutcome::Failed { failure, reach: self.reach() })
             }
             Exit::Fine | Exit::Missed | Exit::Usage => {
@@ -266,7 +267,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         dir: &ExperimentDir,
     ) -> Result<(), Stop> {
         let variant = request.part.slot.variant;
-        let goes_on = matches!(experiment.next(), Step::Run(next) if next.part.slot.variant == variant);
+        let goes_on = matches!(experiment.next(), NextStep::Run(next) if next.part.slot.variant == variant);
         if !goes_on {
             self.stop_serving();
         }
@@ -277,11 +278,12 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 /// Writes the files of a table.
 pub(crate) fn store(matrix: &Matrix, dir: &ExperimentDir) -> Result<(), Stop> {
     let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
+    let document = documents::matrix(matrix, Some(&again));
     let texts = [
-        report::matrix_json(matrix).map_err(Stop::impossible)?,
-        report::matrix_text(matrix, Style::PLAIN),
-        report::decision_markdown(matrix, &again),
-        report::matrix_page(matrix),
+        report::json(matrix).map_err(Stop::impossible)?,
+        render::text(&documents::matrix(matrix, None), Style::PLAIN, Extent::Full),
+        render::markdown(&document),
+        render::html(&document),
     ];
     FILES.into_iter().zip(texts).try_for_each(|(name, text)| dir.write(name, &text))
 }

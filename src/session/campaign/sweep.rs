@@ -13,11 +13,11 @@ use super::server::ServerManifest;
 use crate::analysis::Objective;
 use crate::analysis::wording::seconds;
 use crate::experiment::{
-    Experiment, HighestLoad, Judged, Load, LoadAxis, RunRequest, Sweep, SweepExperiment, SweepPlan, SweepRun,
-    Trial, Wanted,
+    Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, RunRequest, Sweep, SweepExperiment, SweepPlan,
+    SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
-use crate::report;
+use crate::report::{self, documents, render};
 use crate::session::exit::Stop;
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::printer::Printer;
@@ -63,7 +63,7 @@ impl SweepStart {
 
 /// `spec` under the load, length and seed of a run. Of a trace, whose slice lasts as long as it does, more or fewer requests
 /// are replayed until their mean rate is that of the load.
-pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &Wanted) -> Result<WorkloadSpec, Stop> {
+pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &TrialRequest) -> Result<WorkloadSpec, Stop> {
     let (ArrivalPattern::Trace(trace), Load::Rate(per_s)) = (&spec.arrival, wanted.load) else {
         return wanted.workload(spec).map_err(Stop::usage);
     };
@@ -193,14 +193,14 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
             printer.words(&format!("  run {}, {}: {}", trial.number, trial.load, finding(trial)));
         }
         let sweep = experiment.result();
-        dir.write(ExperimentDir::PAGE, &report::sweep_page(&sweep))?;
-        dir.write(Sweep::FILE_NAME, &report::sweep_json(&sweep).map_err(Stop::impossible)?)
+        dir.write(ExperimentDir::PAGE, &render::html(&documents::sweep(&sweep)))?;
+        dir.write(Sweep::FILE_NAME, &report::json(&sweep).map_err(Stop::impossible)?)
     }
 }
 
 /// A run, and what is known before it.
-fn title(wanted: &Wanted, answer: Option<HighestLoad>) -> String {
-    let Wanted { number, load, repeat, window_s, .. } = wanted;
+fn title(wanted: &TrialRequest, answer: Option<HighestLoad>) -> String {
+    let TrialRequest { number, load, repeat, window_s, .. } = wanted;
     let so_far = match answer.map(|answer| (answer.passed, answer.failed)) {
         Some((Some(passed), Some(failed))) => format!("; so far {passed} passed, {failed} failed"),
         Some((Some(passed), None)) => format!("; so far {passed} passed"),
@@ -217,7 +217,7 @@ fn finding(trial: &Trial) -> String {
         (None, false) => "INVALID, and does not count".to_owned(),
         (None, true) if trial.judged.is_empty() => "done".to_owned(),
         (None, true) => {
-            let each = |judged: &Judged| format!("{} {}", judged.objective, judged.status.word());
+            let each = |judged: &JudgedObjective| format!("{} {}", judged.objective, judged.status.word());
             trial.judged.iter().map(each).collect::<Vec<_>>().join(", ")
         }
     }

@@ -15,16 +15,16 @@ use super::pages;
 use super::start;
 use crate::analysis::{self, Summary};
 use crate::clock::RunClock;
-use crate::engine::{ConnectionLimits, CounterReading, Engine, Keep, OpenAiEngine};
+use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{PromptBuilder, TokenCounter};
-use crate::live::{LiveView, Watched};
+use crate::live::{LiveView, WatchedRun};
 use crate::record::{
     CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
     RunFooter, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{
-    Feed, FinishedCheck, FinishedRun, Judge, Progress, RecordWriter, Run, RunOptions, SampleSink,
+    AnswerJudge, FinishedCheck, FinishedRun, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
 };
 use crate::session::command_line;
 use crate::session::exit::Stop;
@@ -34,7 +34,7 @@ use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
 use crate::session::settings::RunSettings;
 use crate::session::stored::save;
-use crate::telemetry::{FoundPage, Scraping};
+use crate::telemetry::{FoundPage, Scraper};
 use crate::workload::WorkloadSpec;
 
 /// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
@@ -89,8 +89,8 @@ struct PreparedRun<'a> {
     options: RunOptions,
     sending: Sending,
     engine: Arc<OpenAiEngine>,
-    feed: Feed,
-    keep: Keep,
+    feed: RequestFeed,
+    keep: CaptureText,
     counter: Option<TokenCounter>,
     prompts: PromptFacts,
     cache: Option<CachePreparation>,
@@ -163,12 +163,12 @@ impl RunContext {
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
         let keep = answers::keep(&server.smoke, counter.as_ref());
-        let engine = Arc::new(server.engine.for_another_run().keeping(keep));
+        let engine = Arc::new(server.engine.for_another_run().capturing(keep));
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let openers = schedule.generate_stream(Arc::clone(&prompts));
         let sessions = schedule.sessions(&plan);
-        let feed = Feed::with_sessions(Arc::clone(&engine), openers, sessions, Arc::clone(&prompts));
+        let feed = RequestFeed::with_sessions(Arc::clone(&engine), openers, sessions, Arc::clone(&prompts));
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
@@ -225,7 +225,7 @@ impl RunContext {
         };
         let header = self.header(prepared, clock);
         let folder = folder(&header)?;
-        let judge = Judge::new(&header.workload, prepared.engine.secrets());
+        let judge = AnswerJudge::new(&header.workload, prepared.engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge);
         std::mem::take(&mut prepared.checked).into_iter().for_each(|check| writer.keep_check(check));
@@ -270,10 +270,13 @@ impl RunContext {
         let progress = Arc::new(Progress::default());
         let times = pages::times(&settings.requests.telemetry, &plan);
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
-        let scraping = Scraping::start(&pages, times, clock, latest);
+        let scraping = Scraper::start(&pages, times, clock, latest);
         let samples = Some(SampleSink::new(writer.client_keeper()));
-        let watched =
-            Watched::of(header, (part, &settings.objectives), (Arc::clone(&progress), clock, options.drain));
+        let watched = WatchedRun::of(
+            header,
+            (part, &settings.objectives),
+            (Arc::clone(&progress), clock, options.drain),
+        );
         let live = LiveView::start(settings.screen, watched);
         let footer = self.server.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
@@ -281,7 +284,7 @@ impl RunContext {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
-            let sent = run.fly(feed, |finished| writer.keep(finished));
+            let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,
                 Some(golden) => golden.beside(sent, clock, times, interrupt, writer.check_keeper()).await,

@@ -12,7 +12,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
-use crate::runner::{CheckTimes, Checks, FinishedCheck, Interrupt, Judge};
+use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::exit::Stop;
 use crate::session::printer::Printer;
 use crate::session::settings::ServerSettings;

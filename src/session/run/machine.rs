@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::calibration::{Capacity, Demand, Overload, QUICK, calibrate};
+use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, Shard};
 use crate::session::command_line;
@@ -60,16 +60,18 @@ pub(super) fn check_load(
         return Ok(());
     };
     let whole = match settings.server.form {
-        AnswerForm::Streamed => Demand::of(spec),
-        AnswerForm::Whole => Demand::of_whole_answers(spec),
+        AnswerForm::Streamed => ClientDemand::of(spec),
+        AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
     };
     let shard = settings.share.shard;
     let demand = shard.map_or(whole, |shard| whole.shared(shard));
-    Capacity(found).judge(demand).map_err(|overload| refusal(&overload, settings.load_option, shard, spec))
+    ClientCapacity(found)
+        .judge(demand)
+        .map_err(|overload| refusal(&overload, settings.load_option, shard, spec))
 }
 
 fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
-    let Demand { requests_per_s, events_per_request } = overload.demand;
+    let ClientDemand { requests_per_s, events_per_request } = overload.demand;
     let mean = spec.arrival.mean_rate_per_s();
     let trusted = overload.trusted_rate_per_s(mean);
     // The loads of a sweep and the rows of a table are rates of requests, of a trace too.

@@ -11,7 +11,7 @@ use crate::runner::Progress;
 use crate::session::exit::Stop;
 use crate::session::printer::Printer;
 use crate::session::settings::{OwnPage, TelemetrySettings};
-use crate::telemetry::{FoundPage, Latest, Times};
+use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
 
 /// Finds the pages. One that cannot be read is named here, once; runs go on without it, and say so.
 pub(super) fn find(
@@ -56,13 +56,13 @@ pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {
 }
 
 /// When they are read in a run of this plan.
-pub(super) fn times(telemetry: &TelemetrySettings, plan: &PlanFacts) -> Times {
-    Times { every: telemetry.interval, window_start: plan.window_start, window_end: plan.window_end }
+pub(super) fn times(telemetry: &TelemetrySettings, plan: &PlanFacts) -> ScrapeTimes {
+    ScrapeTimes { every: telemetry.interval, window_start: plan.window_start, window_end: plan.window_end }
 }
 
 /// Stores each reading, and shows the latest state of the server to whoever watches.
 pub(super) fn latest(keep: impl Fn(Reading), progress: Arc<Progress>, every: Duration) -> impl Fn(Reading) {
-    let latest = RefCell::new(Latest::every(every));
+    let latest = RefCell::new(LatestReadings::every(every));
     move |reading| {
         progress.server_told(latest.borrow_mut().with(&reading));
         keep(reading);

@@ -99,7 +99,7 @@ impl RunContext {
     /// Refuses a server that is another than the one that was connected to, as far as it tells.
     pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
         let Self { server, .. } = self;
-        server.runtime.block_on(server.engine.still_the_same()).map_err(|other| {
+        server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
             Stop::impossible(format!(
                 "{other}: rounds of two servers are not one experiment\n\
                  hint: serve what was served before, and go on with --resume; or begin anew"
@@ -113,11 +113,11 @@ impl RunContext {
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
-            while let Some(present @ 1..) = server.engine.present().await {
+            while let Some(in_flight @ 1..) = server.engine.in_flight_requests().await {
                 if waited >= PATIENCE {
-                    let present = counted(present, "request");
+                    let in_flight = counted(in_flight, "request");
                     printer.words(&format!(
-                        "warning: the server still has {present} a minute after the run; is it asked by somebody else?"
+                        "warning: the server still has {in_flight} a minute after the run; is it asked by somebody else?"
                     ));
                     break;
                 }

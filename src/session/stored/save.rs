@@ -38,8 +38,8 @@ pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
 
 /// Writes a sweep and its page into the folder of its runs.
 pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(ExperimentDir::PAGE), &report::sweep_page(sweep))?;
-    text(&folder.join(Sweep::FILE_NAME), &report::sweep_json(sweep).map_err(Stop::impossible)?)
+    text(&folder.join(ExperimentDir::PAGE), &report::render::html(&report::documents::sweep(sweep)))?;
+    text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
 }
 
 /// Writes a text to a file, whole or not at all.
