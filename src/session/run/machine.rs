@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::Setup;
 use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
-use crate::cli::args::MachineArgs;
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, Shard};
-use crate::session::{Printer, Stop, command_line};
+use crate::session::command_line;
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::{MachineCheck, RunSettings};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -16,22 +17,21 @@ const WRITTEN_OUT: u64 = 4;
 /// Time for a person to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
 
-/// How a person lowers the load of what is flown, where it is more than this machine bears.
+/// The option that lowers a load which is too much for this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Lowered {
-    /// By the rate of the run, or by sharing it out over generators.
+pub(crate) enum LoadOption {
+    /// The rate of the run; or it is shared out over generators.
     OfOneRun,
-    /// By the rate of all runs.
+    /// The rate of all runs.
     OfAllRuns,
-    /// By the loads of a sweep.
+    /// The loads of a sweep.
     OfLoads,
-    /// In the file of a table.
+    /// The row of a file.
     InFile,
 }
 
-impl Lowered {
-    /// By which option.
-    fn option(self, arrival: &ArrivalPattern) -> &'static str {
+impl LoadOption {
+    fn name(self, arrival: &ArrivalPattern) -> &'static str {
         match self {
             Self::OfLoads => "--rates or --start-rate",
             Self::InFile => "`rate_per_s` of the row",
@@ -41,9 +41,9 @@ impl Lowered {
     }
 }
 
-/// What this machine can do, where it is asked and can be.
-pub(super) fn calibrated(args: MachineArgs, printer: Printer) -> Option<Calibration> {
-    if args.no_calibration {
+/// What this machine can measure, unless that is skipped or fails.
+pub(super) fn calibrated(check: MachineCheck, printer: Printer) -> Option<Calibration> {
+    if check == MachineCheck::Skipped {
         return None;
     }
     let found = calibrate(QUICK, |_| {});
@@ -51,33 +51,37 @@ pub(super) fn calibrated(args: MachineArgs, printer: Printer) -> Option<Calibrat
 }
 
 /// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with.
-pub(super) fn bears(
-    setup: Setup<'_>,
+pub(super) fn check_load(
+    settings: &RunSettings,
     calibration: Option<&Calibration>,
     spec: &WorkloadSpec,
 ) -> Result<(), Stop> {
-    let Some(found) = calibration.filter(|_| !setup.machine.force) else { return Ok(()) };
-    let whole = match setup.server.form() {
+    let Some(found) = calibration.filter(|_| settings.machine == MachineCheck::Enforced) else {
+        return Ok(());
+    };
+    let whole = match settings.server.form {
         AnswerForm::Streamed => ClientDemand::of(spec),
         AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
     };
-    let shard = setup.share.shard;
+    let shard = settings.share.shard;
     let demand = shard.map_or(whole, |shard| whole.shared(shard));
-    ClientCapacity(found).judge(demand).map_err(|overload| refusal(&overload, setup.lowered, shard, spec))
+    ClientCapacity(found)
+        .judge(demand)
+        .map_err(|overload| refusal(&overload, settings.load_option, shard, spec))
 }
 
-fn refusal(overload: &Overload, lowered: Lowered, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
+fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
     let ClientDemand { requests_per_s, events_per_request } = overload.demand;
     let mean = spec.arrival.mean_rate_per_s();
     let trusted = overload.trusted_rate_per_s(mean);
     // The loads of a sweep and the rows of a table are rates of requests, of a trace too.
-    let most = match (spec.arrival.trace(), lowered) {
-        (Some(trace), Lowered::OfOneRun | Lowered::OfAllRuns) => trace.rate_scale * trusted / mean,
+    let most = match (spec.arrival.trace(), load_option) {
+        (Some(trace), LoadOption::OfOneRun | LoadOption::OfAllRuns) => trace.rate_scale * trusted / mean,
         _ => trusted,
     };
-    let option = lowered.option(&spec.arrival);
+    let option = load_option.name(&spec.arrival);
     let most = format!("{most:.3}");
-    let together = if lowered == Lowered::OfOneRun {
+    let together = if load_option == LoadOption::OfOneRun {
         let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
         format!(
             "hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\

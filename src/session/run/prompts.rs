@@ -1,9 +1,10 @@
 //! Chooses what counts the tokens of prompts.
 
-use crate::cli::session::Session;
+use super::connect::ServerConnection;
 use crate::generator::PromptBuilder;
 use crate::record::PromptMethod;
-use crate::session::{Printer, Stop};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
 use crate::units::count;
 use crate::workload::WorkloadSpec;
 
@@ -22,11 +23,11 @@ pub(super) fn exact(
 pub(super) fn counted(
     spec: &WorkloadSpec,
     salt: u64,
-    session: &Session,
+    server: &ServerConnection,
     printer: Printer,
 ) -> Result<PromptBuilder, Stop> {
     let texts = PromptBuilder::texts_to_measure(&spec.classes);
-    match session.runtime.block_on(session.engine.count_tokens(&texts)) {
+    match server.runtime.block_on(server.engine.count_tokens(&texts)) {
         Ok(Some(counts)) => {
             PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible)
         }
@@ -42,24 +43,28 @@ pub(super) fn counted(
 
 /// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text itself. `None` where
 /// one of the two is not known.
-pub(super) fn template_tokens(session: &Session, prompts: &PromptBuilder, printer: Printer) -> Option<u64> {
-    let told = session.smoke.usage.map(|usage| usage.prompt_tokens).filter(|&tokens| tokens > 0)?;
-    let text = session.smoke.prompt?;
+pub(super) fn template_tokens(
+    server: &ServerConnection,
+    prompts: &PromptBuilder,
+    printer: Printer,
+) -> Option<u64> {
+    let reported = server.smoke.usage.map(|usage| usage.prompt_tokens).filter(|&tokens| tokens > 0)?;
+    let text = server.smoke.prompt?;
     let own = match (prompts.counter(), prompts.facts().method) {
         (Some(counter), _) => u64::from(counter.count(text)),
         (None, PromptMethod::Server) => {
-            let counted = session.runtime.block_on(session.engine.count_tokens(&[text.to_owned()]));
+            let counted = server.runtime.block_on(server.engine.count_tokens(&[text.to_owned()]));
             *counted.ok().flatten()?.first()? as u64
         }
         (None, _) => return None,
     };
-    if told < own {
+    if reported < own {
         printer.words(&format!(
             "warning: `{text}` is {} tokens by the tokenizer, and {} by the server, its chat template included: is this the \
              served model's tokenizer?",
             count(own),
-            count(told)
+            count(reported)
         ));
     }
-    told.checked_sub(own)
+    reported.checked_sub(own)
 }

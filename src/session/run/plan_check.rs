@@ -3,14 +3,19 @@
 use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::generator::Schedule;
 use crate::record::PlanFacts;
-use crate::session::Stop;
+use crate::session::exit::Stop;
+use crate::session::planned::PlannedRun;
 use crate::workload::WorkloadSpec;
 
 /// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
 const MOST: usize = 100_000;
 
-/// Refuses a whole plan whose arrivals hardly ever come of the process that the workload declares.
-pub(super) fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
+/// Refuses a plan whose arrivals are very unlikely under the process that the workload declares.
+pub(crate) fn check_plan(run: &PlannedRun) -> Result<(), Stop> {
+    check(&run.workload, &run.schedule, &run.plan)
+}
+
+fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
     let mut until = facts.window_end;
     let mut requests: Vec<_> = schedule
         .plan()

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::session::{Printer, Stop};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
 use crate::units::spoken;
 
 /// How long before its start a run opens its connections: not so early that a server closes them again.

@@ -7,7 +7,7 @@ use crate::generator::TokenCounter;
 use crate::live::{CountLine, Screen};
 use crate::record::TokenSource;
 use crate::runner::CollectedRun;
-use crate::session::Interrupts;
+use crate::session::interrupts::Interrupts;
 
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.

@@ -1,4 +1,4 @@
-//! What is asked of an A/B experiment: all that decides which runs it is made of and how they are judged, kept with it.
+//! What the command line of an A/B test means, and the test's manifest.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::args::{AbArgs, Require};
-use super::sides::Sides;
-use crate::cli::args::Server;
-use crate::cli::flight::AskedOfServer;
 use crate::engine::AnswerForm;
-use crate::experiment::{AbDesign, AbSide};
-use crate::session::{ASKED, Stop};
+use crate::experiment::AbDesign;
+use crate::session::campaign::ab::AbPlan;
+use crate::session::run::check_plan;
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::{MANIFEST, PlannedRun, Printer, ServerManifest, Stop, datasets};
 use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 
@@ -22,13 +22,13 @@ const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
 /// What a closed loop tells beside them: its users ask a fast server for more.
 const CLOSED: &str = "output_tokens_per_s";
 
-/// What was asked. The same, asked again, flies the same runs.
+/// All that decides which runs a test has.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Asked {
+pub(super) struct AbManifest {
     #[serde(flatten)]
     question: Question,
-    a: AskedOfServer,
-    b: AskedOfServer,
+    a: ServerManifest,
+    b: ServerManifest,
     warmup_requests: u64,
     pause_s: f64,
     /// Commands by their SHA-256: what is typed may hold a secret.
@@ -58,33 +58,58 @@ enum Kind {
     Ab,
 }
 
-impl Asked {
-    pub(super) fn of(
-        args: &AbArgs,
-        sides: &Sides,
+impl AbArgs {
+    /// What is executed, what decides, and what both are kept as.
+    pub(super) fn plan(&self, printer: Printer) -> Result<(AbPlan, AbDesign, AbManifest), Stop> {
+        let spec = self.work.spec(&self.load.overrides(), printer)?;
+        let (workload, datasets) = datasets::open(spec, self.run.tokenizer.as_deref(), printer)?;
+        let design = design(self, &workload)?;
+        let begun = self.resume.as_deref().and_then(Question::read);
+        let salt = self.run.salt.or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
+        let sides = self.settings(salt)?;
+        let manifest = self.manifest(&sides, &workload, &design, salt)?;
+        sides.iter().try_for_each(|settings| settings.check(&workload, &datasets).map(drop))?;
+        let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
+        rounds.iter().try_for_each(check_plan)?;
+        let plan = AbPlan {
+            sides,
+            workload,
+            datasets,
+            rounds,
+            pause: self.experiment.pause,
+            warmup_requests: self.experiment.warmup_requests,
+            switch: self.sides.switch_cmd.clone(),
+            reset: self.sides.reset_cmd.clone(),
+        };
+        Ok((plan, design, manifest))
+    }
+
+    fn manifest(
+        &self,
+        [a, b]: &[RunSettings; 2],
         workload: &WorkloadSpec,
         design: &AbDesign,
         salt: u64,
-    ) -> Result<Self, Stop> {
+    ) -> Result<AbManifest, Stop> {
         let question = Question {
             kind: Kind::Ab,
             workload: workload.clone(),
             rounds: design.rounds(),
             metrics: design.metrics().iter().map(ToString::to_string).collect(),
             margin: design.margin(),
-            require: args.require,
+            require: self.require,
             salt,
         };
         let hashed =
             |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
-        Ok(Self {
+        Ok(AbManifest {
             question,
-            a: side(args, sides, AbSide::A)?,
-            b: side(args, sides, AbSide::B)?,
-            warmup_requests: args.experiment.warmup_requests,
-            pause_s: args.experiment.pause.as_secs_f64(),
-            switch_cmd_sha256: hashed(&args.sides.switch_cmd),
-            reset_cmd_sha256: hashed(&args.sides.reset_cmd),
+            a: side(a)?,
+            b: side(b)?,
+            warmup_requests: self.experiment.warmup_requests,
+            pause_s: self.experiment.pause.as_secs_f64(),
+            switch_cmd_sha256: hashed(&self.sides.switch_cmd),
+            reset_cmd_sha256: hashed(&self.sides.reset_cmd),
         })
     }
 }
@@ -92,7 +117,7 @@ impl Asked {
 impl Question {
     /// What was asked of the experiment in `folder`; `None` where there is none of this kind.
     pub(super) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(ASKED)).ok()?).ok()
+        serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()
     }
 
     /// What was decided before the first round.
@@ -103,23 +128,19 @@ impl Question {
 }
 
 /// What is asked of one side.
-fn side(args: &AbArgs, sides: &Sides, side: AbSide) -> Result<AskedOfServer, Stop> {
-    match args.server_of(side).server()? {
-        Server::At(_) => sides.setup(side).asked(),
-        Server::EmbeddedMock => Err(no_server()),
+fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
+    match settings.server.address {
+        ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
+        // The embedded mock lives with one connection: there is nothing to compare.
+        ServerAddress::EmbeddedMock => Err(Stop::usage(
+            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \
+             with --url; `skyline mock` starts one",
+        )),
     }
 }
 
-/// The embedded mock lives with one session, and is nothing that could be compared.
-fn no_server() -> Stop {
-    Stop::usage(
-        "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address with \
-         --url; `skyline mock` starts one",
-    )
-}
-
 /// What decides, before the first round: what was chosen, else the usual.
-pub(super) fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
+fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
     let mut metrics = args.experiment.metrics.clone();
     if metrics.is_empty() {
         let usual = match args.server.form() {

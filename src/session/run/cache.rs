@@ -1,58 +1,35 @@
-//! What a workload asks of the server beyond load: models, priorities, a prefix cache in a known state.
+//! Brings the prefix cache of the server into the state that the workload declares.
 
-use super::Setup;
-use crate::cli::golden;
-use crate::cli::session::{Asked, Session};
+use super::connect::ServerConnection;
+use crate::engine::PriorityField;
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
 use crate::record::{CachePreparation, SharedPrefix};
-use crate::session::{Printer, Stop};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::RunSettings;
 use crate::units::count;
 use crate::workload::{SharedPrefixes, WorkloadSpec};
 
-/// What requests ask for, held against what was typed.
-pub(super) fn asked(setup: Setup<'_>, spec: &WorkloadSpec) -> Result<Asked, Stop> {
-    let models = golden::models(spec, setup.server)?;
-    let dialect = setup.server.dialect();
-    if setup.run.send_priority && dialect.traits().priority.is_none() {
-        return Err(Stop::usage(format!(
-            "--send-priority: `{dialect}` has no field for the priority of a request\n\
-             hint: leave it out, or choose --engine vllm or sglang if that is what serves"
-        )));
-    }
-    if setup.share.shard.is_some() && setup.run.salt.is_none() && shared(spec) {
-        return Err(Stop::usage(format!(
-            "the requests of `{}` share prefixes, and generators with salts of their own would share none\n\
-             hint: give all of them the same --salt, a new one for each run",
-            spec.name
-        )));
-    }
-    Ok(Asked { models, priority: setup.run.priority_field(), answers: golden::answers(spec, setup.server)? })
-}
-
-/// Says what no answer of the server tells: whether the priorities that it is sent count.
-pub(super) fn advise(setup: Setup<'_>, printer: Printer) {
-    if setup.run.send_priority {
+/// Notes that no answer of a server shows whether it heeds priorities.
+pub(super) fn advise(settings: &RunSettings, printer: Printer) {
+    if settings.requests.priority == PriorityField::Sent {
         printer.words(
             "note: a server that does not schedule by priority (vLLM without --scheduling-policy priority, SGLang \
-             without --enable-priority-scheduling) passes over the field; the table by priority shows whether it counts",
+             without --enable-priority-scheduling) ignores the field; the table by priority shows whether it counts",
         );
     }
 }
 
-fn shared(spec: &WorkloadSpec) -> bool {
-    spec.classes.iter().any(|class| class.shared_prefix.is_some())
-}
-
 /// Empties the cache if that is wished, and sends the prefixes that the workload wants warm.
-pub(super) fn prepare_cache(
-    setup: Setup<'_>,
+pub(super) fn prepare(
+    settings: &RunSettings,
     spec: &WorkloadSpec,
-    session: &Session,
+    server: &ServerConnection,
     prompts: &PromptBuilder,
     printer: Printer,
 ) -> Result<Option<CachePreparation>, Stop> {
-    if setup.run.reset_cache {
-        session.runtime.block_on(session.engine.reset_cache()).map_err(Stop::impossible)?;
+    if settings.requests.reset_cache {
+        server.runtime.block_on(server.engine.reset_cache()).map_err(Stop::impossible)?;
     }
     let warmed = warmed(spec);
     if !warmed.is_empty() {
@@ -66,10 +43,10 @@ pub(super) fn prepare_cache(
             request.planned.index = index;
             request
         });
-        session.runtime.block_on(session.engine.warm_cache(requests)).map_err(Stop::impossible)?;
+        server.runtime.block_on(server.engine.warm_cache(requests)).map_err(Stop::impossible)?;
     }
     let preparation =
-        CachePreparation { emptied: setup.run.reset_cache, warmed_prefixes: warmed.len() as u64 };
+        CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
     Ok((preparation != CachePreparation::default()).then_some(preparation))
 }
 

@@ -3,10 +3,13 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use crate::cli::args::{Server, ServerArgs};
+use super::dir::ExperimentDir;
 use crate::experiment::matrix::Variant;
+use crate::session::exit::Stop;
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
-use crate::session::{Interrupts, Printer, Shelf, Stop};
+use crate::session::interrupts::Interrupts;
+use crate::session::printer::Printer;
+use crate::session::settings::{ServerAddress, ServerSettings};
 
 /// How long an address that may be taken already is tried.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -16,7 +19,7 @@ const GOING: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A variant that is flown; when it goes, the process that it `serve`s with is ended.
-pub(super) struct Serving<'a> {
+pub(crate) struct Serving<'a> {
     variant: &'a Variant,
     variables: Variables,
     output: Output,
@@ -26,16 +29,14 @@ pub(super) struct Serving<'a> {
     interrupts: &'a Interrupts,
     /// It has been found ready.
     served: bool,
-    /// A run was flown against it.
-    flown: bool,
 }
 
 impl<'a> Serving<'a> {
     /// A variant that is to be started; refused where something answers in its place already.
-    pub(super) fn about_to_start(
+    pub(crate) fn about_to_start(
         variant: &'a Variant,
-        server: &ServerArgs,
-        shelf: &Shelf,
+        server: &ServerSettings,
+        shelf: &ExperimentDir,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Stop> {
         let settings = &variant.server;
@@ -43,7 +44,7 @@ impl<'a> Serving<'a> {
             .with(Variable::Variant, &variant.name)
             .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
         let mut place = None;
-        if let Server::At(url) = server.server()? {
+        if let ServerAddress::At(url) = &server.address {
             if settings.serve.is_some() || settings.start.is_some() {
                 refuse_another(url.host(), url.port(), &variant.name)?;
                 place = Some((url.host().to_owned(), url.port()));
@@ -52,12 +53,12 @@ impl<'a> Serving<'a> {
                 variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
         let output = Output::to(shelf.folder().join("commands.log"));
-        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false, flown: false })
+        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
     }
 
     /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
     /// it is to be stopped afterwards: a command that fails may leave half a server behind.
-    pub(super) fn start(&mut self, logs: &Shelf, printer: Printer) -> Result<(), Stop> {
+    pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
             printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
@@ -75,32 +76,22 @@ impl<'a> Serving<'a> {
     }
 
     /// Name of the variant.
-    pub(super) fn variant(&self) -> &'a str {
+    pub(crate) fn variant(&self) -> &'a str {
         &self.variant.name
     }
 
     /// Notes that it has been found ready.
-    pub(super) fn serves(&mut self) {
+    pub(crate) fn serves(&mut self) {
         self.served = true;
     }
 
     /// Whether it has been, and has not ended since.
-    pub(super) fn has_served(&self) -> bool {
+    pub(crate) fn has_served(&self) -> bool {
         self.served && self.process.as_ref().is_none_or(|process| process.ended().is_none())
     }
 
-    /// Notes that a run is flown against it.
-    pub(super) fn flies(&mut self) {
-        self.flown = true;
-    }
-
-    /// Whether one has been, of which something may be left to do.
-    pub(super) fn has_flown(&self) -> bool {
-        self.flown
-    }
-
     /// Makes it ready for the next run of a row.
-    pub(super) fn reset(&mut self, row: &str) -> Result<(), Stop> {
+    pub(crate) fn reset(&mut self, row: &str) -> Result<(), Stop> {
         self.variables = self.variables.clone().with(Variable::Row, row);
         match &self.variant.server.reset {
             Some(command) => {
@@ -113,7 +104,7 @@ impl<'a> Serving<'a> {
     }
 
     /// Why it is in vain to wait for it, where it is.
-    pub(super) fn in_vain(&self) -> Option<Stop> {
+    pub(crate) fn in_vain(&self) -> Option<Stop> {
         if self.interrupts.stop_is_wished() {
             return Some(Stop::interrupted("stopped while the server was awaited"));
         }
@@ -121,7 +112,7 @@ impl<'a> Serving<'a> {
     }
 
     /// Ends it, and looks that it is gone where a command was to see to that.
-    pub(super) fn stop(mut self) -> Result<(), Stop> {
+    pub(crate) fn stop(mut self) -> Result<(), Stop> {
         if let Some(process) = self.process.take() {
             process.stop();
         }

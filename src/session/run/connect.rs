@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::args::{Server, ServerArgs};
 use crate::engine::{ConnectProgress, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
-use crate::session::{Printer, Stop};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::units;
 use crate::workload::AnswerShape;
 
@@ -24,56 +25,55 @@ const MENTION: Duration = Duration::from_secs(5);
 /// How often it is asked whether waiting is in vain.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Says why waiting for the server is in vain, once it is: the process that was to serve has ended, say.
-pub(super) type InVain<'a> = &'a dyn Fn() -> Option<Stop>;
+/// Says why to stop waiting for the server, once there is a reason: the process that was to serve has ended, say.
+pub(crate) type GiveUp<'a> = &'a dyn Fn() -> Option<Stop>;
 
-/// What requests of a run ask for one by one; the default asks for nothing but the one model.
-#[derive(Debug, Default)]
-pub(super) struct Asked {
+/// What requests of a run ask for one by one. The default asks for nothing but the one model.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestNeeds {
     /// Models, where requests are drawn one of their own.
-    pub(super) models: Vec<String>,
-    /// Whether they say how urgent they are.
-    pub(super) priority: PriorityField,
-    /// The form that answers to each class must have; empty where all are words.
-    pub(super) answers: Vec<Option<AnswerShape>>,
+    pub(crate) models: Vec<String>,
+    /// Whether they carry a priority.
+    pub(crate) priority: PriorityField,
+    /// The form that answers to each class must have; empty where all are free text.
+    pub(crate) answers: Vec<Option<AnswerShape>>,
 }
 
 /// A connected engine with all that keeps it alive.
-pub(super) struct Session {
-    /// Where everything measured runs: one thread, so that no stamp waits for another.
-    pub(super) runtime: Runtime,
-    /// Who answers.
-    pub(super) engine: OpenAiEngine,
+pub(crate) struct ServerConnection {
+    /// Runs everything that is measured on one thread, so that no stamp waits for another.
+    pub(crate) runtime: Runtime,
+    pub(crate) engine: OpenAiEngine,
     /// What the one test request showed.
-    pub(super) smoke: SmokeReport,
-    /// The embedded mock, where that is the server.
+    pub(crate) smoke: SmokeReport,
+    /// The embedded mock, where that is the server; it ends with the connection.
     mock: Option<MockServer>,
 }
 
-impl Session {
+impl ServerConnection {
     /// Files that each connection takes of this process: its other end is here too where the mock is embedded.
     pub(super) fn files_per_connection(&self) -> u64 {
         if self.mock.is_some() { 2 } else { 1 }
     }
 
     /// Waits for the server, connects and sends one test request, before any load.
-    pub(super) fn open(args: &ServerArgs, asked: Asked, printer: Printer) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, args, asked, printer)
+    pub(crate) fn open(server: &ServerSettings, needs: RequestNeeds, printer: Printer) -> Result<Self, Stop> {
+        Self::open_unless(&|| None, server, needs, printer)
     }
 
-    /// The same, unless `in_vain` comes to know a reason why the server will never be ready.
+    /// The same, unless `give_up` knows a reason why the server will never be ready.
     pub(super) fn open_unless(
-        in_vain: InVain<'_>,
-        args: &ServerArgs,
-        asked: Asked,
+        give_up: GiveUp<'_>,
+        server: &ServerSettings,
+        needs: RequestNeeds,
         printer: Printer,
     ) -> Result<Self, Stop> {
-        let (url, mock) = match args.server()? {
-            Server::At(url) => (url, None),
-            Server::EmbeddedMock => {
+        let (url, mock) = match &server.address {
+            ServerAddress::At(url) => (url.clone(), None),
+            ServerAddress::EmbeddedMock => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::preset().map_err(Stop::impossible)?;
-                let options = MockOptions { adapters: asked.models.clone(), ..MockOptions::default() };
+                let options = MockOptions { adapters: needs.models.clone(), ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
@@ -83,11 +83,11 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
-        let Asked { models, priority, answers } = asked;
-        let target = Target { models, answers, priority, ..args.target(url)? };
+        let RequestNeeds { models, priority, answers } = needs;
+        let target = Target { models, answers, priority, ..server.target(url) };
         let mut mentioned = None;
         let (engine, smoke) = runtime.block_on(async {
-            let connecting = OpenAiEngine::connect(target, args.wait(), |progress| match progress {
+            let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
                 ConnectProgress::Waiting { reason, elapsed } => {
                     if elapsed >= mentioned.map_or(PATIENCE, |last| last + MENTION) {
                         printer.words(&format!(
@@ -112,7 +112,7 @@ impl Session {
             };
             tokio::select! {
                 opened = opening => opened,
-                reason = reason_of(in_vain) => Err(reason),
+                reason = reason_of(give_up) => Err(reason),
             }
         })?;
         Ok(Self { runtime, engine, smoke, mock })
@@ -125,9 +125,9 @@ fn of_server(error: impl std::fmt::Display) -> Stop {
 }
 
 /// Waits until there is a reason to wait for the server no longer.
-async fn reason_of(in_vain: InVain<'_>) -> Stop {
+async fn reason_of(give_up: GiveUp<'_>) -> Stop {
     loop {
-        if let Some(reason) = in_vain() {
+        if let Some(reason) = give_up() {
             return reason;
         }
         tokio::time::sleep(ASK_EVERY).await;

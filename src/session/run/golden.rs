@@ -7,18 +7,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::args::ServerArgs;
-use super::session::Session;
+use super::connect::{RequestNeeds, ServerConnection};
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
-use crate::session::{Printer, Stop};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::ServerSettings;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.
-pub(super) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
+pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     let chat = spec.checks.iter().find(|check| check.messages.is_some());
     match (chat, endpoint) {
         (Some(check), Endpoint::Completions) => Err(Stop::usage(format!(
@@ -31,55 +32,60 @@ pub(super) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     }
 }
 
-/// The forms of answers that classes ask for, held against the endpoint and the extra body; none where all are words.
-pub(super) fn answers(spec: &WorkloadSpec, server: &ServerArgs) -> Result<Vec<Option<AnswerShape>>, Stop> {
-    let endpoint = server.endpoint();
+/// What the requests of a workload ask for one by one, checked against the server's settings.
+pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<RequestNeeds, Stop> {
+    let (models, answers) = (models(spec, server)?, answers(spec, server)?);
+    Ok(RequestNeeds { models, answers, ..RequestNeeds::default() })
+}
+
+/// The forms of answers that classes ask for; none where all are free text.
+fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<AnswerShape>>, Stop> {
+    let Some(class) = spec.classes.iter().find(|class| class.answer.is_some()) else { return Ok(Vec::new()) };
     for field in ["response_format", "tools", "tool_choice"] {
-        if let (Some(class), true) =
-            (spec.classes.iter().find(|class| class.answer.is_some()), server.fixes(field)?)
-        {
+        if server.fixes(field) {
             return Err(Stop::usage(format!(
                 "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
                 class.name
             )));
         }
     }
-    match (spec.classes.iter().find(|class| class.answer.is_some()), endpoint) {
-        (None, _) => Ok(Vec::new()),
-        (Some(class), Endpoint::Completions) => Err(Stop::usage(format!(
-            "class `{}` asks for answers of a form, which the endpoint {endpoint} does not have\n\
+    match server.endpoint {
+        Endpoint::Completions => Err(Stop::usage(format!(
+            "class `{}` asks for answers of a form, which the endpoint {} does not have\n\
              hint: give --endpoint {}, or take `answer` out of the class",
             class.name,
+            server.endpoint,
             Endpoint::Chat
         ))),
-        (Some(_), Endpoint::Chat) => Ok(spec.classes.iter().map(|class| class.answer.clone()).collect()),
+        Endpoint::Chat => Ok(spec.classes.iter().map(|class| class.answer.clone()).collect()),
     }
 }
 
-/// The models that requests of a workload ask for, held against what was typed; none where all ask for one.
-pub(super) fn models(spec: &WorkloadSpec, server: &ServerArgs) -> Result<Vec<String>, Stop> {
+/// The models that requests of a workload ask for; none where all ask for one.
+fn models(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<String>, Stop> {
     let models = spec.models.as_ref().map(|mix| mix.names.clone()).unwrap_or_default();
-    if !models.is_empty() {
-        if let Some(model) = &server.model {
-            return Err(Stop::usage(format!(
-                "--model {model} and the `models` of `{}` both say which model is asked for\n\
-                 hint: leave --model out, or take `models` out of the workload",
-                spec.name
-            )));
-        }
-        if server.fixes("model")? {
-            return Err(Stop::usage(format!(
-                "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
-                spec.name
-            )));
-        }
+    if models.is_empty() {
+        return Ok(models);
+    }
+    if let Some(model) = &server.model {
+        return Err(Stop::usage(format!(
+            "--model {model} and the `models` of `{}` both say which model is asked for\n\
+             hint: leave --model out, or take `models` out of the workload",
+            spec.name
+        )));
+    }
+    if server.fixes("model") {
+        return Err(Stop::usage(format!(
+            "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
+            spec.name
+        )));
     }
     Ok(models)
 }
 
 /// The golden prompts of one run.
-pub(super) struct Golden<'a> {
-    session: &'a Session,
+pub(crate) struct Golden<'a> {
+    server: &'a ServerConnection,
     checks: Checks<OpenAiEngine>,
     named: Vec<GoldenCheck>,
     judge: AnswerJudge,
@@ -88,8 +94,8 @@ pub(super) struct Golden<'a> {
 impl<'a> Golden<'a> {
     /// Those of a workload, each with `limit` for its answer; `None` where there are none, and on all generators but the
     /// first, so that they are as many however many fly the plan.
-    pub(super) fn of(
-        session: &'a Session,
+    pub(crate) fn of(
+        server: &'a ServerConnection,
         engine: &OpenAiEngine,
         spec: &WorkloadSpec,
         shard: Option<Shard>,
@@ -101,7 +107,7 @@ impl<'a> Golden<'a> {
         let prompts =
             (0..).zip(&spec.checks).map(|(index, check)| engine.prepare_check(index, check)).collect();
         Some(Self {
-            session,
+            server,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
             named: spec.checks.clone(),
             judge: AnswerJudge::new(spec, engine.secrets()),
@@ -109,9 +115,9 @@ impl<'a> Golden<'a> {
     }
 
     /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
-    pub(super) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
+    pub(crate) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
         printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
-        let asked = self.session.runtime.block_on(self.checks.before());
+        let asked = self.server.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
             if let Some(said) = in_words(&self.named, &record) {
                 printer.words(&format!("warning: check {said}"));
@@ -121,15 +127,15 @@ impl<'a> Golden<'a> {
     }
 
     /// Asks each once and tells its name, and what became of it where it is not passed.
-    pub(super) fn results(&self) -> Vec<(String, Option<String>)> {
-        let asked = self.session.runtime.block_on(self.checks.before());
+    pub(crate) fn results(&self) -> Vec<(String, Option<String>)> {
+        let asked = self.server.runtime.block_on(self.checks.before());
         let records = asked.into_iter().map(|asked| self.judge.check(asked));
         let names = self.named.iter().map(|check| check.name.clone());
         names.zip(records.map(|record| in_words(&self.named, &record))).collect()
     }
 
     /// Asks them under load until `run` is over, by the clock.
-    pub(super) async fn beside(
+    pub(crate) async fn beside(
         self,
         run: impl Future<Output = RunFooter>,
         clock: RunClock,
@@ -149,14 +155,14 @@ impl<'a> Golden<'a> {
     }
 
     /// When they are asked under load.
-    pub(super) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
+    pub(crate) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
         let every = spec.check_every_s.unwrap_or(GoldenCheck::USUAL_EVERY_S);
         CheckTimes { from: plan.window_start, until: plan.window_end, every: Duration::from_secs_f64(every) }
     }
 }
 
 /// What became of a check that did not pass.
-pub(super) fn in_words(checks: &[GoldenCheck], record: &CheckRecord) -> Option<String> {
+pub(crate) fn in_words(checks: &[GoldenCheck], record: &CheckRecord) -> Option<String> {
     let name = checks.get(usize::from(record.check)).map_or("?", |check| check.name.as_str());
     let excerpt = record.excerpt.as_ref().map(|excerpt| format!(": {excerpt:?}")).unwrap_or_default();
     match &record.result {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::Field;
+use super::context::RunContext;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
-use crate::session::Stop;
+use crate::session::exit::Stop;
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;
@@ -22,13 +22,13 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a server is waited for that does not come to rest.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-impl Field<'_> {
+impl RunContext {
     /// Sends the first `requests` of `schedule`, a few at a time, and counts none. What goes wrong is told, and left for
     /// the runs to show. An interrupt ends it.
-    pub(in crate::cli) fn warm_server(&self, schedule: &Schedule, requests: usize) {
-        let Self { session, interrupts, printer, .. } = self;
-        let warm = session.engine.warm_server(self.first(schedule, 0, requests), FEW);
-        let failed = session.runtime.block_on(async {
+    pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
+        let Self { server, interrupts, printer, .. } = self;
+        let warm = server.engine.warm_server(self.first(schedule, 0, requests), FEW);
+        let failed = server.runtime.block_on(async {
             tokio::select! {
                 answered = warm => answered.err(),
                 () = interrupts.stop_wished() => None,
@@ -41,14 +41,14 @@ impl Field<'_> {
 
     /// How long the server takes for one request of `schedule` alone, the longest of three that follow the first `after`;
     /// `None` where it is interrupted.
-    pub(in crate::cli) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
-        let Self { session, interrupts, .. } = self;
+    pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
+        let Self { server, interrupts, .. } = self;
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut stays = Vec::new();
         for request in self.first(schedule, after, ALONE) {
             let begin = clock.now();
-            let answer = session.engine.warm_server(std::iter::once(request), 1);
-            let answered = session.runtime.block_on(async {
+            let answer = server.engine.warm_server(std::iter::once(request), 1);
+            let answered = server.runtime.block_on(async {
                 tokio::select! {
                     answered = answer => Some(answered),
                     () = interrupts.stop_wished() => None,
@@ -70,13 +70,13 @@ impl Field<'_> {
 
     /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
     /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
-    pub(in crate::cli) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
-        let Self { session, interrupts, .. } = self;
+    pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
+        let Self { server, interrupts, .. } = self;
         let clock = RunClock::starting_in(Duration::ZERO);
         let requests = self.first(schedule, 0, Self::asked_by(users) as usize);
-        let answers = session.engine.warm_server(requests, users as usize);
+        let answers = server.engine.warm_server(requests, users as usize);
         let begin = clock.now();
-        let answered = session.runtime.block_on(async {
+        let answered = server.runtime.block_on(async {
             tokio::select! {
                 answered = answers => Some(answered),
                 () = interrupts.stop_wished() => None,
@@ -92,14 +92,14 @@ impl Field<'_> {
     }
 
     /// Requests that tell how fast so many users are answered.
-    pub(in crate::cli) const fn asked_by(users: u64) -> u64 {
+    pub(crate) const fn asked_by(users: u64) -> u64 {
         users * OF_EACH as u64
     }
 
     /// Refuses a server that is another than the one that was connected to, as far as it tells.
-    pub(in crate::cli) fn ask_who_it_is(&self) -> Result<(), Stop> {
-        let Self { session, .. } = self;
-        session.runtime.block_on(session.engine.verify_identity()).map_err(|other| {
+    pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
+        let Self { server, .. } = self;
+        server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
             Stop::impossible(format!(
                 "{other}: rounds of two servers are not one experiment\n\
                  hint: serve what was served before, and go on with --resume; or begin anew"
@@ -108,16 +108,16 @@ impl Field<'_> {
     }
 
     /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.
-    pub(in crate::cli) fn let_rest(&self, pause: Duration) {
-        let Self { session, interrupts, printer, .. } = self;
+    pub(crate) fn let_rest(&self, pause: Duration) {
+        let Self { server, interrupts, printer, .. } = self;
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
-            while let Some(present @ 1..) = session.engine.in_flight_requests().await {
+            while let Some(in_flight @ 1..) = server.engine.in_flight_requests().await {
                 if waited >= PATIENCE {
-                    let present = counted(present, "request");
+                    let in_flight = counted(in_flight, "request");
                     printer.words(&format!(
-                        "warning: the server still has {present} a minute after the run; is it asked by somebody else?"
+                        "warning: the server still has {in_flight} a minute after the run; is it asked by somebody else?"
                     ));
                     break;
                 }
@@ -125,7 +125,7 @@ impl Field<'_> {
                 waited += LOOK;
             }
         };
-        session.runtime.block_on(async {
+        server.runtime.block_on(async {
             tokio::select! {
                 () = at_rest => {}
                 () = interrupts.stop_wished() => {}
@@ -140,7 +140,7 @@ impl Field<'_> {
         after: usize,
         requests: usize,
     ) -> impl Iterator<Item = RequestSpec> + use<'s> {
-        let prompts = self.prompts.clone().with_salt(seed_of_run(self.salt, TEXTS));
+        let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
         schedule.generate_stream(prompts.into()).skip(after).take(requests)
     }
 }
