@@ -1,4 +1,4 @@
-//! How many instances a rate needs by a model of their queues behind a router, beside how many by division.
+//! Instances that a rate needs by a queueing model behind a router, beside the number by rate.
 
 mod model;
 
