@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::power::{Power, fewest_rounds};
 use crate::analysis::statistics::{CONFIDENCE, SECTIONS, student_t_quantile};
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, Measure, Share, Summary};
+use crate::analysis::{FigureKey, Metric, Summary};
 use crate::units::{count, three_digits};
 
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
@@ -58,7 +58,7 @@ impl fmt::Display for AbSide {
 pub struct AbDesign {
     rounds: u64,
     margin: f64,
-    metrics: Vec<Measure>,
+    metrics: Vec<FigureKey>,
 }
 
 /// Too few rounds to distinguish the sides.
@@ -80,13 +80,10 @@ impl AbDesign {
     /// # Errors
     ///
     /// When so few rounds can never distinguish two sides.
-    pub fn new(rounds: u64, metrics: Vec<Measure>, margin: f64) -> Result<Self, TooFewRounds> {
+    pub fn new(rounds: u64, metrics: Vec<FigureKey>, margin: f64) -> Result<Self, TooFewRounds> {
         let mut family = Vec::new();
-        let errors =
-            Measure { text: "error_rate".to_owned(), subject: FigureKey::Share(Share::Errors), scope: None };
-        for metric in metrics.into_iter().chain([errors]) {
-            let known = |other: &Measure| (other.subject, &other.scope) == (metric.subject, &metric.scope);
-            if !family.iter().any(known) {
+        for metric in metrics.into_iter().chain([FigureKey::of(Metric::ErrorRate)]) {
+            if !family.contains(&metric) {
                 family.push(metric);
             }
         }
@@ -111,12 +108,12 @@ impl AbDesign {
 
     /// The metrics that decide, in order.
     #[must_use]
-    pub fn metrics(&self) -> &[Measure] {
+    pub fn metrics(&self) -> &[FigureKey] {
         &self.metrics
     }
 
     /// The metrics that a class has, for `class` alone.
-    pub(super) fn of_class(&self, class: &str) -> Vec<Measure> {
+    pub(super) fn of_class(&self, class: &str) -> Vec<FigureKey> {
         self.metrics.iter().filter_map(|measure| measure.of_class(class)).collect()
     }
 
@@ -154,7 +151,7 @@ impl AbDesign {
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;
         let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), (SECTIONS - 1) as f64);
-        let guess = |measure: &Measure| {
+        let guess = |measure: &FigureKey| {
             let spread = std::f64::consts::SQRT_2 * measure.relative_half_width(run)? / t;
             let found = libm::expm1(detectable * spread);
             Some(format!("{measure} {} (it may spread by {})", percent(found), percent(spread)))
@@ -200,7 +197,7 @@ impl AbDesign {
 mod tests {
     use super::*;
 
-    fn measures(texts: &[&str]) -> Vec<Measure> {
+    fn measures(texts: &[&str]) -> Vec<FigureKey> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 

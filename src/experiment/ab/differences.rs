@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
-use crate::analysis::{Figure, FigureKey, Measure};
+use crate::analysis::{Figure, FigureKey, FigureKind};
 
 /// How two figures are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -76,16 +76,16 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    pub(super) fn of(measure: &Measure, rounds: &[AbRound<'_>]) -> Self {
+    pub(super) fn of(measure: &FigureKey, rounds: &[AbRound<'_>]) -> Self {
         let both = rounds.iter().filter_map(|round| {
             let (a, b) = (measure.read(round.a)?, measure.read(round.b)?);
             Some((AbPair { round: round.number, a: a.exact(), b: b.exact() }, (a, b)))
         });
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
-        let scale = match measure.subject {
-            FigureKey::Latency(..) | FigureKey::Rate(_) if above_zero => DifferenceScale::Ratio,
-            FigureKey::Latency(..) | FigureKey::Rate(_) | FigureKey::Share(_) => DifferenceScale::Difference,
+        let scale = match measure.kind() {
+            FigureKind::Latency | FigureKind::Rate if above_zero => DifferenceScale::Ratio,
+            FigureKind::Latency | FigureKind::Rate | FigureKind::Share => DifferenceScale::Difference,
         };
         Self { scale, pairs, figures }
     }

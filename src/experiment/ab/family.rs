@@ -4,12 +4,12 @@ use super::differences::Differences;
 use super::metric::AbMetric;
 use super::power::Power;
 use super::rounds::AbRound;
-use crate::analysis::Measure;
+use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
 
 /// Metrics that are tested together.
 pub(super) struct MetricFamily<'a> {
-    pub(super) measures: &'a [Measure],
+    pub(super) measures: &'a [FigureKey],
     /// The difference that does not matter, as a share.
     pub(super) margin: f64,
     /// Number of tests, on which the detectable difference depends.
@@ -18,7 +18,7 @@ pub(super) struct MetricFamily<'a> {
 
 impl MetricFamily<'_> {
     /// The metrics that some round has, without verdicts; `rounds` gives the rounds that count for each.
-    pub(super) fn compared<'r>(&self, rounds: impl Fn(&Measure) -> &'r [AbRound<'r>]) -> Vec<AbMetric> {
+    pub(super) fn compared<'r>(&self, rounds: impl Fn(&FigureKey) -> &'r [AbRound<'r>]) -> Vec<AbMetric> {
         // The power of so many rounds is simulated once.
         let mut powers: Vec<(u64, Power)> = Vec::new();
         let mut metrics = Vec::new();

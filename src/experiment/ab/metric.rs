@@ -7,7 +7,7 @@ use super::power::{LEVEL, Power};
 use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, Measure, Sample, Share};
+use crate::analysis::{FigureKey, FigureKind, Sample};
 use crate::units::three_digits;
 
 /// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates
@@ -96,20 +96,20 @@ impl AbEstimate {
 
 impl AbMetric {
     /// The metric from these differences, without a verdict; `power` is that of as many rounds.
-    pub(super) fn of(measure: &Measure, differences: &Differences, margin: f64, power: &Power) -> Self {
+    pub(super) fn of(measure: &FigureKey, differences: &Differences, margin: f64, power: &Power) -> Self {
         let (scale, pairs) = (differences.scale, &differences.pairs);
         let estimate =
             |scale, level| differences.estimate(scale, level).and_then(|found| AbEstimate::on(scale, found));
         let exact = differences.exact();
-        let resampled = exact
-            .as_deref()
-            .and_then(|exact| bootstrap(exact, &measure.text, |sample| mean(sample).unwrap_or(f64::NAN)));
+        let resampled = exact.as_deref().and_then(|exact| {
+            bootstrap(exact, &measure.to_string(), |sample| mean(sample).unwrap_or(f64::NAN))
+        });
         let spread = exact.as_deref().and_then(variance).map(libm::sqrt);
         let a = median(pairs.iter().map(|pair| pair.a));
-        let margin = margin_of(measure.subject, scale, margin, a);
+        let margin = margin_of(measure, scale, margin, a);
         Self {
-            metric: measure.text.clone(),
-            unit: AbUnit::of(measure.subject),
+            metric: measure.to_string(),
+            unit: AbUnit::of(measure),
             less_is_better: measure.less_is_better(),
             scale,
             rounds: pairs.len() as u64,
@@ -195,23 +195,21 @@ impl AbMetric {
 }
 
 impl AbUnit {
-    const fn of(subject: FigureKey) -> Self {
-        match subject {
-            FigureKey::Latency(..) => Self::Ms,
-            FigureKey::Rate(_) => Self::PerS,
-            FigureKey::Share(_) => Self::Share,
+    const fn of(subject: &FigureKey) -> Self {
+        match subject.kind() {
+            FigureKind::Latency => Self::Ms,
+            FigureKind::Rate => Self::PerS,
+            FigureKind::Share => Self::Share,
         }
     }
 }
 
 /// The margin in the scale's own unit; `margin` is the requested one and `a` A's figure.
-fn margin_of(subject: FigureKey, scale: DifferenceScale, margin: f64, a: Option<f64>) -> f64 {
-    match (subject, scale) {
-        (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), _) => FAILURE_MARGIN,
-        (FigureKey::Share(_), _) | (_, DifferenceScale::Ratio) => margin,
-        (FigureKey::Latency(..) | FigureKey::Rate(_), DifferenceScale::Difference) => {
-            margin * a.unwrap_or(0.0)
-        }
+fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option<f64>) -> f64 {
+    match (subject.kind(), scale) {
+        _ if subject.metric.counts_failures() => FAILURE_MARGIN,
+        (FigureKind::Share, _) | (_, DifferenceScale::Ratio) => margin,
+        (FigureKind::Latency | FigureKind::Rate, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
     }
 }
 

@@ -10,7 +10,7 @@ use super::rounds::{AbRound, CompletedRound, InvalidRuns, NotRounds, failed_shar
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Flow, Measure, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::three_digits;
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.
@@ -221,7 +221,7 @@ impl JudgedRounds<'_> {
     }
 
     /// The metrics of one family, with verdicts once all rounds ran.
-    fn family(&self, measures: &[Measure]) -> Vec<AbMetric> {
+    fn family(&self, measures: &[FigureKey]) -> Vec<AbMetric> {
         let (margin, tests) = (self.design.margin(), measures.len() as u64);
         let mut metrics =
             MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
@@ -231,22 +231,14 @@ impl JudgedRounds<'_> {
         metrics
     }
 
-    fn rounds_of(&self, measure: &Measure) -> &[AbRound<'_>] {
-        match measure.subject {
-            FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts) => self.failing,
-            FigureKey::Share(_) | FigureKey::Latency(..) | FigureKey::Rate(_) => self.counting,
-        }
+    fn rounds_of(&self, measure: &FigureKey) -> &[AbRound<'_>] {
+        if measure.metric.counts_failures() { self.failing } else { self.counting }
     }
 
     /// Exploratory metrics that some round has.
     fn explored(&self) -> Vec<AbMetric> {
         let metrics = self.design.metrics();
-        let measures: Vec<_> = explored()
-            .into_iter()
-            .filter(|measure| {
-                !metrics.iter().any(|known| known.subject == measure.subject && known.scope.is_none())
-            })
-            .collect();
+        let measures: Vec<_> = explored().into_iter().filter(|measure| !metrics.contains(measure)).collect();
         let family = MetricFamily { measures: &measures, margin: self.design.margin(), tests: 1 };
         let mut explored = family.compared(|measure| self.rounds_of(measure));
         explored.retain(|metric| metric.rounds > 0);
@@ -296,19 +288,10 @@ impl JudgedRounds<'_> {
 }
 
 /// The exploratory metrics.
-fn explored() -> Vec<Measure> {
+fn explored() -> Vec<FigureKey> {
     let latencies = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e].into_iter().flat_map(|metric| {
-        [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| {
-            let subject = FigureKey::Latency(Statistic::Percentile(quantile), metric);
-            Measure { text: format!("{quantile} {metric}"), subject, scope: None }
-        })
+        [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| FigureKey::percentile(quantile, metric))
     });
-    let others = [
-        ("output_tokens_per_s", FigureKey::Rate(Flow::OutputTokens)),
-        ("request_rate", FigureKey::Rate(Flow::CompletedRequests)),
-        ("goodput", FigureKey::Rate(Flow::Goodput)),
-        ("slo_attainment", FigureKey::Share(Share::SloAttainment)),
-    ];
-    let others = others.map(|(text, subject)| Measure { text: text.to_owned(), subject, scope: None });
-    latencies.chain(others).collect()
+    let others = [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
+    latencies.chain(others.map(FigureKey::of)).collect()
 }

@@ -58,14 +58,14 @@ impl AnySide {
         rate.map(sentence).into_iter().collect()
     }
 
-    pub(super) fn figure(&self, subject: FigureKey) -> Option<Figure> {
+    pub(super) fn figure(&self, subject: &FigureKey) -> Option<Figure> {
         match self {
             Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
             Self::Foreign(_, run) => run.figure(subject),
         }
     }
 
-    pub(super) fn sampled(&self, subject: FigureKey) -> Sampled {
+    pub(super) fn sampled(&self, subject: &FigureKey) -> Sampled {
         let figures = vec![self.figure(subject)];
         let level = match self {
             Self::Ours(side) => ComparedFigure::of(subject, side),

@@ -10,7 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
 use super::row::{ChangeStanding, ComparedRow, Pairing, held};
 use super::side::SideUnit;
-use crate::analysis::{FigureKey, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -129,7 +129,7 @@ impl ComparedForeign {
 impl AgainstForeign {
     fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
-        for subject in subjects() {
+        for subject in &subjects() {
             match (baseline.figure(subject), other.figure(subject)) {
                 (Some(_), Some(_)) => rows.extend(ComparedRow::of(
                     subject,
@@ -143,7 +143,7 @@ impl AgainstForeign {
             }
         }
         let judged = gates.iter().map(|gate| {
-            let subject = gate.margin().figure.subject;
+            let subject = &gate.margin().figure;
             let (before, after) = (baseline.sampled(subject), other.sampled(subject));
             let standing: ChangeStanding = held(before.level, after.level);
             gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
@@ -153,47 +153,43 @@ impl AgainstForeign {
 }
 
 /// All that is looked at.
-fn subjects() -> impl Iterator<Item = FigureKey> {
+fn subjects() -> Vec<FigureKey> {
     let latencies = METRICS
         .into_iter()
-        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::Latency(statistic, metric)));
-    latencies.chain([FigureKey::Share(Share::Errors)])
+        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
+    latencies.chain([FigureKey::of(Metric::ErrorRate)]).collect()
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
 fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
     let measure = &gate.margin().figure;
     let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
-    if measure.scope.is_some() {
+    if measure.part.is_some() {
         return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
     }
-    match measure.subject {
-        FigureKey::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
-        FigureKey::Share(Share::Errors) => Ok(()),
-        FigureKey::Latency(statistic, Metric::Ttft) => {
-            from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
-        }
-        FigureKey::Latency(statistic, Metric::E2e) => {
-            from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
-        }
-        FigureKey::Latency(_, metric) => no(format!("it has no {metric}")),
-        FigureKey::Rate(_) => no(
+    match (measure.kind(), measure.metric) {
+        (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
+        (_, Metric::ErrorRate) => Ok(()),
+        (_, Metric::Ttft) => from_send(measure, Metric::TtftFromSend, no),
+        (_, Metric::E2e) => from_send(measure, Metric::E2eFromSend, no),
+        (FigureKind::Latency, metric) => no(format!("it has no {metric}")),
+        (FigureKind::Rate, _) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        FigureKey::Share(_) => no("it does not tell it".to_owned()),
+        (FigureKind::Share, _) => no("it does not tell it".to_owned()),
     }
 }
 
 fn from_send(
-    statistic: Statistic,
-    metric: Metric,
+    figure: &FigureKey,
     there: Metric,
     no: impl Fn(String) -> Result<(), NoEqual>,
 ) -> Result<(), NoEqual> {
     no(format!(
-        "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        FigureKey::Latency(statistic, there)
+        "{} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
+        figure.metric,
+        FigureKey { metric: there, ..figure.clone() }
     ))
 }

@@ -109,7 +109,7 @@ impl ComparedSide {
     }
 
     /// The figure `subject` of each run that counts.
-    pub(super) fn figures(&self, subject: FigureKey) -> Vec<Option<Figure>> {
+    pub(super) fn figures(&self, subject: &FigureKey) -> Vec<Option<Figure>> {
         self.runs.iter().map(|run| subject.read(run)).collect()
     }
 

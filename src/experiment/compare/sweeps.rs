@@ -7,7 +7,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
-use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile};
 use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{
@@ -124,7 +124,7 @@ impl ComparedSweeps {
     /// When they do not: what they keep.
     pub fn check(gate: &Gate) -> Result<(), String> {
         let wanted = gate.whole_run_subject();
-        if READ.iter().any(|(subject, _)| Some(*subject) == wanted) {
+        if READ.iter().any(|(subject, _)| Some(subject) == wanted) {
             return Ok(());
         }
         let kept: Vec<_> = READ.iter().map(|(subject, _)| subject.to_string()).collect();
@@ -233,9 +233,9 @@ impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
-        let row = |(subject, read): (FigureKey, Read)| {
+        let row = |(subject, read): &(FigureKey, Read)| {
             // Beyond saturation a latency depends on the length of the run and says nothing about the server.
-            if saturated && matches!(subject, FigureKey::Latency(..)) {
+            if saturated && subject.kind() == FigureKind::Latency {
                 return None;
             }
             let sampled = |point: &SweepPoint| {
@@ -247,7 +247,7 @@ impl AtLoad {
         Self {
             load: before.load,
             pairing,
-            rows: SHOWN.into_iter().map(|place| READ[place]).filter_map(row).collect(),
+            rows: SHOWN.into_iter().map(|place| &READ[place]).filter_map(row).collect(),
         }
     }
 }
@@ -284,9 +284,9 @@ type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.
-const READ: [(FigureKey, Read); 14] = {
+static READ: [(FigureKey, Read); 14] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-        FigureKey::Latency(Statistic::Percentile(quantile), metric)
+        FigureKey::percentile(quantile, metric)
     }
     [
         (percentile(Quantile::P50, Metric::Ttft), |figures| figures.ttft_p50_ms.as_ref()),
@@ -296,11 +296,11 @@ const READ: [(FigureKey, Read); 14] = {
         (percentile(Quantile::P99, Metric::Tpot), |figures| figures.tpot_p99_ms.as_ref()),
         (percentile(Quantile::P50, Metric::E2e), |figures| figures.e2e_p50_ms.as_ref()),
         (percentile(Quantile::P99, Metric::E2e), |figures| figures.e2e_p99_ms.as_ref()),
-        (FigureKey::Rate(Flow::CompletedRequests), |figures| figures.completed_requests_per_s.as_ref()),
-        (FigureKey::Rate(Flow::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
-        (FigureKey::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
-        (FigureKey::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
-        (FigureKey::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
+        (FigureKey::of(Metric::RequestRate), |figures| figures.completed_requests_per_s.as_ref()),
+        (FigureKey::of(Metric::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
+        (FigureKey::of(Metric::Goodput), |figures| figures.goodput_per_s.as_ref()),
+        (FigureKey::of(Metric::SloAttainment), |figures| figures.slo_attainment.as_ref()),
+        (FigureKey::of(Metric::ErrorRate), |figures| figures.error_rate.as_ref()),
         (percentile(Quantile::P95, Metric::Tpot), |figures| figures.tpot_p95_ms.as_ref()),
         (percentile(Quantile::P95, Metric::E2e), |figures| figures.e2e_p95_ms.as_ref()),
     ]
@@ -309,7 +309,7 @@ const READ: [(FigureKey, Read); 14] = {
 /// The figure that `gate` is about in each run of a load; none where sweeps do not keep it.
 fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis::Figure>> {
     let wanted = gate.whole_run_subject();
-    let known = READ.into_iter().find(|(subject, _)| Some(*subject) == wanted);
+    let known = READ.iter().find(|(subject, _)| Some(subject) == wanted);
     known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
 }
 

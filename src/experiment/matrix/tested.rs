@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::measured::RowFigure;
 use super::table::{Claim, ClaimKind, MatrixVariable};
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
-use crate::analysis::{FigureKey, Mark, Objective, Status, Summary};
+use crate::analysis::{FigureKey, Objective, SampleWarning, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -104,13 +104,13 @@ impl Claim {
             (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
             (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(*subject, runs, other, |low, high| {
+                self.of_ratio(subject, runs, other, |low, high| {
                     ClaimStanding::of_ends(holds(low), holds(high))
                 })
             }
             (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);
-                self.of_ratio(*subject, runs, other, |low, high| {
+                self.of_ratio(subject, runs, other, |low, high| {
                     if low >= least && high <= most {
                         ClaimStanding::Confirmed
                     } else if high < least || low > most {
@@ -158,7 +158,9 @@ impl Claim {
                 (judgement.status, judgement.status == Status::Unresolvable && has_interval, judgement.line)
             }
         };
-        let few = runs.iter().any(|run| matches!(objective.mark(run), Some((Mark::TooFewSamples, _))));
+        let few = runs
+            .iter()
+            .any(|run| matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))));
         let standing = match status {
             _ if few || inside => ClaimStanding::CannotTell,
             Status::Met => ClaimStanding::Confirmed,
@@ -178,7 +180,7 @@ impl Claim {
 
     fn of_ratio(
         &self,
-        subject: FigureKey,
+        subject: &FigureKey,
         runs: &[&Summary],
         other: &[&Summary],
         judge: impl Fn(f64, f64) -> ClaimStanding,
@@ -195,7 +197,7 @@ impl Claim {
         };
         let times = |value: f64| format!("{} x", three_digits(value));
         let found = format!("{found}: {}", times(ratio.value));
-        let few = [&one, &two].iter().any(|figure| figure.mark == Some(Mark::TooFewSamples));
+        let few = [&one, &two].iter().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples));
         match ratio.interval {
             None => {
                 let reason = format!("{found}, by runs without an interval; run as many repeats of both");

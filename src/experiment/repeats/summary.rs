@@ -6,8 +6,7 @@ use super::figures::Figures;
 use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
-    Check, CheckOutcome, Figure, FigureKey, Flow, Metric, Objective, Quantile, Rule, Statistic, Summary,
-    counts_over_runs,
+    Check, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Rule, Summary, counts_over_runs,
 };
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
@@ -278,11 +277,7 @@ fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) ->
 
 impl RepeatedRun {
     fn of(repeat: Repeat, run: &Summary) -> Self {
-        let ttft = |quantile| {
-            FigureKey::Latency(Statistic::Percentile(quantile), Metric::Ttft)
-                .read(run)
-                .and_then(Figure::exact)
-        };
+        let ttft = |quantile| FigureKey::percentile(quantile, Metric::Ttft).read(run).and_then(Figure::exact);
         Self {
             number: repeat.number,
             seed: run.run.seed,
@@ -294,7 +289,7 @@ impl RepeatedRun {
             completed: run.requests.completed,
             ttft_p50_ms: ttft(Quantile::P50),
             ttft_p99_ms: ttft(Quantile::P99),
-            goodput_per_s: FigureKey::Rate(Flow::Goodput).read(run).and_then(Figure::exact),
+            goodput_per_s: FigureKey::of(Metric::Goodput).read(run).and_then(Figure::exact),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::answer::{HighestLoad, StopReason};
 use super::point::LoadClass;
 use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
-use crate::analysis::Mark;
+use crate::analysis::SampleWarning;
 use crate::analysis::wording::{counted, percent};
 use crate::units::count;
 
@@ -42,7 +42,7 @@ pub(super) fn judge(
     }
     let few = trials
         .iter()
-        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(Mark::TooFewSamples)));
+        .filter(|trial| trial.judged.iter().any(|judged| judged.mark == Some(SampleWarning::TooFewSamples)));
     let few = few.count() as u64;
     if few > 0 {
         notes.push(format!(

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run with its sample warning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MarkedFigure {
     figure: Figure,
-    mark: Option<Mark>,
+    mark: Option<SampleWarning>,
 }
 
 impl MarkedFigure {
-    fn of(subject: FigureKey, run: &Summary) -> Option<Self> {
-        Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
+    fn of(subject: &FigureKey, run: &Summary) -> Option<Self> {
+        Some(Self { figure: subject.read(run)?, mark: subject.warning(run).map(|(mark, _)| mark) })
     }
 
     const fn exact(value: f64) -> Self {
@@ -89,11 +89,8 @@ pub struct PointFigures {
 
 impl RunFigures {
     pub(super) fn of(run: &Summary) -> Self {
-        let percentile = |metric, quantile| {
-            MarkedFigure::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run)
-        };
-        let rate = |flow| MarkedFigure::of(FigureKey::Rate(flow), run);
-        let share = |share| MarkedFigure::of(FigureKey::Share(share), run);
+        let percentile = |metric, quantile| MarkedFigure::of(&FigureKey::percentile(quantile, metric), run);
+        let figure = |metric| MarkedFigure::of(&FigureKey::of(metric), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
@@ -105,12 +102,12 @@ impl RunFigures {
             e2e_p95: percentile(Metric::E2e, Quantile::P95),
             e2e_p99: percentile(Metric::E2e, Quantile::P99),
             // Without SLOs it would equal the completed requests.
-            goodput: rate(Flow::Goodput).filter(|_| run.slo.declared),
-            attainment: share(Share::SloAttainment),
-            errors: share(Share::Errors),
-            completed: rate(Flow::CompletedRequests),
-            input_tokens: rate(Flow::InputTokens),
-            output_tokens: rate(Flow::OutputTokens),
+            goodput: figure(Metric::Goodput).filter(|_| run.slo.declared),
+            attainment: figure(Metric::SloAttainment),
+            errors: figure(Metric::ErrorRate),
+            completed: figure(Metric::RequestRate),
+            input_tokens: figure(Metric::InputTokens),
+            output_tokens: figure(Metric::OutputTokens),
             gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
             in_flight: run.in_flight.map(|level| MarkedFigure::exact(level.mean)),
         }
@@ -135,7 +132,7 @@ impl PointFigures {
             let read: Vec<_> = runs.iter().map(|run| read(run)).collect();
             let figures: Vec<_> = read.iter().map(|reading| reading.map(|reading| reading.figure)).collect();
             let any = figures.iter().any(Option::is_some);
-            let mark = Mark::gravest(read.iter().filter_map(|reading| (*reading)?.mark));
+            let mark = SampleWarning::gravest(read.iter().filter_map(|reading| (*reading)?.mark));
             any.then(|| AcrossRuns { mark, ..AcrossRuns::of_figures(&figures, most) })
         };
         let any = f64::INFINITY;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Load;
 use super::readings::RunFigures;
 use crate::analysis::wording::percent;
-use crate::analysis::{Judgement, Mark, Rule, Status, Summary};
+use crate::analysis::{Judgement, Rule, SampleWarning, Status, Summary};
 use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
@@ -89,7 +89,7 @@ pub struct JudgedObjective {
     /// known. `p99 ttft < 500ms` is met while it is under 1 %.
     pub over_share: Option<f64>,
     /// A warning about the figure: too few samples.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
 }
 
 impl TrialRequest {
@@ -202,7 +202,7 @@ fn saturated(run: &Summary) -> Option<String> {
 impl JudgedObjective {
     fn of(judgement: &Judgement) -> Self {
         Self {
-            objective: judgement.objective.clone(),
+            objective: judgement.objective.text.clone(),
             status: judgement.status,
             value: judgement.value,
             at_least: judgement.at_least,

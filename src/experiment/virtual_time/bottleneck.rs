@@ -184,9 +184,9 @@ impl EngineEvidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
-        let WorkTotals { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } =
+        let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
             executed.decode_effort;
-        let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
+        let waiting = short_of_blocks_s + short_of_slots_s + short_of_tokens_s;
         let gauges = &executed.gauges;
         Self {
             steps: effort.steps,
@@ -200,7 +200,7 @@ impl EngineEvidence {
             overhead_share: of_parts(overhead.max(0.0)),
             kv_usage: of_busy(effort.kv_held_s),
             short_of_blocks_share: of_busy(effort.short_of_blocks_s),
-            short_of_seats_share: of_busy(effort.short_of_seats_s),
+            short_of_seats_share: of_busy(effort.short_of_slots_s),
             short_of_tokens_share: of_busy(effort.short_of_tokens_s),
             decode_waiting_share: ratio(waiting, executed.decode_effort.busy_s),
             queue_share_of_ttft: ratio(executed.queued_s, executed.to_first_token_s),

@@ -50,7 +50,7 @@ impl LaterTurns {
 
     /// The place of a request in a conversation of several turns, where it has one.
     pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
-        let goes_on = self.sessions.as_ref()?.goes_on(request);
+        let goes_on = self.sessions.as_ref()?.has_next_turn(request);
         request.turn.filter(|turn| goes_on || turn.place() > 0)
     }
 

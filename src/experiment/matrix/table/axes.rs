@@ -64,7 +64,7 @@ impl Axes {
     fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
         let tokens = |place: SpecValue<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
         let workloads = axis(fields, "workload", |place| {
-            let name = place.said()?;
+            let name = place.nonblank()?;
             Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
         });
         let inputs = axis(fields, "input_tokens", |place| {

@@ -18,9 +18,9 @@ impl Expected {
     /// Reads one.
     pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a hypothesis", |fields| {
-            let rows = fields.required("rows", |place| place.list(|place| place.said()));
-            let question = fields.optional("question", None, |place| place.said().map(Some));
-            let hypothesis = fields.optional("hypothesis", None, |place| place.said().map(Some));
+            let rows = fields.required("rows", |place| place.list(|place| place.nonblank()));
+            let question = fields.optional("question", None, |place| place.nonblank().map(Some));
+            let hypothesis = fields.optional("hypothesis", None, |place| place.nonblank().map(Some));
             let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
             let read = Self { rows: rows?, question: question?, hypothesis: hypothesis?, expect: expect? };
             if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {

@@ -37,8 +37,8 @@ impl MatrixRow {
     pub(super) fn read(place: SpecValue<'_>, defaults: &Settings) -> Option<Self> {
         place.table("a row", |fields| {
             let name = fields.required("name", |place| place.name());
-            let question = fields.optional("question", None, |place| place.said().map(Some));
-            let hypothesis = fields.optional("hypothesis", None, |place| place.said().map(Some));
+            let question = fields.optional("question", None, |place| place.nonblank().map(Some));
+            let hypothesis = fields.optional("hypothesis", None, |place| place.nonblank().map(Some));
             let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
             let variants =
                 fields.optional("variants", None, |place| place.list(|place| place.name()).map(Some));

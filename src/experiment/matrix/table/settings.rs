@@ -102,7 +102,7 @@ impl Spacing {
 impl Settings {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let workload = fields.optional("workload", None, |place| place.said().map(Some));
+        let workload = fields.optional("workload", None, |place| place.nonblank().map(Some));
         let mut tokens = |name| {
             fields.optional(name, None, |place| {
                 place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok()).map(Some)

@@ -1,6 +1,6 @@
 //! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
-use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
+use crate::analysis::{Comparison, FigureKind, Objective};
 use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
@@ -56,26 +56,21 @@ impl SearchDemand {
         let below = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
-        let (scale, limit) = match (objective.subject, below) {
-            (FigureKey::Rate(_), _) => {
+        let key = &objective.key;
+        let (scale, limit) = match (key.kind(), below) {
+            (FigureKind::Rate, _) => {
                 return refused(
                     "a flow rises with the load before it falls; demand a latency or a share, such as \
                      `slo_attainment > 95%`",
                 );
             }
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
-                (DemandScale::Share, 1.0 - bound)
-            }
-            (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
-                (DemandScale::Share, bound)
-            }
-            (FigureKey::Latency(Statistic::Percentile(quantile), metric), true)
-                if metric.is_one_per_request() =>
-            {
-                (DemandScale::Share, 1.0 - quantile.fraction())
-            }
-            (FigureKey::Latency(..), true) => (DemandScale::Magnitude, bound),
-            (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
+            (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
+            (FigureKind::Share, true) if key.less_is_better() => (DemandScale::Share, bound),
+            (FigureKind::Latency, true) => match key.quantile().filter(|_| key.metric.is_one_per_request()) {
+                Some(quantile) => (DemandScale::Share, 1.0 - quantile.fraction()),
+                None => (DemandScale::Magnitude, bound),
+            },
+            (FigureKind::Latency | FigureKind::Share, _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
@@ -100,11 +95,10 @@ impl SearchDemand {
             return Some(DemandReading { load, figure, requests: 1.0 });
         };
         let judged = trial.judged.get(place)?;
-        let figure = match (objective.subject, self.scale) {
-            (FigureKey::Latency(..), DemandScale::Share) => judged.over_share?,
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
-                1.0 - judged.value?
-            }
+        let key = &objective.key;
+        let figure = match (key.kind(), self.scale) {
+            (FigureKind::Latency, DemandScale::Share) => judged.over_share?,
+            (FigureKind::Share, _) if !key.less_is_better() => 1.0 - judged.value?,
             // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
