@@ -74,7 +74,8 @@ pub struct TooFewRounds {
 }
 
 impl AbDesign {
-    /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's figure
+    /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's
+    /// figure
     /// above 0, do not matter. Failures are always compared, because the latencies of the other requests hide them.
     ///
     /// # Errors
@@ -145,8 +146,10 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by sections
-    /// is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no figure has one.
+    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by
+    /// sections
+    /// is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no figure
+    /// has one.
     #[must_use]
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;

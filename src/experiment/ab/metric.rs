@@ -38,10 +38,12 @@ pub struct AbMetric {
     pub difference: Option<AbEstimate>,
     /// B ÷ A; absent on the scale of differences.
     pub ratio: Option<AbEstimate>,
-    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference), for
+    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference),
+    /// for
     /// readers who expect it; it is too narrow for so few rounds.
     pub bootstrap: Option<AbEstimate>,
-    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where both
+    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where
+    /// both
     /// are equivalent.
     pub equivalence: Option<AbEstimate>,
     /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.

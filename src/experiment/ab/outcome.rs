@@ -61,7 +61,8 @@ pub struct AbTest {
 pub struct AbClass {
     /// Name of the class.
     pub class: String,
-    /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their own.
+    /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their
+    /// own.
     pub verdict: AbOverall,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,

@@ -1,4 +1,4 @@
-//! What the points of a sweep say together: throughput against TPOT, and TTFT as the load rises.
+//! Symptoms over the points of a sweep: throughput against TPOT, and TTFT as the load rises.
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
@@ -50,8 +50,7 @@ impl LoadFigures {
 
 impl LoadFigures {
     /// Of a load of a sweep: the means over its runs, or the least that they can be.
-    #[must_use]
-    pub fn of_point(point: &SweepPoint) -> Self {
+    fn of_point(point: &SweepPoint) -> Self {
         let figures = &point.figures;
         let mean = |across: &Option<AcrossRuns>| {
             let across = across.as_ref()?;

@@ -1,4 +1,4 @@
-//! What the rules say of several runs of one workload together.
+//! The joint diagnosis of several runs of one workload.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct RepeatsDiagnosis {
     pub slo_attainment: Option<f64>,
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
     pub symptoms: Vec<RepeatsSymptom>,
-    /// Rules that could not tell in some run and saw nothing in the others, with what they first lacked.
+    /// Rules without enough data in some run that found nothing in the others, with what they first lacked.
     pub could_not_tell: Vec<CouldNotTell>,
 }
 
@@ -71,7 +71,7 @@ impl RepeatsDiagnosis {
         }
     }
 
-    /// Whether nearly all promises were kept in every run, so that no symptom needs a cure.
+    /// Whether nearly all SLOs were met in every run, so that no symptom needs a cure.
     #[must_use]
     pub fn promises_kept(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)

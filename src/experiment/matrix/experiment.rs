@@ -62,12 +62,6 @@ impl MatrixExperiment {
         &self.experiments
     }
 
-    /// What is known of the row in `slot`.
-    #[must_use]
-    pub fn runs_of(&self, slot: MatrixSlot) -> Option<&CellRuns> {
-        self.cells.iter().find(|cell| cell.slot == slot)
-    }
-
     fn row(&self, slot: MatrixSlot) -> &MatrixRow {
         &self.experiments.rows[slot.row]
     }

@@ -184,7 +184,8 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind arrivals while what is
+/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay
+/// behind arrivals while what is
 /// there grows.
 fn saturated(run: &Summary) -> Option<String> {
     if let Some(reason) = run.verdict.reasons.iter().find(|reason| OF_SERVERS.contains(&reason.rule)) {

@@ -65,7 +65,8 @@ impl<'a> LoadTally<'a> {
     }
 
     /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it
-    /// is undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is the number of
+    /// is undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is
+    /// the number of
     /// objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
@@ -125,7 +126,8 @@ impl Tightest {
 }
 
 /// The demand that crosses its limit first, by its estimate. With several crossings the interval reaches
-/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
+/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies
+/// there.
 pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());
     for (place, demand) in demands.iter().enumerate() {
