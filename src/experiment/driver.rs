@@ -1,11 +1,9 @@
 //! Drives every experiment: asks which run comes next, has it carried out, and records what came of it.
 //!
 //! An [`Experiment`] is pure: it says which run comes next and what the runs mean. An [`Executor`] carries runs out:
-//! against
-//! a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules that all
-//! experiments share: stored runs are used again, an interrupt ends the experiment before the next new run, the
-//! executor
-//! rests between two new runs, and runs that this machine keeps spoiling end the experiment.
+//! against a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules
+//! that all experiments share: stored runs are used again, an interrupt ends the experiment before the next new run,
+//! the executor rests between two new runs, and runs that this machine keeps spoiling end the experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +18,7 @@ const MOST_SPOILED: u64 = 3;
 const FAULTS_OF_CLIENT: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
 
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
-/// a
-/// run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
+/// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
 pub trait Experiment {
     /// Which part of the experiment a run is, with what makes it differ from the others.
     type Part: Clone;
@@ -74,10 +71,8 @@ pub struct RunRequest<P> {
     /// Whether it may be carried out, or only read.
     pub source: RunSource,
     /// Folders of the runs that belong together, this one included, in their order; empty for a run by itself. Stored
-    /// runs
-    /// of a group are used only if all of them are complete. Otherwise all are set aside before the first of them
-    /// starts, so
-    /// that they follow one another in time.
+    /// runs of a group are used only if all of them are complete. Otherwise all are set aside before the first of them
+    /// starts, so that they follow one another in time.
     pub group: Vec<String>,
 }
 

@@ -5,8 +5,7 @@
 //!
 //! A [`VirtualRun`] is to the simulator what the runner's run is to a server: the same plan, the same window, drain and
 //! cool-down, the same records, in virtual time. It is here, above both the generator and the simulator, because
-//! neither
-//! may depend on the other.
+//! neither may depend on the other.
 
 mod ab;
 pub mod capacity;

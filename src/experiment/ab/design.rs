@@ -75,8 +75,8 @@ pub struct TooFewRounds {
 
 impl AbDesign {
     /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's
-    /// figure
-    /// above 0, do not matter. Failures are always compared, because the latencies of the other requests hide them.
+    /// figure above 0, do not matter. Failures are always compared, because the latencies of the other requests hide
+    /// them.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl AbDesign {
         several.map(|class| self.of_class(class).len() as u64).sum()
     }
 
-    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of
-    /// all classes are tested together, separately from those of the whole run.
+    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of all classes are
+    /// tested together, separately from those of the whole run.
     #[must_use]
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
@@ -147,9 +147,8 @@ impl AbDesign {
     }
 
     /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by
-    /// sections
-    /// is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no figure
-    /// has one.
+    /// sections is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
+    /// figure has one.
     #[must_use]
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;

@@ -155,8 +155,7 @@ fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
 }
 
 /// B's requests were cut off before their first token: its median is known only to lie above 5 s, so that every end
-/// that it
-/// can have is worse than A's. Where A's could lie there too, nobody knows.
+/// that it can have is worse than A's. Where A's could lie there too, nobody knows.
 #[test]
 fn what_is_known_within_bounds_decides_where_all_that_it_can_be_agrees() {
     let cut_off = |round: u64| {

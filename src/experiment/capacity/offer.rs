@@ -30,8 +30,7 @@ pub struct Offer {
     pub hardware: Option<String>,
     /// The highest rate of one instance, and its basis; absent where no rate passed.
     pub per_instance: Option<Basis>,
-    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of
-    /// them suffices.
+    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of them suffices.
     pub instances: Option<u64>,
     /// Accelerators of all instances; absent where their number per instance is not declared.
     pub gpus: Option<u64>,

@@ -39,12 +39,9 @@ pub struct Queueing {
 #[serde(tag = "instance", rename_all = "snake_case")]
 pub enum ModelledInstance {
     /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest
-    /// load,
-    /// then one each median TPOT of the load nearest to the answer. There are as many places as just let one instance
-    /// meet
-    /// the objectives at its highest rate, so that one modelled instance does what the measured one did. Several then
-    /// share
-    /// what no division shows: a burst at one finds a place at another.
+    /// load, then one each median TPOT of the load nearest to the answer. There are as many places as just let one
+    /// instance meet the objectives at its highest rate, so that one modelled instance does what the measured one did.
+    /// Several then share what no division shows: a burst at one finds a place at another.
     Places {
         /// How many.
         places: u64,
@@ -74,10 +71,8 @@ pub enum Replicas {
 
 impl Queueing {
     /// For `contract`, of `sweep`, one instance of which carries `basis` within `objectives`, those of the sweep; of
-    /// `asked`
-    /// instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit` is to
-    /// bring
-    /// an engine fitted to the runs of the sweep, or the reason why there is none.
+    /// `asked` instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit`
+    /// is to bring an engine fitted to the runs of the sweep, or the reason why there is none.
     ///
     /// # Errors
     ///

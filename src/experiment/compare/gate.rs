@@ -57,9 +57,8 @@ pub struct GateJudgement {
     pub gate: String,
     /// Met or missed; undecided counts as missed.
     pub status: Status,
-    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0
-    /// where it
-    /// is better.
+    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where
+    /// it is better.
     pub worse_by: Option<Interval>,
     /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
     pub close: bool,
@@ -132,8 +131,7 @@ impl Gate {
     }
 
     /// The same of figures as they are, run by run, `place` being where they were measured, and `standing` how the
-    /// intervals
-    /// stand to each other that single runs have of their own.
+    /// intervals stand to each other that single runs have of their own.
     pub(super) fn judge_figures(
         &self,
         place: &str,

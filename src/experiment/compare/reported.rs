@@ -135,8 +135,7 @@ const fn burstiness(arrival: &ArrivalPattern) -> Option<f64> {
 }
 
 /// Where sides that report a fact differ, and what some do not report. A fact that no side has is left out: a closed
-/// loop
-/// has no rate.
+/// loop has no rate.
 pub(super) fn reported_conditions(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
     let reported: Vec<_> = sides.iter().map(AnySide::facts).collect();
     let mut facts = vec![Facts::new(); sides.len()];

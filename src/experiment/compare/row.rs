@@ -82,9 +82,8 @@ pub struct ComparedRow {
     /// The same after Holm's correction for all figures of this comparison.
     pub p_holm: Option<f64>,
     /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread
-    /// show
-    /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988,
-    /// section 2.2).
+    /// show in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*,
+    /// 1988, section 2.2).
     pub detectable: Option<f64>,
     /// The verdict on the change.
     pub standing: ChangeStanding,

@@ -45,8 +45,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 }
 
 /// Where the server does not report hits: the first request with each prefix, a miss, compared with those after it;
-/// only
-/// where computing a prompt is seen to take time.
+/// only where computing a prompt is seen to take time.
 fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {
@@ -104,8 +103,7 @@ fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
 }
 
 /// The requests, of every phase, that were the first to send their prefix to a server that had not received it before
-/// the
-/// run.
+/// the run.
 fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
     let mut sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
     sent.sort_unstable_by_key(|record| (record.sent, record.index));

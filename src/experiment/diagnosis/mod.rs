@@ -3,8 +3,7 @@
 //!
 //! The rules are those of a table that operators go by (symptom, likely regime, what confirms it, first response). Each
 //! looks at the evidence and speaks, stays silent, or says what it lacked. None of them changes a verdict: a diagnosis
-//! is
-//! a hypothesis with its figures, and names what would confirm it.
+//! is a hypothesis with its figures, and names what would confirm it.
 
 mod batching;
 mod cache;

@@ -129,8 +129,7 @@ impl FigureCheck {
 }
 
 /// Those by which a fit is graded: valid runs, for the latencies of one that did not keep up depend on how long it
-/// lasted;
-/// all, where none is valid.
+/// lasted; all, where none is valid.
 fn counted(checks: &[RunCheck]) -> impl Iterator<Item = &RunCheck> {
     let any_valid = checks.iter().any(|check| check.valid);
     checks.iter().filter(move |check| check.valid || !any_valid)
@@ -142,16 +141,14 @@ fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &Fig
 }
 
 /// How far the worst of these is off; infinitely where one could be measured and not be reproduced. `None` where none
-/// could
-/// be measured.
+/// could be measured.
 pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
     figures(checks, quantile).map(|figure| figure.off.map_or(f64::INFINITY, f64::abs)).max_by(f64::total_cmp)
 }
 
 impl Grade {
     /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not
-    /// keep up
-    /// with what was sent, and where there is none.
+    /// keep up with what was sent, and where there is none.
     pub(super) fn of(checks: &[RunCheck]) -> Self {
         match worst(checks, Quantile::P50) {
             Some(off) if off <= GOOD => Self::Good,

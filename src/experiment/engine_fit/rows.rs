@@ -98,8 +98,7 @@ impl Output {
 }
 
 /// The rows of a run whose server takes `budget` tokens in a step: of every answer from its first token to its last,
-/// and
-/// of every request that met an empty queue, from its sending to its first token.
+/// and of every request that met an empty queue, from its sending to its first token.
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.

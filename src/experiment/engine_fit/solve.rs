@@ -81,8 +81,7 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
 }
 
 /// Least squares over the columns of `free` by modified Gram–Schmidt (Golub and Van Loan, *Matrix Computations*,
-/// 5.2.8);
-/// `None` for a column that the others make up.
+/// 5.2.8); `None` for a column that the others make up.
 fn least_squares(
     equations: &[Equation],
     weights: &[f64],
@@ -157,8 +156,7 @@ mod tests {
     }
 
     /// numpy 2.4.6: `lstsq` of the rows (1, k) with sums 2 + 3 k, the fourth ten times too long, finds 21.2 and 1.77;
-    /// by
-    /// relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
+    /// by relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
     #[test]
     fn one_wild_row_moves_little() {
         let mut rows: Vec<Equation> = (1..=20)

@@ -1,6 +1,5 @@
 //! A table of experiments: rows with a question and a hypothesis each, variants of a server, a contract, and what came
-//! of
-//! them.
+//! of them.
 
 mod cell;
 mod contract;

@@ -1,6 +1,5 @@
 //! A sweep as an experiment: the runs that the search asks for, the open runs beside closed ones, and the answer held
-//! for
-//! longer.
+//! for longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::FoundLoads;

@@ -31,9 +31,8 @@ const FEWEST: usize = 5;
 const LEAST: f64 = 0.1;
 
 /// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin
-/// and
-/// Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of the
-/// points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
+/// and Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of
+/// the points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
 /// may have another knee: it is a property of the plot, not of the server alone. `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled =
@@ -86,8 +85,7 @@ mod tests {
     use super::*;
 
     /// The example of the paper's figure 2: y = −1/x + 5 at ten points from 0 to 1 has its knee at 0.22; upside down
-    /// and from
-    /// right to left, so that it is convex and rises, at 0.78.
+    /// and from right to left, so that it is convex and rises, at 0.78.
     #[test]
     fn the_papers_example() {
         let points: Vec<_> = (0..10)

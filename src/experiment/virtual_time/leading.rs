@@ -34,8 +34,8 @@ fn beginning(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
     PrefixHashes::of_blocks((0..whole).map(|place| model << 48 ^ content(blocks, place)))
 }
 
-/// The content of one cache block: the ids of the trace's blocks that overlap it. The offset in them
-/// is not needed, because its hash covers everything before it.
+/// The content of one cache block: the ids of the trace's blocks that overlap it. The offset in them is not needed,
+/// because its hash covers everything before it.
 fn content(blocks: &Blocks, place: u64) -> u64 {
     let (size, own) = (u64::from(BLOCK_SIZE), u64::from(blocks.tokens.max(1)));
     let (first, last) = (place * size / own, (place * size + size - 1) / own);

@@ -43,8 +43,7 @@ impl Prediction {
 }
 
 /// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has
-/// one. The log is the run's as it
-/// would be stored.
+/// one. The log is the run's as it would be stored.
 ///
 /// # Errors
 ///
@@ -103,8 +102,7 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
 
 impl Prediction {
     /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run
-    /// and
-    /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
+    /// and schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
     ///
     /// # Errors
     ///

@@ -18,8 +18,7 @@ use crate::workload::{Overrides, WorkloadSpec};
 /// Requests in the window of a run of the model, at least.
 const SAMPLES: f64 = 10_000.0;
 /// How many times as long as a request is served the window is, at least: a fleet that does not keep up takes requests
-/// into
-/// empty places for one of these times, and only then shows it (a choice).
+/// into empty places for one of these times, and only then shows it (a choice).
 const SERVICES: f64 = 20.0;
 /// How many times as long the warm-up is, at least: the places fill in one (a choice).
 const WARMUP_SERVICES: f64 = 3.0;
@@ -193,8 +192,7 @@ impl Model<'_> {
     ) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than
-        // that the
-        // queue grows without end, however long a run has to be to show it.
+        // that the queue grows without end, however long a run has to be to show it.
         if let InstanceModel::Places(places) = instance
             && requests_per_s * self.service_s() > places as f64 * instances as f64
         {

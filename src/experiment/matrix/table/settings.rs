@@ -222,8 +222,7 @@ impl Settings {
     }
 
     /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap,
-    /// prompts
-    /// that have nothing in common, arrivals at random. A load of users has no spacing of its own.
+    /// prompts that have nothing in common, arrivals at random. A load of users has no spacing of its own.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<MatrixVariable> {
         let spacings = (self.spacing(), other.spacing());
