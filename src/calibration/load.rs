@@ -140,6 +140,6 @@ impl CalibrationLoad {
             output_tokens: self.tokens,
             ..PlannedRequest::default()
         };
-        planned.saying(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
+        planned.into_spec(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
     }
 }

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(extra(r#"{"d": 1, "a": {"c": "hf_x", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_ne!(extra(r#"{"d": 1, "a": {"c": "hf_y", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_eq!(extra("{}"), None);
-        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_usual());
+        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_default());
         assert!(Sampling::default().parameters(&Map::new(), PriorityField::Sent).priority);
     }
 

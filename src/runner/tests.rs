@@ -33,7 +33,7 @@ fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
         output_tokens: 4,
         ..PlannedRequest::default()
     };
-    planned.saying(Prompt::Text("hello".to_owned()))
+    planned.into_spec(Prompt::Text("hello".to_owned()))
 }
 
 /// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down

@@ -74,14 +74,14 @@ impl<E: Engine> TurnWriter<E> {
         let session = self.open_sessions.entry(next.session()).or_default();
         let ahead = session.ahead.take().filter(|ahead| ahead.index == next.index);
         let prompt = ahead.map_or_else(|| says(&self.prompts, next), |ahead| ahead.prompt);
-        let goes_on = self.sessions.goes_on(next);
+        let goes_on = self.sessions.has_next_turn(next);
         let spec = match prompt {
             Prompt::Text(text) if carries_on(next) => {
                 session.said.push(captured.map(CapturedText::read).unwrap_or_default().content);
                 session.said.push(text);
-                next.saying(Prompt::Conversation(std::mem::take(&mut session.said)))
+                next.into_spec(Prompt::Conversation(std::mem::take(&mut session.said)))
             }
-            prompt => next.saying(prompt),
+            prompt => next.into_spec(prompt),
         };
         let prepared = carried(self.engine.prepare(&spec), goes_on);
         let session = self.open_sessions.entry(next.session()).or_default();
@@ -105,7 +105,7 @@ impl<E: Engine> TurnWriter<E> {
 
 /// The user's message of a turn.
 fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
-    if carries_on(request) { Prompt::Text(prompts.going_on(request)) } else { prompts.say(request) }
+    if carries_on(request) { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
 }
 
 /// Whether a turn continues a conversation.
@@ -124,7 +124,7 @@ pub(crate) fn first_request<E: Engine>(
     sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
 ) -> ReadyRequest {
-    let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));
+    let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
     let prepared = carried(engine.prepare(&spec), goes_on);
     ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }
