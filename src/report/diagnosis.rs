@@ -13,7 +13,7 @@ pub fn diagnosis_text(diagnosis: &Diagnosis, style: Style) -> String {
 
 pub(crate) fn section(page: &mut Page, diagnosis: &Diagnosis) {
     if !diagnosis.is_silent() {
-        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         diagnosis.symptoms.iter().for_each(|seen| symptom(page, seen, detail));
     }
 }
@@ -21,7 +21,7 @@ pub(crate) fn section(page: &mut Page, diagnosis: &Diagnosis) {
 /// The same of runs that repeat one another.
 pub(crate) fn joint_section(page: &mut Page, diagnosis: &RepeatsDiagnosis) {
     if !diagnosis.symptoms.is_empty() {
-        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         diagnosis.symptoms.iter().for_each(|seen| symptom(page, &seen.among(diagnosis.runs), detail));
     }
 }
@@ -30,9 +30,9 @@ pub(crate) fn joint_section(page: &mut Page, diagnosis: &RepeatsDiagnosis) {
 pub(crate) const KEPT: &str = "the promises were kept: this says where the time goes; nothing needs a cure";
 
 /// The heading, and how much is told below it.
-fn head(page: &mut Page, reservation: Option<&str>, promises_kept: bool) -> Detail {
+fn head(page: &mut Page, reservation: Option<&str>, nearly_all_slos_met: bool) -> Detail {
     page.heading("Diagnosis: symptoms, = the likely regime, ? what would confirm it, → what to try first");
-    let detail = Detail::of(reservation, promises_kept);
+    let detail = Detail::of(reservation, nearly_all_slos_met);
     match (reservation, detail) {
         (Some(reservation), _) => page.entry(Tone::Bad, "  ! ", reservation),
         (None, Detail::Regime) => page.entry(Tone::Normal, "  ", KEPT),
@@ -52,8 +52,8 @@ pub(crate) enum Detail {
 
 impl Detail {
     /// Where every promise was kept nothing needs a cure, unless the figures cannot be believed.
-    pub(crate) const fn of(reservation: Option<&str>, promises_kept: bool) -> Self {
-        if reservation.is_none() && promises_kept { Self::Regime } else { Self::WithCures }
+    pub(crate) const fn of(reservation: Option<&str>, nearly_all_slos_met: bool) -> Self {
+        if reservation.is_none() && nearly_all_slos_met { Self::Regime } else { Self::WithCures }
     }
 }
 

@@ -135,7 +135,7 @@ pub(super) fn notes<S: AsRef<str>>(notes: &[S]) -> Markup {
 
 /// What was seen, what it points to, what would confirm it, and what to try first.
 pub(super) fn symptoms(diagnosis: &Diagnosis) -> Markup {
-    let detail = Detail::of(diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+    let detail = Detail::of(diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
     html! {
         @if let Some(reservation) = &diagnosis.reservation { p.bad { (printable(reservation)) } }
         @if detail == Detail::Regime { p { (KEPT) } }
