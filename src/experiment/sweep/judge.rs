@@ -46,8 +46,8 @@ pub(super) fn judge(
     let few = few.count() as u64;
     if few > 0 {
         notes.push(format!(
-            "{} of {} had too few requests for the percentile asked; the share of requests over the bound is counted all \
-             the same, and their interval is the wider for it: let runs be longer",
+            "{} of {} had too few requests for the requested percentile: the share over the bound still counts, with a \
+             wider interval; use longer runs",
             few,
             counted(trials.len() as u64, "run")
         ));
@@ -56,7 +56,7 @@ pub(super) fn judge(
         let wide = high / low - 1.0;
         if wide > search.plan().precision {
             notes.push(format!(
-                "the interval is {} wide and {} were asked; more or longer runs narrow it",
+                "the interval is {} wide and {} were requested; more or longer runs narrow it",
                 percent(wide),
                 percent(search.plan().precision)
             ));
