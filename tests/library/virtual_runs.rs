@@ -36,7 +36,7 @@ slo = {{ ttft_ms = 100 }}
 }
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
-fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
+fn plain(slots: usize, ttft: f64, gap: f64) -> Fleet {
     let engine =
         EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
@@ -167,7 +167,7 @@ fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
     let SimulatedRun { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
     let mut log = RunLog::of_requests(header(&spec), records, footer);
-    log.header.engine.modelled.insert("places".to_owned(), 4.into());
+    log.header.engine.modelled.insert("slots".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     log.records.iter().for_each(|record| writer.append(record).unwrap());
@@ -176,7 +176,7 @@ fn a_stored_run_reads_back_and_reports_identically() {
     assert_eq!(read, log);
     let said = text(&summarise(&log, &[]), Style::PLAIN);
     assert_eq!(text(&summarise(&read, &[]), Style::PLAIN), said);
-    assert!(said.contains("simulator, in virtual time") && said.contains("places 4"), "{said}");
+    assert!(said.contains("simulator, in virtual time") && said.contains("slots 4"), "{said}");
 }
 
 #[test]
