@@ -120,8 +120,8 @@ impl RequestClass {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
             if let (Some(Some(_)), Some(Some(AnswerShape::Tools { .. }))) = (&conversation, &answer) {
-                let sentence = "stands beside `conversation`, and calls of tools are not carried on from turn to turn, for \
-                                nobody answers them; leave one of them out";
+                let sentence = "is given beside `conversation`, and tool calls get no answer between turns; leave one of \
+                                them out";
                 fields.complain_of("answer", sentence);
             }
             let slo = fields.optional("slo", Slo::default(), Slo::read);

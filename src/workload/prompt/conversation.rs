@@ -58,11 +58,11 @@ impl Conversation {
     pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
         match prompt {
             PromptSource::Dataset(_) => Some(
-                "stands beside a dataset, whose rows are whole requests; leave one of them out, or choose another \
+                "is given beside a dataset, whose rows are whole requests; leave one of them out, or choose another \
                  `prompt`",
             ),
             PromptSource::RandomTokens { .. } => Some(
-                "stands beside token ids, and answers come as text, which cannot be put between them; choose another \
+                "is given beside token ids, and answers come as text, which cannot be put between them; choose another \
                  `prompt`",
             ),
             PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => None,
