@@ -150,7 +150,7 @@ impl<'a> Golden<'a> {
 
     /// When they are asked under load.
     pub(super) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
-        let every = spec.check_every_s.unwrap_or(GoldenCheck::USUAL_EVERY_S);
+        let every = spec.check_every_s.unwrap_or(GoldenCheck::DEFAULT_EVERY_S);
         CheckTimes { from: plan.window_start, until: plan.window_end, every: Duration::from_secs_f64(every) }
     }
 }

@@ -108,7 +108,7 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line_and_its_cause() {
+fn every_mistake_is_reported_with_its_line_and_its_cause() {
     let wrong = format!(
         r#"check_every_s = -1
 {LEAST}answer = {{ kind = "json_schema", schema = {{ type = "objekt" }}, strict = "yes" }}
