@@ -6,7 +6,7 @@ use super::fields::{FieldProblem, ResultFields};
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
 use super::unmatched::UnmatchedFigure;
-use crate::analysis::{Figure, FigureKey, Mark, Share, Statistic};
+use crate::analysis::{Figure, FigureKey, Metric, Percentile, SampleWarning};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -163,34 +163,29 @@ impl ForeignRun {
 
     /// One of its figures by our key; `None` without an equivalent.
     #[must_use]
-    pub fn figure(&self, subject: FigureKey) -> Option<Figure> {
-        match subject {
-            FigureKey::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
-            FigureKey::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
-            FigureKey::Rate(_) | FigureKey::Share(_) => None,
+    pub fn figure(&self, subject: &FigureKey) -> Option<Figure> {
+        match (subject.statistic, subject.metric) {
+            (Some(statistic), _) => self.latency(subject)?.figures.statistic(statistic),
+            (None, Metric::ErrorRate) => self.requests.error_rate().map(Figure::Exact),
+            (None, _) => None,
         }
     }
 
     /// The 95 % interval of a percentile, if it could be computed.
     #[must_use]
-    pub fn interval(&self, subject: FigureKey) -> (Option<f64>, Option<f64>) {
-        let (FigureKey::Latency(Statistic::Percentile(quantile), _), Some(row)) =
-            (subject, self.latency(subject).and_then(|latency| latency.figures.computed()))
-        else {
-            return (None, None);
-        };
-        row.percentile(quantile).best_interval()
+    pub fn interval(&self, subject: &FigureKey) -> (Option<f64>, Option<f64>) {
+        let row = self.latency(subject).and_then(|latency| latency.figures.computed());
+        let percentile = row.zip(subject.quantile()).map(|(row, quantile)| row.percentile(quantile));
+        percentile.map_or((None, None), Percentile::best_interval)
     }
 
     /// The sample warning of a percentile, if the number of samples is known.
     #[must_use]
-    pub fn mark(&self, subject: FigureKey) -> Option<Mark> {
-        let FigureKey::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
-        quantile.mark(self.latency(subject)?.figures.n()?)
+    pub fn mark(&self, subject: &FigureKey) -> Option<SampleWarning> {
+        subject.quantile()?.mark(self.latency(subject)?.figures.n()?)
     }
 
-    fn latency(&self, subject: FigureKey) -> Option<&ForeignLatency> {
-        let FigureKey::Latency(_, metric) = subject else { return None };
-        self.latency.iter().find(|latency| latency.metric == metric)
+    fn latency(&self, subject: &FigureKey) -> Option<&ForeignLatency> {
+        self.latency.iter().find(|latency| latency.metric == subject.metric)
     }
 }

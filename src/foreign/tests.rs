@@ -10,7 +10,7 @@ use super::figures::ForeignFigures;
 use super::read::{ForeignError, ForeignFile};
 use super::run::{ConcurrencyCap, ForeignRun};
 use super::tool::ForeignTool;
-use crate::analysis::{Figure, FigureKey, Flow, Metric, Quantile, Share, Statistic};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, Statistic};
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
@@ -49,15 +49,15 @@ fn problem(value: &Value, from: Option<ForeignTool>) -> String {
 }
 
 fn mean(metric: Metric) -> FigureKey {
-    FigureKey::Latency(Statistic::Mean, metric)
+    FigureKey::latency(Statistic::Mean, metric)
 }
 
 fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-    FigureKey::Latency(Statistic::Percentile(quantile), metric)
+    FigureKey::percentile(quantile, metric)
 }
 
-fn figure(run: &ForeignRun, subject: FigureKey) -> Option<f64> {
-    run.figure(subject).and_then(Figure::exact)
+fn figure(run: &ForeignRun, key: FigureKey) -> Option<f64> {
+    run.figure(&key).and_then(Figure::exact)
 }
 
 fn near(found: Option<f64>, reported: &Value) {
@@ -93,7 +93,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
             near(figure(&run, percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    assert_eq!(figure(&run, FigureKey::Share(Share::Errors)), Some(5.0 / 24.0));
+    assert_eq!(figure(&run, FigureKey::of(Metric::ErrorRate)), Some(5.0 / 24.0));
     near(run.whole_run.output_tokens_per_s, &file["output_throughput"]);
     near(run.whole_run.completed_requests_per_s, &file["request_throughput"]);
     let conditions = &run.conditions;
@@ -101,8 +101,8 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     assert_eq!((conditions.arrival.as_deref(), conditions.rate_per_s), (Some("poisson"), Some(20.0)));
     assert_eq!(conditions.max_concurrency, Some(ConcurrencyCap::Uncapped));
     // It has nothing that counts from the schedule or over a window.
-    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::Rate(Flow::OutputTokens)] {
-        assert_eq!(run.figure(subject), None);
+    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::of(Metric::OutputTokens)] {
+        assert_eq!(run.figure(&subject), None);
     }
     assert!(is_refused(&run, "total_token_throughput") && !is_refused(&run, "request_goodput"));
     assert!(run.reservations.iter().any(|text| text.contains("role chunk")));
@@ -133,10 +133,10 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
     assert_eq!(figure(&run, percentile(Quantile::P99, Metric::ChunkGap)), file["p99_itl_ms"].as_f64());
-    assert_eq!(run.figure(percentile(Quantile::P999, Metric::ChunkGap)), None);
-    assert_eq!(run.interval(percentile(Quantile::P50, Metric::TtftFromSend)), (None, None));
-    assert!(run.mark(percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
-    assert_eq!(run.mark(percentile(Quantile::P99, Metric::ChunkGap)), None, "nobody knows how many");
+    assert_eq!(run.figure(&percentile(Quantile::P999, Metric::ChunkGap)), None);
+    assert_eq!(run.interval(&percentile(Quantile::P50, Metric::TtftFromSend)), (None, None));
+    assert!(run.mark(&percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
+    assert_eq!(run.mark(&percentile(Quantile::P99, Metric::ChunkGap)), None, "nobody knows how many");
     assert!(run.reservations[0].contains("--save-detailed"));
     // Older files contain neither failures nor the ends of answers.
     let mut old = raw("vllm.json");
@@ -214,7 +214,7 @@ fn every_benchmark_of_guidellm_is_a_run() {
             assert!(is_computed(run, metric));
             near(figure(run, mean(metric)), &reported(name)["mean"]);
             let ends =
-                [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::Latency(end, metric)));
+                [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
             near(ends[0], &reported(name)["min"]);
             near(ends[1], &reported(name)["max"]);
         }
@@ -244,7 +244,7 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
         figure(&run, percentile(Quantile::P95, Metric::TtftFromSend)),
         reported["percentiles"]["p95"].as_f64()
     );
-    assert_eq!(run.figure(mean(Metric::Tpot)), None);
+    assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));
     // It reports whole latencies in seconds.
     let whole = &file["benchmarks"][0]["metrics"]["request_latency"]["successful"];
@@ -311,12 +311,12 @@ fn aiperfs_summary_alone_keeps_what_means_the_same() {
         figure(&run, percentile(Quantile::P95, Metric::ChunkGap)),
         file["inter_chunk_latency"]["p95"].as_f64()
     );
-    assert_eq!(run.figure(mean(Metric::Tpot)), None);
+    assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency"));
     file["total_usage_completion_tokens"] = file["total_osl"].clone();
     assert_eq!(figure(&changed_run(&file), mean(Metric::Tpot)), file["inter_token_latency"]["avg"].as_f64());
     file["input_config"]["endpoint"]["per_chunk_usage"] = json!(true);
-    assert!(changed_run(&file).figure(mean(Metric::TpotAdjusted)).is_some());
+    assert!(changed_run(&file).figure(&mean(Metric::TpotAdjusted)).is_some());
 }
 
 #[test]

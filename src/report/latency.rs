@@ -3,7 +3,7 @@
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{Figure, LatencyRow, Mark, Metric, Percentile, Quantile, Summary};
+use crate::analysis::{Figure, LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::units::{count, three_digits};
 
 /// The rows of the report; the other metrics are in the JSON.
@@ -109,10 +109,10 @@ pub(crate) fn percentile(percentile: &Percentile) -> String {
 }
 
 /// The sign of a reservation.
-pub(crate) const fn sign(mark: Option<Mark>) -> &'static str {
+pub(crate) const fn sign(mark: Option<SampleWarning>) -> &'static str {
     match mark {
-        Some(Mark::TooFewSamples) => "*",
-        Some(Mark::Indicative) => "~",
+        Some(SampleWarning::TooFewSamples) => "*",
+        Some(SampleWarning::Indicative) => "~",
         None => "",
     }
 }
@@ -176,10 +176,10 @@ pub(crate) fn range(percentile: &Percentile) -> Option<String> {
 fn notes(page: &mut Page, summary: &Summary, rows: &[&LatencyRow]) {
     let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
     let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
-    if marked(Mark::TooFewSamples) {
+    if marked(SampleWarning::TooFewSamples) {
         page.entry(Tone::Faint, "  * ", &floors(summary));
     }
-    if marked(Mark::Indicative) {
+    if marked(SampleWarning::Indicative) {
         page.entry(Tone::Faint, "  ~ ", "indicative: fewer than ten samples lie above it");
     }
     let shown = |sign| {

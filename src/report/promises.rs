@@ -4,7 +4,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell, shortened};
 use super::latency;
 use super::page::{Page, Tone};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Group, Metric, Promise, Quantile, Status, Summary};
+use crate::analysis::{Group, Metric, Quantile, SloTarget, Status, Summary};
 use crate::units::{count, three_digits};
 use crate::workload::Slo;
 
@@ -59,7 +59,7 @@ fn promises(page: &mut Page, summary: &Summary) {
         return;
     }
     let mut label = "  promised    ";
-    let mut all: Vec<&Promise> = Vec::new();
+    let mut all: Vec<&SloTarget> = Vec::new();
     for promise in groups().flat_map(|group| &group.promises) {
         if !all.contains(&promise) {
             all.push(promise);

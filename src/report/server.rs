@@ -4,8 +4,8 @@ use super::page::{Page, Tone};
 use super::sides::together;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
-    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, Mark, ServerSide, Summary,
-    TimeBeside, WentBack, Window,
+    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
+    Summary, TimeBeside, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::units::{count, three_digits};
@@ -105,7 +105,7 @@ fn times(server: &ServerSide) -> Option<String> {
     ];
     let line = named.map(|(name, time)| {
         let time = server.times.get(&time)?;
-        let known = time.p99.filter(|_| time.p99_mark != Some(Mark::TooFewSamples));
+        let known = time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
         let p99 = known.map(|p99| format!(" (p99 {})", in_bucket(p99))).unwrap_or_default();
         Some(format!("{name} {} ms{p99}", three_digits(time.mean_ms)))
     });
@@ -281,7 +281,7 @@ pub(crate) mod tests {
         let ttft = accounts.ttft.as_mut().unwrap();
         (ttft.same_requests, ttft.server_n, ttft.client_n) = (false, 3_210.0, 2_000);
         for time in server.times.values_mut() {
-            (time.count, time.p99_mark) = (7.0, Some(Mark::TooFewSamples));
+            (time.count, time.p99_mark) = (7.0, Some(SampleWarning::TooFewSamples));
         }
         for (slice, device) in server.devices.iter_mut().enumerate() {
             (device.device, device.part_of) = (format!("0 {slice}"), Some("0".to_owned()));

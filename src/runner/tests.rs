@@ -56,7 +56,7 @@ async fn execute<E: Engine>(
         order(index, at(index * every), phase)
     });
     let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule, None);
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {

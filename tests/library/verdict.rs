@@ -41,7 +41,7 @@ fn a10g() -> Fleet {
 }
 
 /// A server of `slots` slots that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
-fn slots(slots: usize, seed: u64) -> Fleet {
+fn queued(slots: usize, seed: u64) -> Fleet {
     let ttft = Delay::LogNormal(0.08, 0.45);
     Fleet::of_one(EngineModel::Plain { slots, ttft, itl: Delay::Constant(0.02) }, seed)
 }
@@ -71,8 +71,8 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
 #[test]
 fn clean_runs_are_refused_at_most_once_in_a_hundred() {
     let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
-    let (more, slots) = broken(100, |seed| flown(&chat(3.0, seed), &slots(16, seed)));
-    assert!(a10g + slots <= 2, "{a10g} and {slots} of 100 each: {rules:?} {more:?}");
+    let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &queued(16, seed)));
+    assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
 
 /// Windows of 12 to 31 s at half load, nearly all of which hold 30 to 99 requests: one of these 200 is refused.
@@ -86,26 +86,26 @@ fn short_clean_runs_are_refused_rarely_too() {
         summary
     };
     let (rules, a10g) = broken(100, |seed| short(seed, &a10g()));
-    let (more, slots) = broken(100, |seed| short(seed, &slots(16, seed)));
+    let (more, places) = broken(100, |seed| short(seed, &queued(16, seed)));
     assert!(few.get() >= 180, "{few:?} of 200 windows are as short as that");
-    assert!(a10g + slots <= 2, "{a10g} and {slots} of 100 each: {rules:?} {more:?}");
+    assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
 
 /// The same minute at 130 % of what the server can do.
 #[test]
 fn overloaded_runs_are_refused() {
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
-    let (_, slots) = broken(20, |seed| flown(&chat(7.9, seed), &slots(16, seed)));
-    assert_eq!((a10g, slots), (20, 20), "of 20 each");
+    let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &queued(16, seed)));
+    assert_eq!((a10g, places), (20, 20), "of 20 each");
 }
 
-/// How many of `seeds` minutes at each of the two rates, of an A10G and of 16 slots, break the rule of the steady state.
+/// How many of `seeds` minutes at each of the two rates, of an A10G and of 16 places, break the rule of the steady state.
 fn unsettled(seeds: u64, [engine, queue]: [f64; 2]) -> u32 {
     let count = |rate, fleet: fn(u64) -> Fleet| {
         let (rules, _) = broken(seeds, |seed| flown(&chat(rate, 5_000 + seed), &fleet(seed)));
         rules.get("SteadyState").copied().unwrap_or(0)
     };
-    count(engine, |_| a10g()) + count(queue, |seed| slots(16, seed))
+    count(engine, |_| a10g()) + count(queue, |seed| queued(16, seed))
 }
 
 /// At 80 % queues come and go: of 400 such runs 7 seem to grow (1.8 %).

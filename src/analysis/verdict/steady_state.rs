@@ -3,7 +3,7 @@
 use super::check::Measure;
 use super::check::Rule;
 use super::check::{Check, CheckOutcome};
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::load_form::LoadForm;
 use crate::analysis::load::trend::Trend;

@@ -79,8 +79,8 @@ fn zeros_in_the_place_of_no_sample_are_no_figures() {
             }
         }
         let run = changed_run(&file);
-        assert_eq!((run.figure(mean(Metric::Tpot)), run.figure(mean(Metric::ChunkGap))), (None, None));
-        assert!(run.figure(mean(Metric::TtftFromSend)).is_some());
+        assert_eq!((run.figure(&mean(Metric::Tpot)), run.figure(&mean(Metric::ChunkGap))), (None, None));
+        assert!(run.figure(&mean(Metric::TtftFromSend)).is_some());
         assert!(is_refused(&run, "tpot") && is_refused(&run, "itl"), "{name}");
     }
 }

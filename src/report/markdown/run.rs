@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::table::{Table, sign};
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Judgement, LatencyRow, Mark, Metric, Quantile, Summary};
+use crate::analysis::{Group, Judgement, LatencyRow, Metric, Quantile, SampleWarning, Summary};
 use crate::report::grid::{NOTHING, cell};
 use crate::report::render::escape::{block, code, text};
 use crate::report::{Told, arrivals, latency};
@@ -95,11 +95,11 @@ fn objectives(out: &mut String, summary: &Summary) {
         let mut notes = Vec::new();
         notes.extend(judgement.close.then_some("by chance on this side"));
         notes.extend(judgement.mark.map(|mark| match mark {
-            Mark::TooFewSamples => "too few samples",
-            Mark::Indicative => "indicative",
+            SampleWarning::TooFewSamples => "too few samples",
+            SampleWarning::Indicative => "indicative",
         }));
         let words = format!("{} {}", sign(*status), status.word());
-        table.row([words, objective.clone(), was, interval, notes.join(", ")]);
+        table.row([words, objective.text.clone(), was, interval, notes.join(", ")]);
     }
 }
 

@@ -32,8 +32,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a conversation", |fields| {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a conversation", |fields| {
             let turns = fields.required("turns", Distribution::read_or_constant);
             let think_time_s = fields.required("think_time_s", ThinkTime::read);
             let first_input_tokens = fields.option("first_input_tokens", Distribution::read_or_constant);

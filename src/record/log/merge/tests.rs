@@ -255,7 +255,7 @@ fn what_became_of_sessions_adds_up() {
 }
 
 #[test]
-fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
+fn a_page_that_several_shards_read_is_reported_once_and_on_the_run_s_clock() {
     let mut parts = shards(2);
     let page = |name: &str| TelemetrySource {
         url: format!("http://{name}/metrics"),

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::parts::{Card, cards as drawn};
 use super::super::told::told;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Mark, Metric, Percentile, Quantile, Summary};
+use crate::analysis::{Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::report::grid::{NOTHING, cell};
 use crate::report::latency::{percentile, range};
 use crate::report::{arrivals, printable, promises, sessions};
@@ -76,8 +76,8 @@ fn cards(summary: &Summary) -> Vec<Card> {
 fn latency(name: &'static str, figure: &Percentile) -> Card {
     let interval = range(figure).map(|range| format!("95 %: {range}"));
     let mark = figure.mark.map(|mark| match mark {
-        Mark::TooFewSamples => "* too few samples".to_owned(),
-        Mark::Indicative => "~ indicative".to_owned(),
+        SampleWarning::TooFewSamples => "* too few samples".to_owned(),
+        SampleWarning::Indicative => "~ indicative".to_owned(),
     });
     Card { name, value: percentile(figure), unit: "ms", below: interval.into_iter().chain(mark).collect() }
 }
