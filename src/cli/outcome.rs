@@ -17,7 +17,7 @@ use crate::experiment::{
 };
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
-use crate::report::{self, Beside, Colour, Style, Told};
+use crate::report::{self, Beside, Colour, Extent, Style, Told};
 use crate::workload::WorkloadSpec;
 
 pub(super) use crate::report::Format;
@@ -46,7 +46,7 @@ const REPEATS_FILE_NAME: &str = "repeats.json";
 /// The summary in the form asked for, with what goes beside it.
 pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::text_beside(summary, beside, style())),
+        Format::Text => Ok(report::run_text(summary, beside, style(), Extent::Full)),
         Format::Json => report::json_beside(summary, beside).map_err(Stop::impossible),
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result
 /// Several runs in the form asked for.
 pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::repeats_text(repeats, style())),
+        Format::Text => Ok(report::repeats_text(repeats, style(), Extent::Full)),
         Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
     }
 }
@@ -148,7 +148,7 @@ pub(super) fn render_calibration(
     format: Format,
 ) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::calibration_text(found, host, style())),
+        Format::Text => Ok(report::calibration_text(found, host, style(), Extent::Full)),
         Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
     }
 }

@@ -2,10 +2,10 @@
 
 use super::data::json::indented;
 use super::diagnosis::{self, Detail};
+use super::document::mark;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::latency;
+use super::page;
 use super::page::{Page, Style, Tone};
-use super::promises;
 use crate::analysis::Subject;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::compare::{
@@ -91,7 +91,7 @@ fn against_baseline(page: &mut Page, compared: &Compared, against: &Against) {
     page.heading(&format!("{} against the baseline: {}", against.side, pairing_in_words(against.pairing)));
     page.grid(grid(against));
     notes(page, compared, against);
-    promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+    page::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
 }
 
 /// A figure of both sides: what it was with its interval, and by how much it changed.
@@ -162,7 +162,7 @@ pub(crate) fn value(row: &Row, level: &Level) -> String {
         (None, Some(least)) => format!("> {}", scaled(row, least)),
         (None, None) => return NOTHING.to_owned(),
     };
-    format!("{text}{}", latency::sign(level.mark))
+    format!("{text}{}", mark(level.mark))
 }
 
 /// A p-value: as small as anybody cares for.
@@ -250,7 +250,7 @@ pub(crate) fn marks(rows: &[Row]) -> impl Iterator<Item = (&'static str, &'stati
     ];
     all.into_iter().filter(|(sign, _)| {
         let levels = rows.iter().flat_map(|row| [row.baseline, row.other]);
-        levels.into_iter().any(|level| latency::sign(level.mark) == *sign)
+        levels.into_iter().any(|level| mark(level.mark) == *sign)
     })
 }
 

@@ -2,11 +2,11 @@
 
 use super::compare::{COLUMNS, cells, differences};
 use super::data::json::indented;
+use super::document::mark;
 use super::foreign::NO_VERDICT;
 use super::grid::{ALWAYS, Grid};
-use super::latency;
+use super::page;
 use super::page::{Page, Style, Tone};
-use super::promises;
 use crate::analysis::wording::counted;
 use crate::experiment::compare::{AgainstForeign, AnySideDescription, ComparedForeign};
 
@@ -81,9 +81,9 @@ fn against_baseline(page: &mut Page, against: &AgainstForeign) {
         ("*", "too few samples in a run for this percentile"),
         ("~", "indicative: in a run, fewer than ten samples lie above it"),
     ] {
-        if levels().any(|level| latency::sign(level.mark) == sign) {
+        if levels().any(|level| mark(level.mark) == sign) {
             page.entry(Tone::Faint, &format!("  {sign} "), text);
         }
     }
-    promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+    page::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
 }

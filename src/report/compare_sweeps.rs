@@ -3,8 +3,8 @@
 use super::compare::{change, change_interval, label, p_value, standing_in_words, value};
 use super::data::json::indented;
 use super::grid::{ALWAYS, Grid, NOTHING};
+use super::page;
 use super::page::{Page, Style, Tone};
-use super::promises;
 use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, AtLoad, ComparedSweeps, Pairing, Role, Row, SweepAgainst};
 use crate::units::three_digits;
@@ -89,7 +89,7 @@ fn one(page: &mut Page, against: &SweepAgainst) {
             page.entry(Tone::Faint, "  → ", ONE_RUN);
         }
     }
-    promises::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
+    page::judgements(page, against.gates.iter().map(|gate| (gate.status, gate.line.as_str())));
 }
 
 /// Every figure at every load that both measured.

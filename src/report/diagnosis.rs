@@ -1,7 +1,7 @@
 //! A diagnosis as a person reads it: each symptom with its regime, what would confirm it, and what to try first.
 
 use super::page::{Page, Style, Tone};
-use crate::experiment::{Diagnosis, JointDiagnosis, Symptom};
+use crate::experiment::{Diagnosis, Symptom};
 
 /// The diagnosis by itself; empty where there is nothing to say.
 #[must_use]
@@ -15,14 +15,6 @@ pub(crate) fn section(page: &mut Page, diagnosis: &Diagnosis) {
     if !diagnosis.is_silent() {
         let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
         diagnosis.symptoms.iter().for_each(|seen| symptom(page, seen, detail));
-    }
-}
-
-/// The same of runs that repeat one another.
-pub(crate) fn joint_section(page: &mut Page, diagnosis: &JointDiagnosis) {
-    if !diagnosis.symptoms.is_empty() {
-        let detail = head(page, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
-        diagnosis.symptoms.iter().for_each(|seen| symptom(page, &seen.among(diagnosis.runs), detail));
     }
 }
 

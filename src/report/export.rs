@@ -6,9 +6,9 @@ use super::data::{
     points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
 };
 use super::{
-    Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields, json_beside,
-    junit, openmetrics, percentile_block, run_markdown, run_page, sweep_json, sweep_markdown, sweep_page,
-    sweep_text, text_beside, vllm_json,
+    Extent, Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields,
+    json_beside, junit, openmetrics, percentile_block, run_markdown, run_page, run_text, sweep_json,
+    sweep_markdown, sweep_page, sweep_text, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -100,7 +100,7 @@ impl Export {
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text),
             run: &[ExportFile::text("summary.txt", |told, out| {
-                out.write_all(text_beside(told.summary, told.beside, Style::PLAIN).as_bytes())
+                out.write_all(run_text(told.summary, told.beside, Style::PLAIN, Extent::Full).as_bytes())
             })],
             sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
                 out.write_all(sweep_text(sweep, Style::PLAIN).as_bytes())

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::data::json::indented;
+use super::document::{figure, mark, range};
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
-use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Mark, Quantile, Statistic};
@@ -166,10 +166,10 @@ fn table(page: &mut Page, run: &ForeignRun) {
 }
 
 fn cells(latency: &ForeignLatency) -> Vec<String> {
-    let statistic = |of: Statistic| latency.figures.statistic(of).map_or(NOTHING.to_owned(), latency::figure);
+    let statistic = |of: Statistic| latency.figures.statistic(of).map_or(NOTHING.to_owned(), figure);
     let percentile = |of: Quantile| {
         let shown = statistic(Statistic::Percentile(of));
-        format!("{shown}{}", latency::sign(marked(latency, of)))
+        format!("{shown}{}", mark(marked(latency, of)))
     };
     let [p50, p90, p95, p99, p99_9] = Quantile::ALL.map(percentile);
     let n = latency.figures.n().map_or("?".to_owned(), count);
@@ -199,7 +199,7 @@ fn intervals(latency: &ForeignLatency) -> Option<String> {
     let row = latency.figures.computed()?;
     let known = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().filter_map(|quantile| {
         let shown = row.percentile(quantile);
-        shown.figure.exact().and(latency::range(shown)).map(|range| format!("{quantile} {range}"))
+        shown.figure.exact().and(range(shown)).map(|range| format!("{quantile} {range}"))
     });
     let known: Vec<_> = known.collect();
     (!known.is_empty()).then(|| format!("{} {}", latency.metric, known.join(", ")))

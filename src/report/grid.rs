@@ -85,11 +85,6 @@ impl Grid {
     }
 }
 
-/// A name no longer than a first column keeps, so that what stands behind it there has room.
-pub(crate) fn shortened(name: &str) -> String {
-    cut(name, FIRST_COLUMN)
-}
-
 /// A text no longer than its room, in characters.
 pub(crate) fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {

@@ -1,8 +1,8 @@
 //! A table of experiments as a person reads it: its rows, what became of its hypotheses, what was decided.
 
 use super::data::json::indented;
+use super::document::mark;
 use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
-use super::latency;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
 use crate::analysis::{Flow, Mark, Metric, Quantile, Statistic, Subject};
@@ -128,7 +128,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
 pub(super) fn shown(cell: &Cell, subject: Subject) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
-        let sign = latency::sign(measured.mark);
+        let sign = mark(measured.mark);
         match (measured.value, measured.at_least) {
             (Some(value), _) => format!("{}{sign}", figure(value)),
             (None, Some(least)) => format!(">{}{sign}", figure(least)),
@@ -146,7 +146,7 @@ pub(super) fn signs(matrix: &Matrix, subjects: &[Subject]) -> Vec<(&'static str,
     ];
     let there =
         all.into_iter().filter(|(mark, _)| figures().flatten().any(|found| found.mark == Some(*mark)));
-    there.map(|(mark, meaning)| (latency::sign(Some(mark)), meaning)).collect()
+    there.map(|(found, meaning)| (mark(Some(found)), meaning)).collect()
 }
 
 fn known(value: Option<f64>) -> String {

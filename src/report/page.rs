@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::grid::Grid;
+use crate::analysis::Status;
 use crate::units::steers;
 
 /// How a page is written.
@@ -101,11 +102,6 @@ impl Page {
         self.elements
     }
 
-    /// Columns of the page.
-    pub(crate) fn width(&self) -> usize {
-        self.style.width
-    }
-
     pub(crate) fn blank(&mut self) {
         self.elements.push(Element::Blank);
     }
@@ -128,6 +124,21 @@ impl Page {
     /// A text behind a label, wrapped to the page's width, later lines under the first one's text.
     pub(crate) fn entry(&mut self, tone: Tone, label: &str, text: &str) {
         self.elements.push(Element::Entry { tone, label: label.to_owned(), text: text.to_owned() });
+    }
+}
+
+/// Demands, each with its status and its line.
+pub(crate) fn judgements<'a>(page: &mut Page, judgements: impl Iterator<Item = (Status, &'a str)>) {
+    for (i, (status, line)) in judgements.enumerate() {
+        if i == 0 {
+            page.heading("Objectives");
+        }
+        let (sign, tone) = match status {
+            Status::Met => ("  ✓ ", Tone::Good),
+            Status::Missed => ("  ✗ ", Tone::Bad),
+            Status::Unresolvable => ("  ? ", Tone::Bad),
+        };
+        page.entry(tone, sign, line);
     }
 }
 

@@ -1,9 +1,10 @@
 //! A prediction as a person reads it: the envelope's back, the report, the bottleneck, the baseline.
 
 use super::data::json::indented;
+use super::documents::run_text;
 use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
-use super::text::text_beside;
+use super::render::Extent;
 use super::{Beside, engine_fit};
 use crate::experiment::{Comparison, Latency, Prediction, Side};
 use crate::simulator::BandwidthMath;
@@ -30,7 +31,7 @@ pub fn prediction_text(prediction: &Prediction, style: Style) -> String {
     }
     let beside =
         Beside { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
-    let report = text_beside(&prediction.summary, beside, style);
+    let report = run_text(&prediction.summary, beside, style, Extent::Full);
     before.finish() + &report + &after.finish()
 }
 

@@ -8,7 +8,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::{Flown, Limit, Side, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
-use skyline::report::{Style, text};
+use skyline::report::{Beside, Extent, Style, run_text};
 use skyline::simulator::{
     Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig, KvTransfer, Layout, RoutingRule, Server,
 };
@@ -172,8 +172,8 @@ fn a_stored_run_reads_back_and_reports_identically() {
     writer.finish(log.footer.as_ref().unwrap()).unwrap();
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);
-    let said = text(&summarise(&log, &[]), Style::PLAIN);
-    assert_eq!(text(&summarise(&read, &[]), Style::PLAIN), said);
+    let said = run_text(&summarise(&log, &[]), Beside::default(), Style::PLAIN, Extent::Full);
+    assert_eq!(run_text(&summarise(&read, &[]), Beside::default(), Style::PLAIN, Extent::Full), said);
     assert!(said.contains("simulator, in virtual time") && said.contains("places 4"), "{said}");
 }
 

@@ -6,11 +6,13 @@ mod note;
 mod outline;
 mod table;
 
-pub(crate) use chart::{Bar, BarChart, Chart, ChartSize};
+#[allow(unused_imports)] // Until a result has bars.
+pub(crate) use chart::Bar;
+pub(crate) use chart::{BarChart, Chart};
 pub(crate) use emphasis::{Level, Tone};
 pub(crate) use note::{Note, NoteKind};
 pub(crate) use outline::{
-    Block, Document, Entry, FigurePlace, KeyFigure, Section, Attachment, Statement, VerdictLine,
+    Attachment, Block, Document, Entry, FigurePlace, KeyFigure, Section, Statement, VerdictLine,
 };
 pub(crate) use table::{
     ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure, known,

@@ -6,7 +6,6 @@ mod compare;
 mod compare_sweeps;
 mod matrix;
 mod parts;
-mod run;
 
 mod sweep;
 #[cfg(test)]
@@ -20,5 +19,4 @@ pub use capacity::capacity_page;
 pub use compare::compared_page;
 pub use compare_sweeps::compared_sweeps_page;
 pub use matrix::matrix_page;
-pub use run::run_page;
 pub use sweep::sweep_page;

@@ -31,10 +31,6 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     pub(super) fn draw(&self) -> Markup {
         let length = |cell: &str| (cell.chars().count() > LONG_CELL).then_some("wide");
         let name = |cell: &str| (cell.chars().count() > LONG_NAME).then_some("long");
@@ -66,12 +62,6 @@ pub(super) fn framed<'a>(caption: &str, header: impl Iterator<Item = &'a str>, r
             }
         }
     }
-}
-
-/// A picture as wide as the page, under a heading of its own; where the page is narrow it is moved sideways.
-pub(super) fn wide_figure(hint: &str, picture: &Markup, behind: Option<&Table>) -> Markup {
-    let moved = html! { div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" { (picture) } };
-    figure("", hint, &moved, behind)
 }
 
 /// A picture with its title, what to look for in it, and the figures behind it.

@@ -9,9 +9,7 @@ use crate::experiment::compare::{Compared, Condition, GateJudgement, Side};
 use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, Stopped, Trust};
 use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns, Regime, Symptom};
 use crate::record::{Repeat, RunLog};
-
-pub(super) const HOSTILE: &str =
-    "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+use crate::report::render::html_tests::{HOSTILE, assert_page};
 
 fn side(name: &str, ttft_ms: u64) -> Side {
     let records = (0..40).map(|i| {

@@ -2,11 +2,9 @@
 
 mod compare;
 mod experiments;
-mod run;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use self::compare::{compared_markdown, compared_sweeps_markdown};
 pub use self::experiments::{ab_markdown, sweep_markdown};
-pub use self::run::run_markdown;

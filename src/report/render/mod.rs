@@ -3,11 +3,14 @@
 mod html;
 mod markdown;
 #[cfg(test)]
-mod tests;
+pub(in crate::report) mod tests;
 mod text;
 
 pub(crate) use html::html;
 pub(in crate::report) use html::shell;
+#[cfg(test)]
+pub(in crate::report) use html::tests as html_tests;
 pub(in crate::report) use markdown::escape;
 pub(crate) use markdown::markdown;
-pub(crate) use text::{Extent, text};
+pub use text::Extent;
+pub(crate) use text::text;

@@ -3,7 +3,6 @@
 use crate::analysis::{Mark, Status};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
-use crate::report::latency;
 use crate::report::page::{Page, Tone};
 use crate::units::count;
 
@@ -164,12 +163,12 @@ fn goodput(point: &SweepPoint) -> String {
 
 /// A figure over the runs.
 pub(super) fn shown(figure: Option<&AcrossRuns>) -> String {
-    figure.and_then(AcrossRuns::mean_figure).map_or(NOTHING.to_owned(), latency::figure)
+    figure.and_then(AcrossRuns::mean_figure).map_or(NOTHING.to_owned(), crate::report::document::figure)
 }
 
 /// A 99th percentile over the runs, with its reservation.
 fn percentile(figure: Option<&AcrossRuns>) -> String {
-    format!("{}{}", shown(figure), latency::sign(figure.and_then(|figure| figure.mark)))
+    format!("{}{}", shown(figure), crate::report::document::mark(figure.and_then(|figure| figure.mark)))
 }
 
 fn range(figure: Option<&AcrossRuns>) -> String {

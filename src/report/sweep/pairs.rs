@@ -1,9 +1,9 @@
 //! Closed loops of a sweep beside open arrivals at the throughput that their users reached.
 
 use crate::experiment::{Begun, Latency, PairedFigure, PairedLatency, PairedLoad};
+use crate::report::documents::paired_open::known;
 use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
 use crate::report::page::{Page, Tone};
-use crate::report::paired_open::known;
 use crate::units::{count, three_digits};
 
 pub(super) fn table(page: &mut Page, pairs: &[PairedLoad]) {

@@ -6,6 +6,6 @@ mod contrast;
 mod sections;
 pub(in crate::report) mod shell;
 #[cfg(test)]
-mod tests;
+pub(in crate::report) mod tests;
 
 pub(crate) use sections::html;

@@ -9,7 +9,7 @@ use crate::report::document::{
 
 /// How much of a document is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub enum Extent {
     /// What fits a screen.
     Summary,
     /// All of it, but for what only explains it.
@@ -116,7 +116,7 @@ fn table(lines: &mut Lines, table: &Table, extent: Extent) {
 }
 
 fn note(lines: &mut Lines, note: &Note) {
-    lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.in_words());
+    lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.sentence);
     for (label, text) in note.follow_ups() {
         lines.wrapped(Weight::Normal, &format!("    {label} "), &text);
     }

@@ -7,4 +7,5 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use blocks::{Extent, text};
+pub use blocks::Extent;
+pub(crate) use blocks::text;
